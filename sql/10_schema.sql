@@ -1,0 +1,20 @@
+-- The schema, the types, and ids. Everything lives in schema stepwise; every object has its comment.
+
+CREATE SCHEMA stepwise;
+COMMENT ON SCHEMA stepwise IS 'pg_stepwise: durable plans for AI agents';
+
+CREATE TYPE stepwise.step_status AS ENUM ('pending', 'in_progress', 'awaiting_input', 'completed', 'failed', 'skipped');
+COMMENT ON TYPE stepwise.step_status IS 'state of a step; what it achieved is its outcome';
+
+CREATE TYPE stepwise.plan_status AS ENUM ('planning', 'executing', 'awaiting_review', 'stalled', 'completed', 'failed', 'cancelled');
+COMMENT ON TYPE stepwise.plan_status IS 'state of a plan, derived from its steps';
+
+CREATE TYPE stepwise.outcome AS ENUM ('success', 'failure', 'n/a');
+COMMENT ON TYPE stepwise.outcome IS 'what completed work achieved; n/a while it is not completed';
+
+CREATE TYPE stepwise.on_failure AS ENUM ('continue', 'pause', 'fail');
+COMMENT ON TYPE stepwise.on_failure IS 'what a failed step does to its plan';
+
+CREATE FUNCTION stepwise.uuid7() RETURNS uuid
+LANGUAGE C VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'stepwise_uuid7';
+COMMENT ON FUNCTION stepwise.uuid7() IS 'a new time-ordered UUID (version 7)';

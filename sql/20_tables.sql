@@ -1,0 +1,346 @@
+-- The tables. Keys lead with the tenant. No foreign keys: a parallel restore would lose rows to them; the engine keeps the
+-- references true, and stepwise.check_integrity() proves it. Columns that move come first, so that an update writes little.
+
+CREATE TABLE stepwise.engine (used boolean NOT NULL);
+INSERT INTO stepwise.engine VALUES (false);
+COMMENT ON TABLE stepwise.engine IS 'one row, never dumped: false until the engine first writes, so that a restore may insert rows';
+COMMENT ON COLUMN stepwise.engine.used IS 'whether the engine has written here';
+
+CREATE TABLE stepwise.member (
+    tenant text COLLATE "C" NOT NULL CHECK (tenant <> ''),
+    role   regrole NOT NULL,
+    PRIMARY KEY (tenant, role)
+);
+COMMENT ON TABLE stepwise.member IS 'which role may work in which tenant';
+
+CREATE TABLE stepwise.plan (
+    tenant            text COLLATE "C" NOT NULL,
+    id                uuid NOT NULL,
+    root_id           uuid NOT NULL,
+    parent_step_id    uuid,
+    status            stepwise.plan_status NOT NULL DEFAULT 'planning',
+    outcome           stepwise.outcome NOT NULL DEFAULT 'n/a',
+    on_failure        stepwise.on_failure NOT NULL DEFAULT 'continue',
+    sequential        boolean NOT NULL DEFAULT true,
+    separate_reviewer boolean NOT NULL DEFAULT false,
+    leases            boolean NOT NULL DEFAULT false,
+    workable          boolean,
+    depth             int NOT NULL DEFAULT 0,
+    pending           int NOT NULL DEFAULT 0,
+    in_progress       int NOT NULL DEFAULT 0,
+    awaiting_input    int NOT NULL DEFAULT 0,
+    completed         int NOT NULL DEFAULT 0,
+    failed            int NOT NULL DEFAULT 0,
+    skipped           int NOT NULL DEFAULT 0,
+    unsuccessful      int NOT NULL DEFAULT 0,
+    paused            int NOT NULL DEFAULT 0,
+    started_steps     int NOT NULL DEFAULT 0,
+    next_order        int NOT NULL DEFAULT 1,
+    audit_entries     int NOT NULL DEFAULT 0,
+    created_at        timestamptz NOT NULL DEFAULT clock_timestamp(),
+    started_at        timestamptz,
+    completed_at      timestamptz,
+    updated_at        timestamptz NOT NULL DEFAULT clock_timestamp(),
+    stall_after       interval,
+    audit_head        bytea,
+    session_id        text,
+    message           text,
+    pause_reason      jsonb,
+    outputs           jsonb,
+    name              text NOT NULL,
+    goal              text NOT NULL,
+    workflow          text COLLATE "C",
+    version           int,
+    idempotency_key   text COLLATE "C",
+    inputs            jsonb NOT NULL DEFAULT '{}',
+    PRIMARY KEY (tenant, id),
+    CONSTRAINT plan_outcome CHECK ((status = 'completed') = (outcome <> 'n/a')),
+    CONSTRAINT plan_completed_at CHECK ((status IN ('completed', 'failed', 'cancelled')) = (completed_at IS NOT NULL))
+) WITH (fillfactor = 70, toast_tuple_target = 512);
+CREATE INDEX plan_open ON stepwise.plan (tenant, id) WHERE completed_at IS NULL AND parent_step_id IS NULL;
+CREATE INDEX plan_finished ON stepwise.plan (tenant, completed_at) WHERE completed_at IS NOT NULL AND parent_step_id IS NULL;
+CREATE INDEX plan_nested ON stepwise.plan (tenant, root_id) WHERE parent_step_id IS NOT NULL;
+CREATE UNIQUE INDEX plan_parent_step ON stepwise.plan (tenant, parent_step_id) WHERE parent_step_id IS NOT NULL;
+CREATE INDEX plan_workable ON stepwise.plan (tenant, root_id, depth DESC, id) WHERE workable;
+CREATE UNIQUE INDEX plan_idempotency_key ON stepwise.plan (tenant, idempotency_key) WHERE idempotency_key IS NOT NULL;
+COMMENT ON TABLE stepwise.plan IS 'one execution of a workflow or of a definition given on the spot';
+COMMENT ON COLUMN stepwise.plan.root_id IS 'the plan at the top of the tree; its row is the lock of the tree';
+COMMENT ON COLUMN stepwise.plan.parent_step_id IS 'the step that holds this nested plan';
+COMMENT ON COLUMN stepwise.plan.status IS 'derived from the steps; written by the engine only';
+COMMENT ON COLUMN stepwise.plan.sequential IS 'no step names a dependency: steps go in order';
+COMMENT ON COLUMN stepwise.plan.leases IS 'on a root: some claim in the tree was given a lease';
+COMMENT ON COLUMN stepwise.plan.workable IS 'on a nested plan: it may have a step to hand out';
+COMMENT ON COLUMN stepwise.plan.pending IS 'how many steps are pending; likewise the five after it';
+COMMENT ON COLUMN stepwise.plan.unsuccessful IS 'how many steps completed with outcome failure';
+COMMENT ON COLUMN stepwise.plan.paused IS 'how many steps have a pause reason';
+COMMENT ON COLUMN stepwise.plan.started_steps IS 'how many steps have started: the last execution_order';
+COMMENT ON COLUMN stepwise.plan.next_order IS 'no step of a lower order is pending';
+COMMENT ON COLUMN stepwise.plan.audit_entries IS 'length of the audit chain';
+COMMENT ON COLUMN stepwise.plan.audit_head IS 'hash of the newest audit entry';
+COMMENT ON COLUMN stepwise.plan.message IS 'why the plan failed or was cancelled';
+
+CREATE TABLE stepwise.plan_detail (
+    tenant                  text COLLATE "C" NOT NULL,
+    plan_id                 uuid NOT NULL,
+    outputs                 jsonb NOT NULL DEFAULT '{}',
+    variables               jsonb NOT NULL DEFAULT '{}',
+    description             text,
+    design_rationale        text,
+    output_formatting_notes text,
+    request_digest          text,
+    final_output            text,
+    final_media_type        text,
+    forked_from             uuid,
+    PRIMARY KEY (tenant, plan_id)
+);
+COMMENT ON TABLE stepwise.plan_detail IS 'what a plan has beside its row: wide, and seldom written';
+COMMENT ON COLUMN stepwise.plan_detail.outputs IS 'the template from which the outputs of the plan are made when it completes';
+COMMENT ON COLUMN stepwise.plan_detail.request_digest IS 'digest of the creating call, compared when its idempotency key comes again';
+
+CREATE TABLE stepwise.step (
+    tenant                  text COLLATE "C" NOT NULL,
+    id                      uuid NOT NULL DEFAULT stepwise.uuid7(),
+    plan_id                 uuid NOT NULL,
+    root_id                 uuid,
+    step_order              int NOT NULL,
+    wave                    int NOT NULL DEFAULT 0,
+    status                  stepwise.step_status NOT NULL DEFAULT 'pending',
+    outcome                 stepwise.outcome NOT NULL DEFAULT 'n/a',
+    attempt                 int NOT NULL DEFAULT 0,
+    execution_order         int,
+    blockers                int NOT NULL DEFAULT 0,
+    ready                   boolean,
+    branches                boolean NOT NULL DEFAULT false,
+    dynamic                 boolean NOT NULL DEFAULT false,
+    retryable               boolean,
+    max_attempts            int,
+    started_at              timestamptz,
+    completed_at            timestamptz,
+    active_at               timestamptz,
+    lease_expires_at        timestamptz,
+    stall_after             interval,
+    confidence              numeric,
+    worker                  text,
+    holder                  text COLLATE "C",
+    message                 text,
+    pause_reason            jsonb,
+    inputs                  jsonb,
+    result                  jsonb,
+    result_summary          text,
+    execution_report        jsonb,
+    output_formatting_notes text,
+    name                    text COLLATE "C" NOT NULL,
+    type                    text NOT NULL DEFAULT 'custom',
+    tool                    text COLLATE "C",
+    workflow                text COLLATE "C",
+    version                 int,
+    binding                 text COLLATE "C",
+    prompt                  text,
+    instructions            text,
+    arguments               jsonb,
+    resources               jsonb,
+    condition               text,
+    condition_path          jsonpath,
+    condition_operands      text[],
+    PRIMARY KEY (tenant, id),
+    CONSTRAINT step_order_unique UNIQUE (tenant, plan_id, step_order) DEFERRABLE,
+    CONSTRAINT step_outcome CHECK ((status = 'completed') = (outcome <> 'n/a'))
+) WITH (fillfactor = 65, toast_tuple_target = 1024);
+CREATE UNIQUE INDEX step_name ON stepwise.step (tenant, plan_id, name);
+CREATE UNIQUE INDEX step_binding ON stepwise.step (tenant, plan_id, binding) WHERE binding IS NOT NULL;
+CREATE INDEX step_ready ON stepwise.step (tenant, plan_id, step_order) WHERE ready;
+CREATE INDEX step_holder ON stepwise.step (tenant, root_id, holder) WHERE holder IS NOT NULL;
+CREATE INDEX step_lease ON stepwise.step (tenant, root_id, lease_expires_at) WHERE lease_expires_at IS NOT NULL;
+CREATE INDEX step_paused ON stepwise.step (tenant, plan_id, step_order) WHERE pause_reason IS NOT NULL;
+COMMENT ON TABLE stepwise.step IS 'one unit of work of a plan';
+COMMENT ON COLUMN stepwise.step.root_id IS 'the plan at the top of the tree';
+COMMENT ON COLUMN stepwise.step.wave IS 'longest way from a step without dependencies, 0-based; in a sequence the order - 1';
+COMMENT ON COLUMN stepwise.step.attempt IS 'how often the step was claimed; the fencing number of its claim';
+COMMENT ON COLUMN stepwise.step.execution_order IS 'the how-manyth step of its plan to start, 1-based';
+COMMENT ON COLUMN stepwise.step.blockers IS 'how many steps that it depends on are not settled';
+COMMENT ON COLUMN stepwise.step.ready IS 'in a plan with dependencies: pending, and nothing that it depends on is open';
+COMMENT ON COLUMN stepwise.step.branches IS 'a branching condition follows this step';
+COMMENT ON COLUMN stepwise.step.dynamic IS 'prompt, instructions, arguments or resources contain references';
+COMMENT ON COLUMN stepwise.step.active_at IS 'last sign of life of the claim: claimed, or heartbeat';
+COMMENT ON COLUMN stepwise.step.worker IS 'who claimed it last';
+COMMENT ON COLUMN stepwise.step.holder IS 'the worker, only while its claim stands';
+COMMENT ON COLUMN stepwise.step.inputs IS 'the arguments as they were resolved, where they contain references';
+COMMENT ON COLUMN stepwise.step.condition_path IS 'the condition, compiled';
+COMMENT ON COLUMN stepwise.step.condition_operands IS 'the references that the compiled condition reads, in their order';
+
+CREATE TABLE stepwise.dependency (
+    tenant     text COLLATE "C" NOT NULL,
+    plan_id    uuid NOT NULL,
+    step_id    uuid NOT NULL,
+    depends_on uuid NOT NULL,
+    required   boolean NOT NULL DEFAULT true,
+    PRIMARY KEY (tenant, step_id, depends_on)
+);
+CREATE INDEX dependency_of ON stepwise.dependency (tenant, depends_on);
+COMMENT ON TABLE stepwise.dependency IS 'which step waits for which';
+
+CREATE TABLE stepwise.branching_condition (
+    tenant      text COLLATE "C" NOT NULL,
+    plan_id     uuid NOT NULL,
+    step_id     uuid NOT NULL,
+    position    int NOT NULL,
+    action      text NOT NULL,
+    target_id   uuid,
+    params      jsonb NOT NULL DEFAULT '{}',
+    expression  text NOT NULL,
+    path        jsonpath NOT NULL,
+    operands    text[],
+    PRIMARY KEY (tenant, step_id, position)
+);
+COMMENT ON TABLE stepwise.branching_condition IS 'what is decided when a step completes';
+COMMENT ON COLUMN stepwise.branching_condition.step_id IS 'the step after which it is evaluated';
+COMMENT ON COLUMN stepwise.branching_condition.target_id IS 'the step to which skip_to goes';
+COMMENT ON COLUMN stepwise.branching_condition.path IS 'the expression, compiled';
+COMMENT ON COLUMN stepwise.branching_condition.operands IS 'the references that the compiled expression reads, in their order';
+
+CREATE TABLE stepwise.workflow (
+    tenant      text COLLATE "C" NOT NULL,
+    name        text COLLATE "C" NOT NULL,
+    version     int NOT NULL,
+    definition  jsonb NOT NULL,
+    created_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (tenant, name, version)
+);
+COMMENT ON TABLE stepwise.workflow IS 'named, versioned, immutable definitions';
+
+CREATE TABLE stepwise.checkpoint (
+    tenant        text COLLATE "C" NOT NULL,
+    id            uuid NOT NULL,
+    root_id       uuid NOT NULL,
+    plan_id       uuid NOT NULL,
+    step_id       uuid NOT NULL,
+    kind          text NOT NULL CHECK (kind IN ('prompt', 'review')),
+    prompt        text NOT NULL,
+    questions     jsonb NOT NULL DEFAULT '[]',
+    shown         text,
+    requested_by  text,
+    requester     text NOT NULL,
+    since         timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (tenant, id),
+    UNIQUE (tenant, step_id)
+);
+CREATE INDEX checkpoint_root ON stepwise.checkpoint (tenant, root_id, id);
+COMMENT ON TABLE stepwise.checkpoint IS 'one wait of a step for a person or an answer; gone when it is answered';
+COMMENT ON COLUMN stepwise.checkpoint.shown IS 'digest of the arguments and instructions that the reviewer was shown';
+COMMENT ON COLUMN stepwise.checkpoint.requester IS 'the role that asked';
+COMMENT ON COLUMN stepwise.checkpoint.requested_by IS 'the name that the asking worker gave itself';
+
+CREATE TABLE stepwise.tool (
+    tenant        text COLLATE "C" NOT NULL,
+    name          text COLLATE "C" NOT NULL,
+    function      text,
+    input_schema  jsonb,
+    description   text,
+    retryable     boolean NOT NULL DEFAULT false,
+    expose        boolean NOT NULL DEFAULT false,
+    PRIMARY KEY (tenant, name)
+);
+COMMENT ON TABLE stepwise.tool IS 'registered tools; one with a function runs in the database';
+COMMENT ON COLUMN stepwise.tool.function IS 'signature of the SQL function; null: the client calls the tool';
+
+CREATE TABLE stepwise.resource (
+    tenant   text COLLATE "C" NOT NULL,
+    pattern  text COLLATE "C" NOT NULL,
+    function text NOT NULL,
+    PRIMARY KEY (tenant, pattern)
+);
+COMMENT ON TABLE stepwise.resource IS 'functions that read resources, by pattern of their URI';
+
+CREATE TABLE stepwise.state (
+    tenant     text COLLATE "C" NOT NULL,
+    name       text COLLATE "C" NOT NULL,
+    value      jsonb NOT NULL,
+    updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (tenant, name)
+);
+COMMENT ON TABLE stepwise.state IS 'named JSON state that outlives plans; the built-in state tools read and write it';
+
+CREATE TABLE stepwise.artifact (
+    tenant     text COLLATE "C" NOT NULL,
+    id         uuid NOT NULL,
+    plan_id    uuid NOT NULL,
+    step_id    uuid,
+    name       text NOT NULL,
+    media_type text,
+    content    text NOT NULL,
+    data       jsonb,
+    source_url text,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    search     tsvector GENERATED ALWAYS AS
+               (setweight(to_tsvector('pg_catalog.english', name), 'A') || to_tsvector('pg_catalog.english', left(content, 250000))) STORED,
+    PRIMARY KEY (tenant, id)
+);
+CREATE INDEX artifact_plan ON stepwise.artifact (tenant, plan_id, name);
+CREATE INDEX artifact_search ON stepwise.artifact USING gin (search);
+COMMENT ON TABLE stepwise.artifact IS 'what steps produced beside their results: texts, data, sources';
+
+CREATE TABLE stepwise.skill_execution (
+    tenant        text COLLATE "C" NOT NULL,
+    id            uuid NOT NULL,
+    session_id    text COLLATE "C",
+    plan_id       uuid,
+    skill_name    text NOT NULL,
+    status        text NOT NULL CHECK (status IN ('started', 'executing', 'completed', 'failed')),
+    metadata      jsonb NOT NULL DEFAULT '{}',
+    error_message text,
+    started_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
+    completed_at  timestamptz,
+    PRIMARY KEY (tenant, id)
+);
+CREATE INDEX skill_execution_session ON stepwise.skill_execution (tenant, session_id, id);
+CREATE INDEX skill_execution_plan ON stepwise.skill_execution (tenant, plan_id, id) WHERE plan_id IS NOT NULL;
+COMMENT ON TABLE stepwise.skill_execution IS 'executions of an agent''s skills, linked to the plans that they made';
+
+CREATE TABLE stepwise.tool_call (
+    tenant       text COLLATE "C" NOT NULL,
+    id           uuid NOT NULL,
+    plan_id      uuid,
+    tool         text NOT NULL,
+    at           timestamptz NOT NULL DEFAULT clock_timestamp(),
+    duration     interval,
+    is_error     boolean NOT NULL,
+    request_size int,
+    answer_size  int,
+    PRIMARY KEY (tenant, id)
+);
+COMMENT ON TABLE stepwise.tool_call IS 'every call through MCP but ping';
+
+CREATE TABLE stepwise.audit (
+    tenant     text COLLATE "C" NOT NULL,
+    plan_id    uuid,
+    id         bigint NOT NULL,
+    step_id    uuid,
+    at         timestamptz NOT NULL,
+    event      text COLLATE "C" NOT NULL,
+    actor      text NOT NULL,
+    session_id text,
+    detail     jsonb NOT NULL,
+    hash       bytea NOT NULL
+);
+CREATE UNIQUE INDEX audit_chain ON stepwise.audit (tenant, plan_id, id);
+COMMENT ON TABLE stepwise.audit IS 'append-only log: one entry per change, the entries of a plan form a SHA-256 chain';
+COMMENT ON COLUMN stepwise.audit.id IS 'position in the chain of its plan, from 1';
+COMMENT ON COLUMN stepwise.audit.actor IS 'the role, and after a slash the name that the caller gave';
+COMMENT ON COLUMN stepwise.audit.hash IS 'SHA-256 over the hash before it and all fields of this entry';
+
+-- Users' rows belong into a dump; the engine's flag does not. One call per statement: pg_dump needs it so.
+SELECT pg_catalog.pg_extension_config_dump('stepwise.member', '');
+SELECT pg_catalog.pg_extension_config_dump('stepwise.plan', '');
+SELECT pg_catalog.pg_extension_config_dump('stepwise.plan_detail', '');
+SELECT pg_catalog.pg_extension_config_dump('stepwise.step', '');
+SELECT pg_catalog.pg_extension_config_dump('stepwise.dependency', '');
+SELECT pg_catalog.pg_extension_config_dump('stepwise.branching_condition', '');
+SELECT pg_catalog.pg_extension_config_dump('stepwise.workflow', '');
+SELECT pg_catalog.pg_extension_config_dump('stepwise.checkpoint', '');
+SELECT pg_catalog.pg_extension_config_dump('stepwise.tool', '');
+SELECT pg_catalog.pg_extension_config_dump('stepwise.resource', '');
+SELECT pg_catalog.pg_extension_config_dump('stepwise.state', '');
+SELECT pg_catalog.pg_extension_config_dump('stepwise.artifact', '');
+SELECT pg_catalog.pg_extension_config_dump('stepwise.skill_execution', '');
+SELECT pg_catalog.pg_extension_config_dump('stepwise.tool_call', '');
+SELECT pg_catalog.pg_extension_config_dump('stepwise.audit', '');

@@ -1,0 +1,47 @@
+-- Tenants: who is in which, and the policies that keep them apart.
+
+CREATE FUNCTION stepwise.enter_tenant(tenant text) RETURNS void
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_enter_tenant';
+COMMENT ON FUNCTION stepwise.enter_tenant(text) IS 'work in a tenant until the end of the transaction';
+
+CREATE FUNCTION stepwise.current_tenant() RETURNS text
+LANGUAGE C STABLE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'stepwise_current_tenant';
+COMMENT ON FUNCTION stepwise.current_tenant() IS 'the tenant in which the current role works';
+
+CREATE FUNCTION stepwise.add_member(role regrole, tenant text) RETURNS jsonb
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_add_member';
+COMMENT ON FUNCTION stepwise.add_member(regrole, text) IS 'let a role work in a tenant';
+
+CREATE FUNCTION stepwise.remove_member(role regrole, tenant text) RETURNS jsonb
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_remove_member';
+COMMENT ON FUNCTION stepwise.remove_member(regrole, text) IS 'no longer let a role work in a tenant';
+
+CREATE FUNCTION stepwise.grant_agent(role regrole) RETURNS jsonb
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_grant_agent';
+COMMENT ON FUNCTION stepwise.grant_agent(regrole) IS 'give a role what an agent needs: EXECUTE on the functions, SELECT on the tables';
+
+CREATE FUNCTION stepwise.grant_reader(role regrole) RETURNS jsonb
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_grant_reader';
+COMMENT ON FUNCTION stepwise.grant_reader(regrole) IS 'give a role what a dashboard needs: SELECT on the tables';
+
+CREATE FUNCTION stepwise.members_changed() RETURNS trigger
+LANGUAGE C AS 'MODULE_PATHNAME', 'stepwise_members_changed';
+COMMENT ON FUNCTION stepwise.members_changed() IS 'tells every backend to read the memberships again';
+
+CREATE TRIGGER members_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON stepwise.member
+FOR EACH STATEMENT EXECUTE FUNCTION stepwise.members_changed();
+
+-- The owner of the tables is not bound by policies; the engine has the tenant in every query instead.
+DO $$
+DECLARE
+    name text;
+BEGIN
+    FOREACH name IN ARRAY ARRAY['member', 'plan', 'plan_detail', 'step', 'dependency', 'branching_condition', 'workflow',
+        'checkpoint', 'tool', 'resource', 'state', 'artifact', 'skill_execution', 'tool_call', 'audit']
+    LOOP
+        EXECUTE pg_catalog.format('ALTER TABLE stepwise.%I ENABLE ROW LEVEL SECURITY', name);
+        EXECUTE pg_catalog.format('CREATE POLICY tenant ON stepwise.%I USING (tenant = (SELECT stepwise.current_tenant()))', name);
+        EXECUTE pg_catalog.format('COMMENT ON POLICY tenant ON stepwise.%I IS %L', name, 'only rows of the tenant in which the role works');
+    END LOOP;
+END $$;
+ALTER TABLE stepwise.engine ENABLE ROW LEVEL SECURITY;

@@ -1,0 +1,74 @@
+-- What foreign keys and stored sums would otherwise promise: a check that the engine has kept its tables true.
+
+CREATE FUNCTION stepwise.check_integrity() RETURNS TABLE (tenant text, plan_id uuid, problem text)
+LANGUAGE sql STABLE PARALLEL UNSAFE
+BEGIN ATOMIC
+    WITH counted AS (
+        SELECT s.tenant, s.plan_id,
+               count(*) FILTER (WHERE s.status = 'pending') AS pending,
+               count(*) FILTER (WHERE s.status = 'in_progress') AS in_progress,
+               count(*) FILTER (WHERE s.status = 'awaiting_input') AS awaiting_input,
+               count(*) FILTER (WHERE s.status = 'completed') AS completed,
+               count(*) FILTER (WHERE s.status = 'failed') AS failed,
+               count(*) FILTER (WHERE s.status = 'skipped') AS skipped,
+               count(*) FILTER (WHERE s.outcome = 'failure') AS unsuccessful,
+               count(*) FILTER (WHERE s.pause_reason IS NOT NULL) AS paused,
+               count(*) FILTER (WHERE s.execution_order IS NOT NULL) AS started_steps,
+               min(s.step_order) FILTER (WHERE s.status = 'pending') AS first_pending,
+               count(*) AS total, max(s.step_order) AS last_order,
+               array_agg(s.status) AS statuses
+        FROM stepwise.step AS s GROUP BY s.tenant, s.plan_id)
+    SELECT p.tenant, p.id, 'counters do not fit the steps'
+    FROM stepwise.plan AS p JOIN counted AS c ON c.tenant = p.tenant AND c.plan_id = p.id
+    WHERE (p.pending, p.in_progress, p.awaiting_input, p.completed, p.failed, p.skipped, p.unsuccessful, p.paused)
+          IS DISTINCT FROM (c.pending::int, c.in_progress::int, c.awaiting_input::int, c.completed::int, c.failed::int,
+                            c.skipped::int, c.unsuccessful::int, c.paused::int)
+    UNION ALL
+    SELECT p.tenant, p.id, 'status ' || p.status || ' is not the derived ' || stepwise.derive_plan_status(c.statuses, p.on_failure::text)
+    FROM stepwise.plan AS p JOIN counted AS c ON c.tenant = p.tenant AND c.plan_id = p.id
+    WHERE p.status <> stepwise.derive_plan_status(c.statuses, p.on_failure::text)
+      AND p.status NOT IN ('failed', 'cancelled', 'stalled')
+      AND NOT (p.status = 'executing' AND stepwise.derive_plan_status(c.statuses, p.on_failure::text) = 'planning')
+    UNION ALL
+    SELECT p.tenant, p.id, 'a pending step is below next_order'
+    FROM stepwise.plan AS p JOIN counted AS c ON c.tenant = p.tenant AND c.plan_id = p.id
+    WHERE c.first_pending < p.next_order
+    UNION ALL
+    SELECT c.tenant, c.plan_id, 'step orders have holes' FROM counted AS c WHERE c.total <> c.last_order
+    UNION ALL
+    SELECT p.tenant, p.id, 'plan has no steps'
+    FROM stepwise.plan AS p WHERE NOT EXISTS (SELECT FROM counted AS c WHERE c.tenant = p.tenant AND c.plan_id = p.id)
+    UNION ALL
+    SELECT s.tenant, s.plan_id, 'step ' || s.name || ' has no plan'
+    FROM stepwise.step AS s WHERE NOT EXISTS (SELECT FROM stepwise.plan AS p WHERE p.tenant = s.tenant AND p.id = s.plan_id AND p.root_id = s.root_id)
+    UNION ALL
+    SELECT s.tenant, s.plan_id, 'step ' || s.name || ' is ' || s.status || ' but has a claim'
+    FROM stepwise.step AS s WHERE s.status <> 'in_progress' AND (s.holder IS NOT NULL OR s.lease_expires_at IS NOT NULL)
+    UNION ALL
+    SELECT s.tenant, s.plan_id, 'step ' || s.name || ' is ready but not pending'
+    FROM stepwise.step AS s WHERE s.ready AND (s.status <> 'pending' OR s.blockers <> 0)
+    UNION ALL
+    SELECT p.tenant, p.id, 'nested plan without its step'
+    FROM stepwise.plan AS p
+    WHERE p.parent_step_id IS NOT NULL
+      AND NOT EXISTS (SELECT FROM stepwise.step AS s WHERE s.tenant = p.tenant AND s.id = p.parent_step_id AND s.root_id = p.root_id)
+    UNION ALL
+    SELECT k.tenant, k.plan_id, 'checkpoint ' || k.id || ' of a step that does not wait'
+    FROM stepwise.checkpoint AS k
+    WHERE NOT EXISTS (SELECT FROM stepwise.step AS s WHERE s.tenant = k.tenant AND s.id = k.step_id AND s.status = 'awaiting_input')
+    UNION ALL
+    SELECT s.tenant, s.plan_id, 'step ' || s.name || ' waits without a checkpoint'
+    FROM stepwise.step AS s
+    WHERE s.status = 'awaiting_input' AND s.workflow IS NULL
+      AND NOT EXISTS (SELECT FROM stepwise.checkpoint AS k WHERE k.tenant = s.tenant AND k.step_id = s.id)
+    UNION ALL
+    SELECT d.tenant, d.plan_id, 'dependency of or on a step that is not there'
+    FROM stepwise.dependency AS d
+    WHERE NOT EXISTS (SELECT FROM stepwise.step AS s WHERE s.tenant = d.tenant AND s.id = d.step_id AND s.plan_id = d.plan_id)
+       OR NOT EXISTS (SELECT FROM stepwise.step AS s WHERE s.tenant = d.tenant AND s.id = d.depends_on AND s.plan_id = d.plan_id)
+    UNION ALL
+    SELECT a.tenant, a.plan_id, 'audit entries of a plan that is not there'
+    FROM (SELECT DISTINCT x.tenant, x.plan_id FROM stepwise.audit AS x WHERE x.plan_id IS NOT NULL) AS a
+    WHERE NOT EXISTS (SELECT FROM stepwise.plan AS p WHERE p.tenant = a.tenant AND p.id = a.plan_id);
+END;
+COMMENT ON FUNCTION stepwise.check_integrity() IS 'what in the tables contradicts itself, over all tenants: no row means all is well';

@@ -1,0 +1,482 @@
+/*
+ * audit.c
+ *	  the chain of audit entries
+ *
+ * Each entry's hash is SHA-256 over a version byte, the hash of the entry
+ * before it, and all its fields, each with its length in front. Number and
+ * hash of the newest entry are on the plan's row, which is locked whenever an
+ * entry is written. Entries without a plan form a chain of their own per
+ * tenant, whose newest entry is its head.
+ */
+#include "stepwise.h"
+
+#include "commands/async.h"
+#include "commands/trigger.h"
+#include "common/cryptohash.h"
+#include "common/sha2.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "port/pg_bswap.h"
+#include "utils/memutils.h"
+
+#define CHAIN_VERSION	1
+
+/* one entry, as it is hashed */
+typedef struct Entry
+{
+	const char *tenant;
+	const pg_uuid_t *plan_id;	/* or NULL; so step_id and session */
+	int64		id;
+	const pg_uuid_t *step_id;
+	TimestampTz at;
+	const char *event;
+	const char *actor;
+	const char *session;
+	const char *detail;			/* jsonb as text */
+} Entry;
+
+PG_FUNCTION_INFO_V1(stepwise_audit_guard);
+PG_FUNCTION_INFO_V1(stepwise_verify_audit);
+PG_FUNCTION_INFO_V1(stepwise_audit_head);
+
+/* ---------- hashing ---------- */
+
+void
+Sha256(const void *data, size_t size, uint8 digest[32])
+{
+	pg_cryptohash_ctx *context = pg_cryptohash_create(PG_SHA256);
+
+	if (context == NULL ||
+		pg_cryptohash_init(context) < 0 ||
+		pg_cryptohash_update(context, data, size) < 0 ||
+		pg_cryptohash_final(context, digest, PG_SHA256_DIGEST_LENGTH) < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INTERNAL_ERROR),
+				 errmsg("could not compute SHA-256: %s", pg_cryptohash_error(context))));
+	pg_cryptohash_free(context);
+}
+
+static char *
+HexText(const uint8 digest[32])
+{
+	char	   *text = palloc(65);
+
+	for (int i = 0; i < 32; i++)
+		snprintf(text + 2 * i, 3, "%02x", digest[i]);
+	return text;
+}
+
+/* Digest a jsonb value, perhaps toasted, by its text; NULL for NULL. */
+char *
+DigestText(const void *jsonb_varlena)
+{
+	uint8		digest[32];
+	char	   *text;
+
+	if (jsonb_varlena == NULL)
+		return NULL;
+	text = JsonToText(DatumGetJsonbP(PointerGetDatum(jsonb_varlena)));
+	Sha256(text, strlen(text), digest);
+	return HexText(digest);
+}
+
+static void
+HashField(StringInfo data, const void *field, int size)
+{
+	uint32		length = pg_hton32(field ? (uint32) size : PG_UINT32_MAX);
+
+	appendBinaryStringInfo(data, (char *) &length, sizeof(length));
+	if (field != NULL)
+		appendBinaryStringInfo(data, field, size);
+}
+
+static void
+HashText(StringInfo data, const char *text)
+{
+	/* in UTF-8, so that a dump into another encoding verifies */
+	if (text != NULL)
+		text = (char *) pg_do_encoding_conversion((unsigned char *) unconstify(char *, text), strlen(text),
+												  GetDatabaseEncoding(), PG_UTF8);
+	HashField(data, text, text ? strlen(text) : 0);
+}
+
+static void
+HashNumber(StringInfo data, int64 number)
+{
+	uint8		bytes[8];
+
+	for (int i = 0; i < 8; i++)
+		bytes[i] = (uint8) ((uint64) number >> (56 - 8 * i));
+	HashField(data, bytes, sizeof(bytes));
+}
+
+static void
+EntryHash(const Entry *entry, const uint8 before[32], uint8 hash[32])
+{
+	StringInfoData data;
+
+	initStringInfo(&data);
+	appendStringInfoChar(&data, CHAIN_VERSION);
+	HashField(&data, before, 32);
+	HashText(&data, entry->tenant);
+	HashField(&data, entry->plan_id, UUID_LEN);
+	HashNumber(&data, entry->id);
+	HashField(&data, entry->step_id, UUID_LEN);
+	HashNumber(&data, entry->at);
+	HashText(&data, entry->event);
+	HashText(&data, entry->actor);
+	HashText(&data, entry->session);
+	HashText(&data, entry->detail);
+	Sha256(data.data, data.len, hash);
+	pfree(data.data);
+}
+
+/* ---------- writing ---------- */
+
+/* Name the role, and the name that the caller gave himself. */
+static char *
+ActorText(const Call *call)
+{
+	char	   *role = GetUserNameFromId(call->caller, true);
+
+	if (role == NULL)
+		role = psprintf("%u", call->caller);
+	return call->actor ? psprintf("%s/%s", role, call->actor) : role;
+}
+
+static void
+EntryWrite(Call *call, const Entry *entry, Jsonb *detail, const uint8 hash[32])
+{
+	static KeptQuery insert = {
+		"INSERT INTO stepwise.audit (tenant, plan_id, id, step_id, at, event, actor, session_id, detail, hash)"
+		" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+		10, {TEXTOID, UUIDOID, INT8OID, UUIDOID, TIMESTAMPTZOID, TEXTOID, TEXTOID, TEXTOID, JSONBOID, BYTEAOID}
+	};
+	Args		args = {0};
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, entry->plan_id);
+	ArgDatum(&args, Int64GetDatum(entry->id));
+	ArgUuid(&args, entry->step_id);
+	ArgTime(&args, entry->at);
+	ArgText(&args, entry->event);
+	ArgText(&args, entry->actor);
+	ArgText(&args, entry->session);
+	ArgDatum(&args, JsonbPGetDatum(detail));
+	ArgDatum(&args, PointerGetDatum(cstring_to_text_with_len((const char *) hash, 32)));
+	QueryRun(&insert, &args);
+	if (NotifyChanges)
+		Async_Notify("stepwise", NULL);
+}
+
+/* Append an entry to the chain of a locked plan; the caller saves the plan. */
+void
+AuditAppend(Call *call, PlanRow *plan, const pg_uuid_t *step_id, const char *event, Jsonb *detail)
+{
+	Entry		entry = {0};
+
+	MarkEngineUsed();
+	if (detail == NULL)
+		detail = JsonEmptyObject();
+	entry.tenant = call->tenant;
+	entry.plan_id = &plan->id;
+	entry.id = ++plan->audit_entries;
+	entry.step_id = step_id;
+	entry.at = GetCurrentTimestamp();
+	entry.event = event;
+	entry.actor = ActorText(call);
+	entry.session = call->session ? call->session : plan->session_id;
+	entry.detail = JsonToText(detail);
+	EntryHash(&entry, plan->audit_head, plan->audit_head);
+	EntryWrite(call, &entry, detail, plan->audit_head);
+}
+
+/* Append an entry that belongs to no plan. */
+void
+AuditAppendPlanless(Call *call, const char *event, Jsonb *detail)
+{
+	static KeptQuery lock = {
+		"SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('stepwise.audit ' || $1, 0))",
+		1, {TEXTOID}
+	};
+	static KeptQuery last = {
+		"SELECT a.id, a.hash FROM stepwise.audit AS a WHERE a.tenant = $1 AND a.plan_id IS NULL"
+		" ORDER BY a.id DESC LIMIT 1",
+		1, {TEXTOID}
+	};
+	Args		args = {0};
+	Entry		entry = {0};
+	uint8		hash[32] = {0};
+	bool		isnull;
+	Rows		rows;
+
+	MarkEngineUsed();
+	ArgTenant(&args, call);
+	QueryRun(&lock, &args);
+	rows = QueryRun(&last, &args);
+	entry.id = 1;
+	if (rows.count > 0)
+	{
+		entry.id = DatumGetInt64(RowDatum(&rows, 0, 1, &isnull)) + 1;
+		memcpy(hash, VARDATA_ANY(DatumGetPointer(RowDatum(&rows, 0, 2, &isnull))), sizeof(hash));
+	}
+	entry.tenant = call->tenant;
+	entry.at = GetCurrentTimestamp();
+	entry.event = event;
+	entry.actor = ActorText(call);
+	entry.session = call->session;
+	entry.detail = JsonToText(detail);
+	EntryHash(&entry, hash, hash);
+	EntryWrite(call, &entry, detail, hash);
+}
+
+/* ---------- guarding ---------- */
+
+/* Refuse every write to the log that is not the engine's, nor a restore's. */
+Datum
+stepwise_audit_guard(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigger = (TriggerData *) fcinfo->context;
+
+	if (!CALLED_AS_TRIGGER(fcinfo))
+		elog(ERROR, "not called as a trigger");
+	if (!EngineWrites() && !(TRIGGER_FIRED_BY_INSERT(trigger->tg_event) && RestoreMayInsert()))
+		ereport(ERROR,
+				(errcode(ERRCODE_AUDIT_IMMUTABLE),
+				 errmsg("the audit log is append-only, and only the engine appends"),
+				 errhint("Entries are written by the functions of pg_stepwise; CALL stepwise.purge(before) removes those of finished plans.")));
+	if (TRIGGER_FIRED_FOR_STATEMENT(trigger->tg_event))
+		return PointerGetDatum(NULL);
+	return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigger->tg_event) ? trigger->tg_newtuple : trigger->tg_trigtuple);
+}
+
+/* ---------- verifying ---------- */
+
+/* columns of the queries that verify */
+enum
+{
+	V_ID = 1, V_STEP_ID, V_AT, V_EVENT, V_ACTOR, V_SESSION, V_DETAIL, V_HASH, V_STEP_STATUS, V_RESULT
+};
+
+typedef struct Verification
+{
+	int64		entries;
+	uint8		head[32];
+	int64		bad_id;			/* 0: none */
+	const char *bad_event;
+	const char *reason;
+} Verification;
+
+static void
+VerifyFails(Verification *v, int64 id, const char *event, const char *reason)
+{
+	if (v->reason != NULL)
+		return;
+	v->bad_id = id;
+	v->bad_event = event;
+	v->reason = reason;
+}
+
+/* The entry of a completed step holds the digest of its result, so a changed result shows. */
+static void
+VerifyResult(Verification *v, const Rows *rows, uint64 row, const Entry *entry, const Jsonb *detail)
+{
+	char	   *stored = JsonGetText(detail, "resultDigest");
+	bool		isnull;
+	Datum		result;
+	char	   *now;
+
+	if (strcmp(entry->event, "step_completed") != 0)
+		return;
+	if (RowIsNull(rows, row, V_STEP_STATUS))
+	{
+		VerifyFails(v, entry->id, entry->event, "the step of this entry is gone");
+		return;
+	}
+	result = RowDatum(rows, row, V_RESULT, &isnull);
+	now = isnull ? NULL : DigestText(DatumGetPointer(result));
+	if ((stored == NULL) != (now == NULL) || (stored && strcmp(stored, now) != 0))
+		VerifyFails(v, entry->id, entry->event, "the stored result of the step is not the one that was recorded");
+}
+
+static void
+VerifyEntry(Verification *v, const Call *call, const pg_uuid_t *plan_id, const Rows *rows, uint64 row)
+{
+	Entry		entry = {0};
+	Jsonb	   *detail = RowJson(rows, row, V_DETAIL);
+	pg_uuid_t	step_id = RowUuid(rows, row, V_STEP_ID);
+	uint8		hash[32];
+	bool		isnull;
+	Datum		stored = RowDatum(rows, row, V_HASH, &isnull);
+
+	entry.tenant = call->tenant;
+	entry.plan_id = plan_id;
+	entry.id = DatumGetInt64(RowDatum(rows, row, V_ID, &isnull));
+	entry.step_id = RowIsNull(rows, row, V_STEP_ID) ? NULL : &step_id;
+	entry.at = DatumGetTimestampTz(RowDatum(rows, row, V_AT, &isnull));
+	entry.event = RowText(rows, row, V_EVENT);
+	entry.actor = RowText(rows, row, V_ACTOR);
+	entry.session = RowText(rows, row, V_SESSION);
+	entry.detail = JsonToText(detail);
+
+	v->entries++;
+	if (entry.id != v->entries)
+		VerifyFails(v, entry.id, entry.event,
+					entry.id > v->entries ? "an entry before this one is missing" : "this entry was inserted");
+	EntryHash(&entry, v->head, hash);
+	if (VARSIZE_ANY_EXHDR(DatumGetPointer(stored)) != 32 ||
+		memcmp(hash, VARDATA_ANY(DatumGetPointer(stored)), 32) != 0)
+		VerifyFails(v, entry.id, entry.event, "the hash does not fit the entry and the one before it");
+	memcpy(v->head, hash, sizeof(hash));
+	VerifyResult(v, rows, row, &entry, detail);
+}
+
+/* Walk a chain in batches, so that a long one does not fill the memory. */
+static Verification
+ChainVerify(Call *call, const pg_uuid_t *plan_id)
+{
+	static KeptQuery batch = {
+		"SELECT a.id, a.step_id, a.at, a.event, a.actor, a.session_id, a.detail, a.hash, s.status::text, s.result"
+		" FROM stepwise.audit AS a"
+		" LEFT JOIN stepwise.step AS s ON s.tenant = $1 AND s.id = a.step_id AND a.event = 'step_completed'"
+		" WHERE a.tenant = $1 AND a.plan_id = $2 AND a.id > $3 ORDER BY a.id LIMIT 1000",
+		3, {TEXTOID, UUIDOID, INT8OID}
+	};
+	Verification v = {0};
+	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext, "stepwise verify", ALLOCSET_DEFAULT_SIZES);
+	int64		after = PG_INT64_MIN;
+	Rows		rows;
+
+	do
+	{
+		Args		args = {0};
+		MemoryContext outer;
+		bool		isnull;
+
+		ArgTenant(&args, call);
+		ArgUuid(&args, plan_id);
+		ArgDatum(&args, Int64GetDatum(after));
+		rows = QueryRun(&batch, &args);
+		outer = MemoryContextSwitchTo(scratch);
+		for (uint64 i = 0; i < rows.count; i++)
+			VerifyEntry(&v, call, plan_id, &rows, i);
+		MemoryContextSwitchTo(outer);
+		if (rows.count > 0)
+			after = DatumGetInt64(RowDatum(&rows, rows.count - 1, V_ID, &isnull));
+		RowsFree(&rows);
+		if (v.bad_event != NULL)
+			v.bad_event = pstrdup(v.bad_event);
+		MemoryContextReset(scratch);
+		CHECK_FOR_INTERRUPTS();
+	} while (rows.count > 0 && v.reason == NULL);
+	MemoryContextDelete(scratch);
+	return v;
+}
+
+/* Verify the chain of one plan against what its row says is the newest entry. */
+static Verification
+PlanVerify(Call *call, const PlanRow *plan)
+{
+	Verification v = ChainVerify(call, &plan->id);
+
+	if (v.entries < plan->audit_entries)
+		VerifyFails(&v, v.entries + 1, NULL, "this entry, and what followed it, is missing");
+	else if (v.entries > plan->audit_entries || memcmp(v.head, plan->audit_head, 32) != 0)
+		VerifyFails(&v, v.entries, NULL, "the newest entry is not the one that the plan recorded");
+	return v;
+}
+
+static void
+VerificationToJson(JsonBuilder *b, const pg_uuid_t *plan_id, const Verification *v)
+{
+	JsonPutUuid(b, "planId", plan_id);
+	JsonPutBool(b, "valid", v->reason == NULL);
+	JsonPutInt(b, "entries", v->entries);
+	JsonPutText(b, "head", HexText(v->head));
+	if (v->reason != NULL)
+	{
+		JsonObjectStart(b, "firstInvalid");
+		JsonPutInt(b, "id", v->bad_id);
+		JsonPutText(b, "event", v->bad_event);
+		JsonPutText(b, "reason", v->reason);
+		JsonObjectEnd(b);
+	}
+}
+
+/* Verify a plan and the plans nested in it; the answer says whether all are valid. */
+static Jsonb *
+TreeVerify(Call *call, const PlanRow *plan)
+{
+	static KeptQuery below = {
+		"WITH RECURSIVE tree AS ("
+		" SELECT p.id FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.id = $2"
+		" UNION ALL"
+		" SELECT c.id FROM tree AS t JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = t.id"
+		" JOIN stepwise.plan AS c ON c.tenant = $1 AND c.parent_step_id = s.id WHERE s.workflow IS NOT NULL)"
+		" SELECT tree.id FROM tree WHERE tree.id <> $2 ORDER BY tree.id",
+		2, {TEXTOID, UUIDOID}
+	};
+	Verification v = PlanVerify(call, plan);
+	bool		valid = v.reason == NULL;
+	JsonBuilder b = {0};
+	Args		args = {0};
+	Rows		rows;
+
+	JsonObjectStart(&b, NULL);
+	VerificationToJson(&b, &plan->id, &v);
+	ArgTenant(&args, call);
+	ArgUuid(&args, &plan->id);
+	rows = QueryRun(&below, &args);
+	JsonArrayStart(&b, "nested");
+	for (uint64 i = 0; i < rows.count; i++)
+	{
+		pg_uuid_t	id = RowUuid(&rows, i, 1);
+
+		v = PlanVerify(call, PlanMustRead(call, &id));
+		valid = valid && v.reason == NULL;
+		JsonObjectStart(&b, NULL);
+		VerificationToJson(&b, &id, &v);
+		JsonObjectEnd(&b);
+	}
+	JsonArrayEnd(&b);
+	/* the last value of a key stays: a tree is valid only if all of it is */
+	JsonPutBool(&b, "valid", valid);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+Datum
+stepwise_verify_audit(PG_FUNCTION_ARGS)
+{
+	Call		call;
+	PlanRow	   *plan;
+	Verification v;
+	JsonBuilder b = {0};
+
+	CallBegin(&call);
+	plan = PlanMustRead(&call, ArgumentUuid(fcinfo, 0));
+	if (!PG_ARGISNULL(1) && PG_GETARG_BOOL(1))
+		return CallEnd(&call, TreeVerify(&call, plan));
+	v = PlanVerify(&call, plan);
+	JsonObjectStart(&b, NULL);
+	VerificationToJson(&b, &plan->id, &v);
+	JsonObjectEnd(&b);
+	return CallEnd(&call, JsonFinish(&b));
+}
+
+Datum
+stepwise_audit_head(PG_FUNCTION_ARGS)
+{
+	Call		call;
+	PlanRow	   *plan;
+	JsonBuilder b = {0};
+
+	CallBegin(&call);
+	plan = PlanMustRead(&call, ArgumentUuid(fcinfo, 0));
+	JsonObjectStart(&b, NULL);
+	JsonPutUuid(&b, "planId", &plan->id);
+	JsonPutInt(&b, "entries", plan->audit_entries);
+	JsonPutText(&b, "head", HexText(plan->audit_head));
+	JsonObjectEnd(&b);
+	return CallEnd(&call, JsonFinish(&b));
+}

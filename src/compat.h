@@ -1,0 +1,66 @@
+/*
+ * compat.h
+ *	  every PG_VERSION_NUM in the project
+ */
+#ifndef STEPWISE_COMPAT_H
+#define STEPWISE_COMPAT_H
+
+#if PG_VERSION_NUM < 150000
+#error "pg_stepwise needs PostgreSQL 15 or newer"
+#endif
+
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
+
+/* 18 wants the module's name and version in the magic block */
+#if PG_VERSION_NUM >= 180000
+#define STEPWISE_MODULE_MAGIC(name, version) PG_MODULE_MAGIC_EXT(.name = name, .version = version)
+#else
+#define STEPWISE_MODULE_MAGIC(name, version) PG_MODULE_MAGIC
+#endif
+
+/*
+ * Read a value by the input function of its type; false if the text is none.
+ * From 16 on these functions can report a bad value. In 15 they raise, and the
+ * errors of bad data (class 22) are caught; such functions take no resources,
+ * so no subtransaction is needed.
+ */
+#if PG_VERSION_NUM >= 160000
+#include "fmgr.h"
+#include "nodes/miscnodes.h"
+
+static inline bool
+InputSafe(PGFunction input, char *text, Datum *result)
+{
+	ErrorSaveContext context = {T_ErrorSaveContext};
+
+	return DirectInputFunctionCallSafe(input, text, InvalidOid, -1, (Node *) &context, result);
+}
+#else
+#include "fmgr.h"
+
+static inline bool
+InputSafe(PGFunction input, char *text, Datum *result)
+{
+	MemoryContext context = CurrentMemoryContext;
+	volatile bool good = true;
+
+	PG_TRY();
+	{
+		*result = DirectFunctionCall3(input, CStringGetDatum(text), ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1));
+	}
+	PG_CATCH();
+	{
+		if (ERRCODE_TO_CATEGORY(geterrcode()) != ERRCODE_DATA_EXCEPTION)
+			PG_RE_THROW();
+		MemoryContextSwitchTo(context);
+		FlushErrorState();
+		good = false;
+	}
+	PG_END_TRY();
+	return good;
+}
+#endif
+
+#endif							/* STEPWISE_COMPAT_H */

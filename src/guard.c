@@ -1,0 +1,472 @@
+/*
+ * guard.c
+ *	  triggers for raw SQL on the tables of plans and steps
+ *
+ * The engine's own statements pass at once. A plain UPDATE of steps comes in
+ * twice: before each row, to be checked and stamped like any move, and after
+ * the statement, to be counted, audited and settled once per plan. Rows that
+ * a restore inserts pass as they are, as long as the engine has not been used
+ * in this database.
+ *
+ * Locks: raw SQL holds its step rows before the plan; at worst that ends in
+ * PostgreSQL's own deadlock error.
+ */
+#include "stepwise.h"
+
+#include "access/htup_details.h"
+#include "commands/trigger.h"
+#include "executor/tuptable.h"
+#include "utils/datum.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+PG_FUNCTION_INFO_V1(stepwise_engine_guard);
+PG_FUNCTION_INFO_V1(stepwise_step_guard);
+PG_FUNCTION_INFO_V1(stepwise_steps_changed);
+
+/* columns of a step that raw SQL may set; the engine keeps the others */
+static const char *const RawColumns[] = {
+	"status", "outcome", "result", "result_summary", "confidence", "execution_report", "output_formatting_notes",
+	"message", "worker", "lease_expires_at", "started_at", "completed_at", "active_at"
+};
+
+/* ---------- common ---------- */
+
+/* Until the engine first writes, rows may come from a restore. */
+bool
+RestoreMayInsert(void)
+{
+	Call		call;
+	bool		used;
+
+	CallBeginIn(&call, "");
+	used = EngineUsed();
+	CallEnd(&call, NULL);
+	return !used;
+}
+
+static TriggerData *
+TriggerOf(FunctionCallInfo fcinfo)
+{
+	if (!CALLED_AS_TRIGGER(fcinfo))
+		elog(ERROR, "not called as a trigger");
+	return (TriggerData *) fcinfo->context;
+}
+
+/* What a trigger returns to let its row pass. */
+static Datum
+Pass(const TriggerData *trigger)
+{
+	if (TRIGGER_FIRED_FOR_STATEMENT(trigger->tg_event))
+		return PointerGetDatum(NULL);
+	if (TRIGGER_FIRED_BY_UPDATE(trigger->tg_event))
+		return PointerGetDatum(trigger->tg_newtuple);
+	return PointerGetDatum(trigger->tg_trigtuple);
+}
+
+static const char *
+VerbOf(const TriggerData *trigger)
+{
+	if (TRIGGER_FIRED_BY_INSERT(trigger->tg_event))
+		return "inserted";
+	if (TRIGGER_FIRED_BY_UPDATE(trigger->tg_event))
+		return "updated";
+	if (TRIGGER_FIRED_BY_DELETE(trigger->tg_event))
+		return "deleted";
+	return "truncated";
+}
+
+static void
+RefuseByHand(const TriggerData *trigger)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_TRANSITION),
+			 errmsg("rows of table stepwise.%s are not %s by hand", RelationGetRelationName(trigger->tg_relation), VerbOf(trigger)),
+			 errdetail("The engine keeps them; the status of a plan is derived from its steps."),
+			 errhint("Use the functions: stepwise.create_plan, stepwise.modify_plan, stepwise.cancel_plan; CALL stepwise.purge(before) removes finished plans.")));
+}
+
+/* Let an UPDATE that changes nothing pass: tools do that. */
+static bool
+ChangesNothing(const TriggerData *trigger)
+{
+	HeapTuple	old = trigger->tg_trigtuple;
+	HeapTuple	new = trigger->tg_newtuple;
+	TupleDesc	desc = RelationGetDescr(trigger->tg_relation);
+
+	for (int i = 1; i <= desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i - 1);
+		bool		old_null;
+		bool		new_null;
+		Datum		old_value = heap_getattr(old, i, desc, &old_null);
+		Datum		new_value = heap_getattr(new, i, desc, &new_null);
+
+		if (old_null != new_null || (!old_null && !datumIsEqual(old_value, new_value, att->attbyval, att->attlen)))
+			return false;
+	}
+	return true;
+}
+
+/* For tables that only the engine writes. */
+Datum
+stepwise_engine_guard(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigger = TriggerOf(fcinfo);
+
+	if (EngineWrites())
+		return Pass(trigger);
+	if (TRIGGER_FIRED_BY_INSERT(trigger->tg_event) && RestoreMayInsert())
+		return Pass(trigger);
+	if (TRIGGER_FIRED_FOR_ROW(trigger->tg_event) && TRIGGER_FIRED_BY_UPDATE(trigger->tg_event) && ChangesNothing(trigger))
+		return Pass(trigger);
+	RefuseByHand(trigger);
+	return (Datum) 0;
+}
+
+/* ---------- before a row of steps ---------- */
+
+static void
+CheckRawColumns(const TriggerData *trigger, const StepRow *old)
+{
+	TupleDesc	desc = RelationGetDescr(trigger->tg_relation);
+
+	for (int i = 1; i <= desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i - 1);
+		bool		old_null;
+		bool		new_null;
+		Datum		old_value = heap_getattr(trigger->tg_trigtuple, i, desc, &old_null);
+		Datum		new_value = heap_getattr(trigger->tg_newtuple, i, desc, &new_null);
+
+		if (old_null == new_null && (old_null || datumIsEqual(old_value, new_value, att->attbyval, att->attlen)))
+			continue;
+		if (NameIndex(NameStr(att->attname), RawColumns, lengthof(RawColumns)) < 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_TRANSITION),
+					 errmsg("column %s of step \"%s\" is kept by the engine", NameStr(att->attname), old->name),
+					 errhint("Plain SQL may set the status of a step and what it achieved; stepwise.modify_plan changes what it does.")));
+	}
+}
+
+static void
+CheckStepNotFinal(const StepRow *step)
+{
+	if (step->status == STEP_COMPLETED || step->status == STEP_SKIPPED)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSITION),
+				 errmsg("step \"%s\" is %s, and final", step->name, StepStatusName[step->status]),
+				 errdetail("Its result is in the audit chain."),
+				 errhint("Add a step with stepwise.modify_plan to do more work.")));
+}
+
+/* Put the stamps into the row that is about to be written. */
+static HeapTuple
+StampedTuple(const TriggerData *trigger, HeapTuple tuple, const StepRow *step)
+{
+	static const char *const columns[] = {
+		"outcome", "attempt", "ready", "started_at", "completed_at", "active_at", "lease_expires_at", "worker", "holder",
+		"message", "pause_reason"
+	};
+	TupleDesc	desc = RelationGetDescr(trigger->tg_relation);
+	int			numbers[lengthof(columns)];
+	Datum		values[lengthof(columns)];
+	bool		nulls[lengthof(columns)] = {0};
+	Args		args = {0};
+
+	ArgDatum(&args, ObjectIdGetDatum(EnumValue("outcome", OutcomeName[step->outcome])));
+	ArgInt(&args, step->attempt);
+	if (step->ready)
+		ArgBool(&args, true);
+	else
+		ArgNull(&args);
+	ArgTime(&args, step->started_at);
+	ArgTime(&args, step->completed_at);
+	ArgTime(&args, step->active_at);
+	ArgTime(&args, step->lease_expires_at);
+	ArgText(&args, step->worker);
+	ArgText(&args, step->holder);
+	ArgText(&args, step->message);
+	ArgVarlena(&args, step->pause_reason);
+	for (size_t i = 0; i < lengthof(columns); i++)
+	{
+		numbers[i] = SPI_fnumber(desc, columns[i]);
+		values[i] = args.values[i];
+		nulls[i] = args.nulls[i] == 'n';
+	}
+	return heap_modify_tuple_by_cols(tuple, desc, lengthof(columns), numbers, values, nulls);
+}
+
+static Datum
+RawUpdate(const TriggerData *trigger)
+{
+	TupleDesc	desc = RelationGetDescr(trigger->tg_relation);
+	StepRow	   *old = StepFromTuple(trigger->tg_trigtuple, desc);
+	StepRow	   *new;
+	StepStatus	to;
+
+	if (ChangesNothing(trigger))
+		return Pass(trigger);
+	CheckRawColumns(trigger, old);
+	new = StepFromTuple(trigger->tg_newtuple, desc);
+	to = new->status;
+	if (to == old->status)
+	{
+		CheckStepNotFinal(old);
+		return Pass(trigger);
+	}
+	new->status = old->status;
+	StepStamp(new, to);
+	return PointerGetDatum(StampedTuple(trigger, trigger->tg_newtuple, new));
+}
+
+static void
+CheckInsertedStep(const StepRow *step)
+{
+	if (step->status != STEP_PENDING || step->outcome != OUTCOME_NA || step->attempt != 0 || step->result != NULL ||
+		step->started_at || step->completed_at || step->blockers != 0 || step->branches)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSITION),
+				 errmsg("step \"%s\" cannot begin as %s", step->name, StepStatusName[step->status]),
+				 errdetail("A step begins pending, and has done nothing yet."),
+				 errhint("Add steps with stepwise.modify_plan(plan_id, 'add_steps', params).")));
+}
+
+/* Fill in what the plan knows of a step that was inserted by hand. */
+static Datum
+RawInsert(const TriggerData *trigger)
+{
+	TupleDesc	desc = RelationGetDescr(trigger->tg_relation);
+	HeapTuple	tuple = trigger->tg_trigtuple;
+	StepRow	   *step = StepFromTuple(tuple, desc);
+	bool		isnull;
+	char	   *tenant = text_to_cstring(DatumGetTextPP(SPI_getbinval(tuple, desc, SPI_fnumber(desc, "tenant"), &isnull)));
+	int			numbers[] = {SPI_fnumber(desc, "root_id"), SPI_fnumber(desc, "wave"), SPI_fnumber(desc, "ready")};
+	Datum		values[3];
+	bool		nulls[3] = {0};
+	pg_uuid_t	root_id;
+	bool		sequential;
+	Call		call;
+	PlanRow	   *plan;
+
+	CheckInsertedStep(step);
+	CallBeginIn(&call, tenant);
+	plan = PlanMustRead(&call, &step->plan_id);
+	root_id = plan->root_id;
+	sequential = plan->sequential;
+	CallEnd(&call, NULL);
+	values[0] = UUIDPGetDatum(&root_id);
+	values[1] = Int32GetDatum(sequential ? step->order - 1 : 0);
+	values[2] = BoolGetDatum(true);
+	nulls[2] = sequential;
+	return PointerGetDatum(heap_modify_tuple_by_cols(tuple, desc, 3, numbers, values, nulls));
+}
+
+Datum
+stepwise_step_guard(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigger = TriggerOf(fcinfo);
+
+	if (EngineWrites())
+		return Pass(trigger);
+	if (TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
+	{
+		if (TRIGGER_FIRED_BY_UPDATE(trigger->tg_event))
+			return RawUpdate(trigger);
+		if (TRIGGER_FIRED_BY_INSERT(trigger->tg_event))
+			return RestoreMayInsert() ? Pass(trigger) : RawInsert(trigger);
+	}
+	RefuseByHand(trigger);
+	return (Datum) 0;
+}
+
+/* ---------- after a statement on steps ---------- */
+
+/* one row that a raw statement has written */
+typedef struct RawChange
+{
+	char	   *tenant;
+	StepRow	   *old;			/* NULL: inserted */
+	StepRow	   *new;
+} RawChange;
+
+/* By tenant, then tree: so that roots are locked in the order of their ids. */
+static int
+RawChangeCompare(const ListCell *a, const ListCell *b)
+{
+	const RawChange *x = lfirst(a);
+	const RawChange *y = lfirst(b);
+	int			result = strcmp(x->tenant, y->tenant);
+
+	if (result == 0)
+		result = memcmp(&x->new->root_id, &y->new->root_id, UUID_LEN);
+	if (result == 0)
+		result = memcmp(&x->new->plan_id, &y->new->plan_id, UUID_LEN);
+	if (result == 0)
+		result = x->new->order - y->new->order;
+	return result;
+}
+
+static StepRow *
+NextStep(Tuplestorestate *store, TupleTableSlot *slot, char **tenant)
+{
+	HeapTuple	tuple;
+	bool		should_free;
+	bool		isnull;
+	StepRow	   *step;
+
+	if (!tuplestore_gettupleslot(store, true, false, slot))
+		return NULL;
+	tuple = ExecFetchSlotHeapTuple(slot, false, &should_free);
+	step = StepFromTuple(tuple, slot->tts_tupleDescriptor);
+	*tenant = TextDatumGetCString(slot_getattr(slot, SPI_fnumber(slot->tts_tupleDescriptor, "tenant"), &isnull));
+	if (should_free)
+		heap_freetuple(tuple);
+	return step;
+}
+
+/* Pair the transition tables: both are filled row by row, in one order. */
+static List *
+RawChanges(const TriggerData *trigger)
+{
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(RelationGetDescr(trigger->tg_relation), &TTSOpsMinimalTuple);
+	List	   *changes = NIL;
+	char	   *tenant;
+	StepRow	   *step;
+
+	while ((step = NextStep(trigger->tg_newtable, slot, &tenant)) != NULL)
+	{
+		RawChange  *change = palloc0(sizeof(RawChange));
+
+		change->tenant = tenant;
+		change->new = step;
+		changes = lappend(changes, change);
+	}
+	if (trigger->tg_oldtable != NULL)
+	{
+		ListCell   *cell;
+
+		foreach(cell, changes)
+		{
+			((RawChange *) lfirst(cell))->old = NextStep(trigger->tg_oldtable, slot, &tenant);
+		}
+	}
+	ExecDropSingleTupleTableSlot(slot);
+	list_sort(changes, RawChangeCompare);
+	return changes;
+}
+
+static void
+RawMoved(Call *call, PlanRow *plan, RawChange *change)
+{
+	JsonBuilder b = {0};
+
+	change->new->was_paused = change->old->pause_reason != NULL;
+	if (change->old->status != change->new->status)
+	{
+		PlanCheckOpen(plan);
+		if (StepStampInPlan(plan, change->new, change->old->status))
+			StepSave(call, change->new);
+		StepMoved(call, plan, change->new, change->old->status, NULL);
+		return;
+	}
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "action", "update_by_hand");
+	JsonObjectEnd(&b);
+	AuditAppend(call, plan, &change->new->id, "plan_modified", JsonFinish(&b));
+}
+
+static void
+CheckOrders(Call *call, const PlanRow *plan)
+{
+	static KeptQuery count = {
+		"SELECT pg_catalog.count(*)::int, pg_catalog.max(s.step_order) FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2",
+		2, {TEXTOID, UUIDOID}
+	};
+	Args		args = {0};
+	Rows		rows;
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, &plan->id);
+	rows = QueryRun(&count, &args);
+	if (RowInt(&rows, 0, 1) != RowInt(&rows, 0, 2))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("step orders of plan \"%s\" would have holes", plan->name),
+				 errhint("The next step_order is one more than the number of steps.")));
+	if (RowInt(&rows, 0, 1) > MaxSteps)
+		ereport(ERROR,
+				(errcode(ERRCODE_VALUE_TOO_LARGE),
+				 errmsg("plan \"%s\" would have more than %d steps", plan->name, MaxSteps)));
+}
+
+static void
+RawInserted(Call *call, PlanRow *plan, RawChange *change)
+{
+	JsonBuilder b = {0};
+
+	plan->counts[STEP_PENDING]++;
+	plan->next_order = Min(plan->next_order, change->new->order);
+	plan->workable = true;
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "action", "add_steps");
+	JsonPutText(&b, "name", change->new->name);
+	JsonObjectEnd(&b);
+	AuditAppend(call, plan, &change->new->id, "plan_modified", JsonFinish(&b));
+}
+
+/* Handle the changes of one plan, which stand together. */
+static void
+RawSettle(List *changes, int from, int to)
+{
+	RawChange  *first = list_nth(changes, from);
+	bool		inserted = first->old == NULL;
+	Call		call;
+	PlanRow	   *plan;
+
+	CallBeginIn(&call, first->tenant);
+	plan = PlanLock(&call, &first->new->plan_id);
+	if (inserted)
+	{
+		PlanCheckModifiable(plan);
+		CheckOrders(&call, plan);
+	}
+	for (int i = from; i < to; i++)
+	{
+		if (inserted)
+			RawInserted(&call, plan, list_nth(changes, i));
+		else
+			RawMoved(&call, plan, list_nth(changes, i));
+	}
+	PlanSettle(&call, plan);
+	CallEnd(&call, NULL);
+}
+
+Datum
+stepwise_steps_changed(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigger = TriggerOf(fcinfo);
+	MemoryContext context;
+	MemoryContext outer;
+	List	   *changes;
+	int			from = 0;
+
+	if (EngineWrites() || (TRIGGER_FIRED_BY_INSERT(trigger->tg_event) && RestoreMayInsert()))
+		return PointerGetDatum(NULL);
+	context = AllocSetContextCreate(CurrentMemoryContext, "stepwise raw changes", ALLOCSET_DEFAULT_SIZES);
+	outer = MemoryContextSwitchTo(context);
+	changes = RawChanges(trigger);
+	for (int to = 1; to <= list_length(changes); to++)
+	{
+		RawChange  *first = list_nth(changes, from);
+		RawChange  *next = to < list_length(changes) ? list_nth(changes, to) : NULL;
+
+		if (next && UuidEqual(&first->new->plan_id, &next->new->plan_id) && strcmp(first->tenant, next->tenant) == 0)
+			continue;
+		RawSettle(changes, from, to);
+		from = to;
+	}
+	MemoryContextSwitchTo(outer);
+	MemoryContextDelete(context);
+	return PointerGetDatum(NULL);
+}

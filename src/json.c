@@ -1,0 +1,449 @@
+/*
+ * json.c
+ *	  get and put helpers over PostgreSQL's jsonb
+ *
+ * Everything returned lives in the current memory context. A JsonbValue that
+ * points into a Jsonb lives as long as that Jsonb.
+ */
+#include "stepwise.h"
+
+#include "common/hashfn.h"
+#include "utils/datetime.h"
+#include "utils/fmgrprotos.h"
+#include "utils/json.h"
+#include "utils/numeric.h"
+
+static void
+PutKey(JsonBuilder *b, const char *key)
+{
+	JsonbValue	value;
+
+	if (key == NULL)
+		return;
+	value.type = jbvString;
+	value.val.string.val = unconstify(char *, key);
+	value.val.string.len = strlen(key);
+	pushJsonbValue(&b->state, WJB_KEY, &value);
+}
+
+/* Put a value under its key, or as an element when there is no key. */
+void
+JsonPutValue(JsonBuilder *b, const char *key, JsonbValue *value)
+{
+	PutKey(b, key);
+	pushJsonbValue(&b->state, key ? WJB_VALUE : WJB_ELEM, value);
+}
+
+void
+JsonObjectStart(JsonBuilder *b, const char *key)
+{
+	PutKey(b, key);
+	pushJsonbValue(&b->state, WJB_BEGIN_OBJECT, NULL);
+}
+
+void
+JsonObjectEnd(JsonBuilder *b)
+{
+	b->done = pushJsonbValue(&b->state, WJB_END_OBJECT, NULL);
+}
+
+void
+JsonArrayStart(JsonBuilder *b, const char *key)
+{
+	PutKey(b, key);
+	pushJsonbValue(&b->state, WJB_BEGIN_ARRAY, NULL);
+}
+
+void
+JsonArrayEnd(JsonBuilder *b)
+{
+	b->done = pushJsonbValue(&b->state, WJB_END_ARRAY, NULL);
+}
+
+void
+JsonPutNull(JsonBuilder *b, const char *key)
+{
+	JsonbValue	value;
+
+	value.type = jbvNull;
+	JsonPutValue(b, key, &value);
+}
+
+void
+JsonPutText(JsonBuilder *b, const char *key, const char *text)
+{
+	JsonbValue	value;
+
+	if (text == NULL)
+	{
+		JsonPutNull(b, key);
+		return;
+	}
+	value.type = jbvString;
+	value.val.string.val = unconstify(char *, text);
+	value.val.string.len = strlen(text);
+	JsonPutValue(b, key, &value);
+}
+
+void
+JsonPutJson(JsonBuilder *b, const char *key, const Jsonb *json)
+{
+	JsonbValue	value;
+
+	if (json == NULL)
+	{
+		JsonPutNull(b, key);
+		return;
+	}
+	if (JB_ROOT_IS_SCALAR(json))
+		JsonbExtractScalar(unconstify(JsonbContainer *, &json->root), &value);
+	else
+		JsonbToJsonbValue(unconstify(Jsonb *, json), &value);
+	JsonPutValue(b, key, &value);
+}
+
+void
+JsonPutInt(JsonBuilder *b, const char *key, int64 number)
+{
+	JsonbValue	value;
+
+	value.type = jbvNumeric;
+	value.val.numeric = int64_to_numeric(number);
+	JsonPutValue(b, key, &value);
+}
+
+void
+JsonPutBool(JsonBuilder *b, const char *key, bool truth)
+{
+	JsonbValue	value;
+
+	value.type = jbvBool;
+	value.val.boolean = truth;
+	JsonPutValue(b, key, &value);
+}
+
+void
+JsonPutUuid(JsonBuilder *b, const char *key, const pg_uuid_t *uuid)
+{
+	JsonPutText(b, key, uuid ? UuidText(uuid) : NULL);
+}
+
+void
+JsonPutTime(JsonBuilder *b, const char *key, TimestampTz at)
+{
+	JsonPutText(b, key, at ? TimeText(at) : NULL);
+}
+
+Jsonb *
+JsonFinish(JsonBuilder *b)
+{
+	return JsonbValueToJsonb(b->done);
+}
+
+/* Look a key up in an object; false when it is no object or has no such key. */
+bool
+JsonGet(const Jsonb *object, const char *key, JsonbValue *value)
+{
+	if (object == NULL || !JB_ROOT_IS_OBJECT(object))
+		return false;
+	return getKeyJsonValueFromContainer(unconstify(JsonbContainer *, &object->root),
+										key, strlen(key), value) != NULL;
+}
+
+char *
+JsonGetText(const Jsonb *object, const char *key)
+{
+	JsonbValue	value;
+
+	if (!JsonGet(object, key, &value) || value.type != jbvString)
+		return NULL;
+	return JsonValueText(&value);
+}
+
+Jsonb *
+JsonGetJson(const Jsonb *object, const char *key)
+{
+	JsonbValue	value;
+
+	return JsonGet(object, key, &value) ? JsonFromValue(&value) : NULL;
+}
+
+bool
+JsonGetIndex(const Jsonb *array, int index, JsonbValue *value)
+{
+	JsonbValue *found;
+
+	if (array == NULL || !JsonIsArray(array) || index < 0)
+		return false;
+	found = getIthJsonbValueFromContainer(unconstify(JsonbContainer *, &array->root), index);
+	if (found == NULL)
+		return false;
+	*value = *found;
+	return true;
+}
+
+Jsonb *
+JsonFromValue(JsonbValue *value)
+{
+	return JsonbValueToJsonb(value);
+}
+
+char *
+JsonToText(const Jsonb *value)
+{
+	return JsonbToCString(NULL, unconstify(JsonbContainer *, &value->root), VARSIZE(value));
+}
+
+static void
+CompactScalar(StringInfo text, const JsonbValue *value)
+{
+	switch (value->type)
+	{
+		case jbvString:
+			escape_json(text, JsonValueText(value));
+			break;
+		case jbvNumeric:
+			appendStringInfoString(text, DatumGetCString(DirectFunctionCall1(numeric_out, NumericGetDatum(value->val.numeric))));
+			break;
+		case jbvBool:
+			appendStringInfoString(text, value->val.boolean ? "true" : "false");
+			break;
+		default:
+			appendStringInfoString(text, "null");
+	}
+}
+
+/* Append a value as JSON without a space in it. */
+void
+JsonCompact(StringInfo text, JsonbValue *value)
+{
+	JsonbIterator *iterator;
+	JsonbValue	part;
+	JsonbIteratorToken token;
+	bool		first = true;
+
+	if (value->type != jbvBinary)
+	{
+		CompactScalar(text, value);
+		return;
+	}
+	iterator = JsonbIteratorInit(value->val.binary.data);
+	while ((token = JsonbIteratorNext(&iterator, &part, false)) != WJB_DONE)
+	{
+		bool		ends = token == WJB_END_ARRAY || token == WJB_END_OBJECT;
+
+		if (!first && !ends && token != WJB_VALUE)
+			appendStringInfoChar(text, ',');
+		first = token == WJB_BEGIN_ARRAY || token == WJB_BEGIN_OBJECT;
+		if (token == WJB_BEGIN_ARRAY || token == WJB_END_ARRAY)
+			appendStringInfoChar(text, ends ? ']' : '[');
+		else if (token == WJB_BEGIN_OBJECT || token == WJB_END_OBJECT)
+			appendStringInfoChar(text, ends ? '}' : '{');
+		else
+			CompactScalar(text, &part);
+		if (token == WJB_KEY)
+		{
+			appendStringInfoChar(text, ':');
+			first = true;
+		}
+	}
+}
+
+char *
+JsonValueText(const JsonbValue *value)
+{
+	Assert(value->type == jbvString);
+	return pnstrdup(value->val.string.val, value->val.string.len);
+}
+
+const char *
+JsonKindName(const JsonbValue *value)
+{
+	switch (value->type)
+	{
+		case jbvNull:
+			return "null";
+		case jbvString:
+			return "string";
+		case jbvNumeric:
+			return "number";
+		case jbvBool:
+			return "boolean";
+		case jbvArray:
+			return "array";
+		case jbvObject:
+			return "object";
+		case jbvBinary:
+			return JsonContainerIsObject(value->val.binary.data) ? "object" : "array";
+		default:
+			return "value";
+	}
+}
+
+bool
+JsonIsObject(const Jsonb *value)
+{
+	return value != NULL && JB_ROOT_IS_OBJECT(value);
+}
+
+bool
+JsonIsArray(const Jsonb *value)
+{
+	return value != NULL && JB_ROOT_IS_ARRAY(value) && !JB_ROOT_IS_SCALAR(value);
+}
+
+bool
+JsonEqual(const Jsonb *a, const Jsonb *b)
+{
+	if (a == NULL || b == NULL)
+		return a == b;
+	return compareJsonbContainers(unconstify(JsonbContainer *, &a->root),
+								  unconstify(JsonbContainer *, &b->root)) == 0;
+}
+
+/* Copy the members of an object into the object under construction. */
+static void
+PutMembers(JsonBuilder *b, const Jsonb *object)
+{
+	JsonbIterator *iterator = JsonbIteratorInit(unconstify(JsonbContainer *, &object->root));
+	JsonbValue	value;
+	JsonbIteratorToken token;
+
+	while ((token = JsonbIteratorNext(&iterator, &value, true)) != WJB_DONE)
+		if (token == WJB_KEY || token == WJB_VALUE)
+			pushJsonbValue(&b->state, token, &value);
+}
+
+/* Join two objects; of a key that both have, the second one's value stays. */
+Jsonb *
+JsonMerge(const Jsonb *a, const Jsonb *b)
+{
+	JsonBuilder builder = {0};
+
+	JsonObjectStart(&builder, NULL);
+	if (JsonIsObject(a))
+		PutMembers(&builder, a);
+	if (JsonIsObject(b))
+		PutMembers(&builder, b);
+	JsonObjectEnd(&builder);
+	return JsonFinish(&builder);
+}
+
+Jsonb *
+JsonEmptyObject(void)
+{
+	return JsonMerge(NULL, NULL);
+}
+
+static int
+JsonDepth(const Jsonb *value)
+{
+	JsonbIterator *iterator = JsonbIteratorInit(unconstify(JsonbContainer *, &value->root));
+	JsonbValue	ignored;
+	JsonbIteratorToken token;
+	int			depth = 0;
+	int			deepest = 0;
+
+	while ((token = JsonbIteratorNext(&iterator, &ignored, false)) != WJB_DONE)
+	{
+		if (token == WJB_BEGIN_ARRAY || token == WJB_BEGIN_OBJECT)
+			deepest = Max(deepest, ++depth);
+		else if (token == WJB_END_ARRAY || token == WJB_END_OBJECT)
+			depth--;
+	}
+	return deepest;
+}
+
+static void
+CheckSize(size_t size, const char *what)
+{
+	if (size > (size_t) MaxResultBytes)
+		ereport(ERROR,
+				(errcode(ERRCODE_VALUE_TOO_LARGE),
+				 errmsg("%s is too large: %zu bytes", what, size),
+				 errdetail("The limit, stepwise.max_result_bytes, is %d bytes.", MaxResultBytes),
+				 errhint("Store the content with stepwise.store_artifact and submit a reference to it.")));
+}
+
+static void
+CheckDepth(const Jsonb *value, const char *what)
+{
+	if (JsonDepth(value) > MaxJsonDepth)
+		ereport(ERROR,
+				(errcode(ERRCODE_VALUE_TOO_LARGE),
+				 errmsg("%s is nested too deeply", what),
+				 errdetail("The limit, stepwise.max_json_depth, is %d levels.", MaxJsonDepth),
+				 errhint("Flatten the value, or store it as text.")));
+}
+
+void
+CheckJsonLimits(const Jsonb *value, const char *what)
+{
+	if (value == NULL)
+		return;
+	CheckSize(VARSIZE(value), what);
+	if (!JB_ROOT_IS_SCALAR(value))
+		CheckDepth(value, what);
+}
+
+void
+CheckTextLimit(const char *value, const char *what)
+{
+	if (value != NULL)
+		CheckSize(strlen(value), what);
+}
+
+char *
+UuidText(const pg_uuid_t *uuid)
+{
+	return DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(uuid)));
+}
+
+bool
+UuidEqual(const pg_uuid_t *a, const pg_uuid_t *b)
+{
+	return memcmp(a->data, b->data, UUID_LEN) == 0;
+}
+
+/* Read the usual form of a UUID, 36 characters; false when it is not one. */
+bool
+UuidParse(const char *text, pg_uuid_t *uuid)
+{
+	if (strlen(text) != 36)
+		return false;
+	for (int i = 0, byte = 0; i < 36; i++)
+	{
+		unsigned char c = text[i];
+		int			digit;
+
+		if (i == 8 || i == 13 || i == 18 || i == 23)
+		{
+			if (c != '-')
+				return false;
+			continue;
+		}
+		if (c >= '0' && c <= '9')
+			digit = c - '0';
+		else if (c >= 'a' && c <= 'f')
+			digit = c - 'a' + 10;
+		else if (c >= 'A' && c <= 'F')
+			digit = c - 'A' + 10;
+		else
+			return false;
+		if (byte % 2 == 0)
+			uuid->data[byte / 2] = digit << 4;
+		else
+			uuid->data[byte / 2] |= digit;
+		byte++;
+	}
+	return true;
+}
+
+/* Show a time as JSON does, whatever DateStyle says. */
+char *
+TimeText(TimestampTz at)
+{
+	char	   *text = palloc(MAXDATELEN + 1);
+
+	return JsonEncodeDateTime(text, TimestampTzGetDatum(at), TIMESTAMPTZOID, NULL);
+}

@@ -1,0 +1,365 @@
+/*
+ * query.c
+ *	  kept SPI plans, run as the owner; and the frame of a call
+ *
+ * A Query is a static constant beside the code that reads its columns. It is
+ * prepared at its first use and kept for the life of the backend; the plan
+ * cache takes care of changed tables. Enum values go in as text and are cast
+ * in the SQL, so that a kept plan survives DROP and CREATE EXTENSION.
+ *
+ * Functions are SECURITY INVOKER: CallBegin notes who called and finds his
+ * tenant, then OwnerEnter switches to the owner with a locked search path;
+ * that is the only change of identity in the engine. An error needs no
+ * clean-up here: the end of the (sub)transaction restores role, settings,
+ * SPI and memory.
+ *
+ * Memory: all of a call's allocations are in its own context, gone at CallEnd.
+ */
+#include "stepwise.h"
+
+#include "access/htup_details.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+
+/* set while the engine's own statement runs: its triggers then have nothing to check */
+static bool engine_writes = false;
+
+bool
+EngineWrites(void)
+{
+	return engine_writes;
+}
+
+/* ---------- arguments ---------- */
+
+void
+ArgDatum(Args *args, Datum value)
+{
+	Assert(args->count < QUERY_MAX_ARGS);
+	args->nulls[args->count] = ' ';
+	args->values[args->count++] = value;
+}
+
+void
+ArgNull(Args *args)
+{
+	ArgDatum(args, (Datum) 0);
+	args->nulls[args->count - 1] = 'n';
+}
+
+void
+ArgVarlena(Args *args, const void *value)
+{
+	if (value == NULL)
+		ArgNull(args);
+	else
+		ArgDatum(args, PointerGetDatum(value));
+}
+
+void
+ArgText(Args *args, const char *value)
+{
+	if (value == NULL)
+		ArgNull(args);
+	else
+		ArgDatum(args, CStringGetTextDatum(value));
+}
+
+void
+ArgUuid(Args *args, const pg_uuid_t *value)
+{
+	if (value == NULL)
+		ArgNull(args);
+	else
+		ArgDatum(args, UUIDPGetDatum(value));
+}
+
+void
+ArgInt(Args *args, int value)
+{
+	ArgDatum(args, Int32GetDatum(value));
+}
+
+void
+ArgBool(Args *args, bool value)
+{
+	ArgDatum(args, BoolGetDatum(value));
+}
+
+void
+ArgTime(Args *args, TimestampTz value)
+{
+	if (value == 0)
+		ArgNull(args);
+	else
+		ArgDatum(args, TimestampTzGetDatum(value));
+}
+
+void
+ArgTenant(Args *args, const Call *call)
+{
+	ArgDatum(args, call->tenant_datum);
+}
+
+/* ---------- running ---------- */
+
+static void
+QueryPrepare(KeptQuery *query)
+{
+	SPIPlanPtr	plan = SPI_prepare(query->sql, query->nargs, query->types);
+
+	if (plan == NULL || SPI_keepplan(plan) != 0)
+		elog(ERROR, "could not prepare query: %s", query->sql);
+	query->plan = plan;
+}
+
+Rows
+QueryRun(KeptQuery *query, const Args *args)
+{
+	Rows		rows = {0};
+	bool		outer = engine_writes;
+	int			result;
+
+	Assert(args->count == query->nargs);
+	if (query->plan == NULL)
+		QueryPrepare(query);
+	engine_writes = true;
+	PG_TRY();
+	{
+		result = SPI_execute_plan(query->plan, (Datum *) args->values, args->nulls, false, 0);
+	}
+	PG_FINALLY();
+	{
+		engine_writes = outer;
+	}
+	PG_END_TRY();
+	if (result < 0)
+		elog(ERROR, "could not run query (%s): %s", SPI_result_code_string(result), query->sql);
+	rows.count = SPI_processed;
+	rows.table = SPI_tuptable;
+	return rows;
+}
+
+void
+RowsFree(Rows *rows)
+{
+	if (rows->table != NULL)
+		SPI_freetuptable(rows->table);
+	rows->table = NULL;
+}
+
+/* ---------- rows ---------- */
+
+Datum
+RowDatum(const Rows *rows, uint64 row, int column, bool *isnull)
+{
+	Assert(row < rows->count);
+	return SPI_getbinval(rows->table->vals[row], rows->table->tupdesc, column, isnull);
+}
+
+bool
+RowIsNull(const Rows *rows, uint64 row, int column)
+{
+	bool		isnull;
+
+	RowDatum(rows, row, column, &isnull);
+	return isnull;
+}
+
+char *
+RowText(const Rows *rows, uint64 row, int column)
+{
+	bool		isnull;
+	Datum		value = RowDatum(rows, row, column, &isnull);
+
+	return isnull ? NULL : TextDatumGetCString(value);
+}
+
+Jsonb *
+RowJson(const Rows *rows, uint64 row, int column)
+{
+	bool		isnull;
+	Datum		value = RowDatum(rows, row, column, &isnull);
+
+	return isnull ? NULL : DatumGetJsonbPCopy(value);
+}
+
+pg_uuid_t
+RowUuid(const Rows *rows, uint64 row, int column)
+{
+	bool		isnull;
+	Datum		value = RowDatum(rows, row, column, &isnull);
+	pg_uuid_t	uuid = {0};
+
+	return isnull ? uuid : *DatumGetUUIDP(value);
+}
+
+int
+RowInt(const Rows *rows, uint64 row, int column)
+{
+	bool		isnull;
+	Datum		value = RowDatum(rows, row, column, &isnull);
+
+	return isnull ? 0 : DatumGetInt32(value);
+}
+
+bool
+RowBool(const Rows *rows, uint64 row, int column)
+{
+	bool		isnull;
+	Datum		value = RowDatum(rows, row, column, &isnull);
+
+	return !isnull && DatumGetBool(value);
+}
+
+/* ---------- the owner ---------- */
+
+/* Find one of our tables by name; fails when the extension is not installed. */
+Oid
+TableOid(const char *name)
+{
+	Oid			relid = get_relname_relid(name, get_namespace_oid("stepwise", false));
+
+	if (!OidIsValid(relid))
+		elog(ERROR, "table stepwise.%s not found", name);
+	return relid;
+}
+
+/* The owner of the extension is the owner of its tables. */
+Oid
+OwnerRole(void)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(TableOid("plan")));
+	Oid			owner;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for table stepwise.plan");
+	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+	ReleaseSysCache(tuple);
+	return owner;
+}
+
+bool
+RoleIsOwner(Oid role)
+{
+	return has_privs_of_role(role, OwnerRole());
+}
+
+void
+CheckOwner(const char *what)
+{
+	if (!RoleIsOwner(GetUserId()))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied to %s", what),
+				 errhint("Only the owner of extension pg_stepwise may do this.")));
+}
+
+/*
+ * Become the owner. With a locked search path, or an operator of the caller's
+ * making would run as the owner.
+ */
+void
+OwnerEnter(Call *call)
+{
+	Assert(!call->as_owner);
+	GetUserIdAndSecContext(&call->saved_user, &call->saved_security);
+	SetUserIdAndSecContext(OwnerRole(),
+						   call->saved_security | SECURITY_LOCAL_USERID_CHANGE | SECURITY_NOFORCE_RLS);
+	call->guc_level = NewGUCNestLevel();
+	(void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+	call->as_owner = true;
+}
+
+void
+OwnerLeave(Call *call)
+{
+	Assert(call->as_owner);
+	AtEOXact_GUC(true, call->guc_level);
+	SetUserIdAndSecContext(call->saved_user, call->saved_security);
+	call->as_owner = false;
+}
+
+/* ---------- the frame of a call ---------- */
+
+static void
+CallStart(Call *call, const char *tenant, int spi_options)
+{
+	memset(call, 0, sizeof(Call));
+	call->outer = CurrentMemoryContext;
+	call->caller = GetUserId();
+	call->context = AllocSetContextCreate(CurrentMemoryContext, "stepwise call", ALLOCSET_DEFAULT_SIZES);
+	MemoryContextSwitchTo(call->context);
+	call->tenant = pstrdup(tenant);
+	call->tenant_datum = CStringGetTextDatum(tenant);
+	if (SPI_connect_ext(spi_options) != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	MemoryContextSwitchTo(call->context);
+	OwnerEnter(call);
+}
+
+void
+CallBegin(Call *call)
+{
+	CallStart(call, TenantOfCaller(), 0);
+}
+
+void
+CallBeginIn(Call *call, const char *tenant)
+{
+	CallStart(call, tenant, 0);
+}
+
+void
+CallBeginNonatomic(Call *call, const char *tenant)
+{
+	CallStart(call, tenant, SPI_OPT_NONATOMIC);
+}
+
+/* Put everything back; the answer is copied out to the memory of the caller. */
+Datum
+CallEnd(Call *call, Jsonb *answer)
+{
+	Datum		result = (Datum) 0;
+
+	OwnerLeave(call);
+	if (SPI_finish() != SPI_OK_FINISH)
+		elog(ERROR, "SPI_finish failed");
+	MemoryContextSwitchTo(call->outer);
+	if (answer != NULL)
+	{
+		void	   *copy = palloc(VARSIZE(answer));
+
+		memcpy(copy, answer, VARSIZE(answer));
+		result = PointerGetDatum(copy);
+	}
+	MemoryContextDelete(call->context);
+	return result;
+}
+
+/* ---------- arguments of SQL-callable functions ---------- */
+
+char *
+ArgumentText(FunctionCallInfo fcinfo, int n)
+{
+	return PG_ARGISNULL(n) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(n));
+}
+
+Jsonb *
+ArgumentJson(FunctionCallInfo fcinfo, int n)
+{
+	return PG_ARGISNULL(n) ? NULL : PG_GETARG_JSONB_P(n);
+}
+
+pg_uuid_t *
+ArgumentUuid(FunctionCallInfo fcinfo, int n)
+{
+	return PG_ARGISNULL(n) ? NULL : PG_GETARG_UUID_P(n);
+}

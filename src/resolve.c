@@ -1,0 +1,527 @@
+/*
+ * resolve.c
+ *	  values of references, and templates filled with them
+ *
+ * A lookup goes to the rows that a reference names: the step by its name or
+ * binding, a nested plan by the step that holds it. One pass: what comes out
+ * of a value is not looked at again.
+ *
+ * What cannot be resolved is no error here but a ResolveFault, because it
+ * mostly becomes a pause reason.
+ */
+#include "stepwise.h"
+
+#include "utils/array.h"
+
+#define KEYS_SHOWN	10
+
+/* one resolution: where it looks, and what went wrong first */
+typedef struct Resolver
+{
+	Call	   *call;
+	PlanRow	   *plan;
+	StepRow	   *completed;		/* of a branching condition: the step that completed */
+	bool		lenient;		/* what cannot be resolved is null */
+	ResolveFault *fault;
+} Resolver;
+
+/* ---------- faults ---------- */
+
+static bool
+Fault(Resolver *r, ResolveProblem problem, char *message)
+{
+	if (r->fault->problem == RESOLVE_FINE)
+	{
+		r->fault->problem = problem;
+		r->fault->message = message;
+	}
+	return false;
+}
+
+/* The value would come from a step: which, and with what tool. */
+static bool
+FaultOfStep(Resolver *r, ResolveProblem problem, const Reference *ref, const StepRow *step, char *message)
+{
+	if (r->fault->problem == RESOLVE_FINE)
+	{
+		r->fault->asked_for = ref->steps[ref->nsteps - 1];
+		r->fault->producing_step = step->name;
+		r->fault->producing_tool = step->tool;
+	}
+	return Fault(r, problem, message);
+}
+
+/* Say which keys are there instead of the missing one. */
+static char *
+WhatIsThere(const JsonbValue *value)
+{
+	StringInfoData text;
+	JsonbIterator *iterator;
+	JsonbValue	key;
+	JsonbIteratorToken token;
+	int			count = 0;
+
+	if (value->type != jbvBinary)
+		return psprintf("there is %s %s", strchr("aeiou", JsonKindName(value)[0]) ? "an" : "a", JsonKindName(value));
+	if (JsonContainerIsArray(value->val.binary.data))
+		return psprintf("there is an array of %u elements", JsonContainerSize(value->val.binary.data));
+	initStringInfo(&text);
+	iterator = JsonbIteratorInit(value->val.binary.data);
+	while ((token = JsonbIteratorNext(&iterator, &key, true)) != WJB_DONE)
+		if (token == WJB_KEY && ++count <= KEYS_SHOWN)
+			appendStringInfo(&text, "%s%.*s", text.len ? ", " : "", Min(key.val.string.len, 64), key.val.string.val);
+	if (count == 0)
+		return pstrdup("there is an empty object");
+	if (count > KEYS_SHOWN)
+		appendStringInfo(&text, ", and %d more", count - KEYS_SHOWN);
+	return psprintf("keys there: %s", text.data);
+}
+
+/* ---------- walking into a value ---------- */
+
+static bool
+IsIndex(const char *segment, uint32 *index)
+{
+	char	   *end;
+	unsigned long number;
+
+	if (*segment < '0' || *segment > '9' || (*segment == '0' && segment[1] != '\0') || strlen(segment) > 9)
+		return false;
+	number = strtoul(segment, &end, 10);
+	*index = (uint32) number;
+	return *end == '\0';
+}
+
+/* Go one segment down: the key of an object, otherwise an index of an array. */
+static bool
+WalkSegment(JsonbValue *value, const char *segment)
+{
+	JsonbContainer *container;
+	JsonbValue *found = NULL;
+	uint32		index;
+
+	if (value->type != jbvBinary)
+		return false;
+	container = value->val.binary.data;
+	if (JsonContainerIsObject(container))
+		found = getKeyJsonValueFromContainer(container, segment, strlen(segment), NULL);
+	else if (JsonContainerIsArray(container) && IsIndex(segment, &index))
+		found = getIthJsonbValueFromContainer(container, index);
+	if (found == NULL)
+		return false;
+	*value = *found;
+	return true;
+}
+
+static bool
+WalkPath(Resolver *r, const Reference *ref, JsonbValue *value)
+{
+	for (int i = 0; i < ref->npath; i++)
+	{
+		JsonbValue	here = *value;
+
+		if (!WalkSegment(value, ref->path[i]))
+			return Fault(r, RESOLVE_MISSING,
+						 psprintf("\"%s\" not found in ${%s}: %s", ref->path[i], ref->source, WhatIsThere(&here)));
+	}
+	return true;
+}
+
+static void
+ValueOfJson(Jsonb *json, JsonbValue *value)
+{
+	if (JB_ROOT_IS_SCALAR(json))
+		JsonbExtractScalar(&json->root, value);
+	else
+		JsonbToJsonbValue(json, value);
+}
+
+static void
+ValueOfText(const char *text, JsonbValue *value)
+{
+	value->type = jbvString;
+	value->val.string.val = pstrdup(text);
+	value->val.string.len = strlen(text);
+}
+
+static void
+ValueOfBool(bool truth, JsonbValue *value)
+{
+	value->type = jbvBool;
+	value->val.boolean = truth;
+}
+
+static void
+ValueOfVarlena(struct varlena *jsonb, JsonbValue *value)
+{
+	if (jsonb == NULL)
+		value->type = jbvNull;
+	else
+		ValueOfJson(DatumGetJsonbP(PointerGetDatum(jsonb)), value);
+}
+
+/* ---------- steps ---------- */
+
+/* Find the step that a reference names, through nested plans. */
+static StepRow *
+StepOfReference(Resolver *r, const Reference *ref)
+{
+	pg_uuid_t	plan_id = r->plan->id;
+	StepRow	   *step = NULL;
+
+	if (ref->root == REF_BINDINGS)
+		step = StepReadByBinding(r->call, &plan_id, ref->steps[0]);
+	else
+	{
+		for (int i = 0; i < ref->nsteps; i++)
+		{
+			if (i > 0 && !NestedPlanId(r->call, &step->id, &plan_id))
+			{
+				FaultOfStep(r, step->completed_at ? RESOLVE_DEPENDENCY : RESOLVE_NOT_READY, ref, step,
+							psprintf("step \"%s\" has no nested plan yet", step->name));
+				return NULL;
+			}
+			step = StepReadByName(r->call, &plan_id, ref->steps[i]);
+			if (step == NULL)
+				break;
+		}
+	}
+	if (step == NULL)
+		Fault(r, RESOLVE_MISSING, psprintf("${%s} names no %s of the plan", ref->source,
+										   ref->root == REF_BINDINGS ? "binding" : "step"));
+	return step;
+}
+
+/* The result of a step counts only when the step is completed. */
+static bool
+ValueOfResult(Resolver *r, const Reference *ref, StepRow *step, JsonbValue *value)
+{
+	switch (step->status)
+	{
+		case STEP_COMPLETED:
+			ValueOfVarlena(step->result, value);
+			return WalkPath(r, ref, value) ||
+				FaultOfStep(r, RESOLVE_MISSING, ref, step, NULL);
+		case STEP_FAILED:
+		case STEP_SKIPPED:
+			return FaultOfStep(r, RESOLVE_DEPENDENCY, ref, step,
+							   psprintf("step \"%s\" %s, so ${%s} has no value", step->name,
+										step->status == STEP_FAILED ? "failed" : "was skipped", ref->source));
+		default:
+			return FaultOfStep(r, RESOLVE_NOT_READY, ref, step,
+							   psprintf("step \"%s\" is %s, so ${%s} has no value yet", step->name,
+										StepStatusName[step->status], ref->source));
+	}
+}
+
+static bool
+ValueOfStep(Resolver *r, const Reference *ref, JsonbValue *value)
+{
+	StepRow	   *step = StepOfReference(r, ref);
+
+	if (step == NULL)
+		return false;
+	if (ref->root == REF_BINDINGS)
+		return ValueOfResult(r, ref, step, value);
+	switch (ref->field)
+	{
+		case FIELD_OUTPUTS:
+			return ValueOfResult(r, ref, step, value);
+		case FIELD_INPUTS:
+			ValueOfJson(StepInputs(step), value);
+			return WalkPath(r, ref, value);
+		case FIELD_METADATA:
+			ValueOfJson(StepMetadata(step), value);
+			return WalkPath(r, ref, value);
+		case FIELD_SUCCEEDED:
+			ValueOfBool(step->status == STEP_COMPLETED && step->outcome == OUTCOME_SUCCESS, value);
+			return true;
+		case FIELD_FAILED:
+			ValueOfBool(step->status == STEP_FAILED || step->outcome == OUTCOME_FAILURE, value);
+			return true;
+		case FIELD_SKIPPED:
+			ValueOfBool(step->status == STEP_SKIPPED, value);
+			return true;
+		case FIELD_STATUS:
+			ValueOfText(TreeStatusOfStep(step), value);
+			return true;
+		case FIELD_OUTCOME:
+			ValueOfText(OutcomeName[step->outcome], value);
+			return true;
+	}
+	return false;
+}
+
+/* ---------- other roots ---------- */
+
+static bool
+ValueOfPlan(Resolver *r, const Reference *ref, JsonbValue *value)
+{
+	const char *word = ref->path[0];
+
+	if (strcmp(word, "id") == 0)
+		ValueOfText(UuidText(&r->plan->id), value);
+	else
+		ValueOfText(strcmp(word, "name") == 0 ? r->plan->name : r->plan->goal, value);
+	return true;
+}
+
+static bool
+ValueOfCompleted(Resolver *r, const Reference *ref, JsonbValue *value)
+{
+	StepRow	   *step = r->completed;
+
+	if (step == NULL)
+		return Fault(r, RESOLVE_MISSING, psprintf("%s has a value in branching conditions only", ref->source));
+	switch (ref->root)
+	{
+		case REF_RESULT:
+			ValueOfVarlena(step->result, value);
+			return WalkPath(r, ref, value);
+		case REF_CONFIDENCE:
+			if (step->confidence == NULL)
+				return Fault(r, RESOLVE_MISSING, pstrdup("the step was submitted without confidence"));
+			value->type = jbvNumeric;
+			value->val.numeric = DatumGetNumeric(PointerGetDatum(step->confidence));
+			return true;
+		case REF_OUTCOME:
+			ValueOfText(OutcomeName[step->outcome], value);
+			return true;
+		default:
+			if (step->result_summary == NULL)
+				return Fault(r, RESOLVE_MISSING, pstrdup("the step was submitted without summary"));
+			ValueOfText(text_to_cstring((text *) step->result_summary), value);
+			return true;
+	}
+}
+
+static bool
+ValueOfReference(Resolver *r, const Reference *ref, JsonbValue *value)
+{
+	switch (ref->root)
+	{
+		case REF_INPUTS:
+			ValueOfVarlena(r->plan->inputs, value);
+			return WalkPath(r, ref, value);
+		case REF_STEPS:
+		case REF_BINDINGS:
+			return ValueOfStep(r, ref, value);
+		case REF_PLAN:
+			return ValueOfPlan(r, ref, value);
+		default:
+			return ValueOfCompleted(r, ref, value);
+	}
+}
+
+/* ---------- templates ---------- */
+
+/* Append a value to a text: strings as they are, others as compact JSON. */
+static void
+AppendValue(StringInfo text, JsonbValue *value)
+{
+	if (value->type == jbvString)
+		appendBinaryStringInfo(text, value->val.string.val, value->val.string.len);
+	else
+		JsonCompact(text, value);
+}
+
+/* Fill one string; *whole is set if it is a single reference, which keeps its type. */
+static bool
+FillText(Resolver *r, const char *template, JsonbValue *value)
+{
+	ParseFault	parse = {0};
+	List	   *parts = ReferenceScan(template, &parse);
+	StringInfoData text;
+	ListCell   *cell;
+
+	if (parse.message != NULL)
+		return Fault(r, RESOLVE_MISSING, parse.message);
+	if (list_length(parts) == 1 && ((TextPart *) linitial(parts))->reference != NULL)
+		return ValueOfReference(r, ((TextPart *) linitial(parts))->reference, value);
+	initStringInfo(&text);
+	foreach(cell, parts)
+	{
+		TextPart   *part = lfirst(cell);
+
+		if (part->reference == NULL)
+			appendStringInfoString(&text, part->literal);
+		else if (ValueOfReference(r, part->reference, value))
+			AppendValue(&text, value);
+		else
+			return false;
+	}
+	value->type = jbvString;
+	value->val.string.val = text.data;
+	value->val.string.len = text.len;
+	return true;
+}
+
+/* Fill a value of a template if it is a string; others stay. */
+static bool
+FillValue(Resolver *r, JsonbValue *value)
+{
+	if (value->type != jbvString)
+		return true;
+	if (FillText(r, JsonValueText(value), value))
+		return true;
+	if (!r->lenient)
+		return false;
+	value->type = jbvNull;
+	return true;
+}
+
+/* Fill all strings of a template, at any depth; keys stay as they are. */
+static Jsonb *
+FillJson(Resolver *r, const Jsonb *template)
+{
+	JsonbIterator *iterator = JsonbIteratorInit(unconstify(JsonbContainer *, &template->root));
+	JsonbParseState *state = NULL;
+	JsonbValue *result = NULL;
+	JsonbValue	value;
+	JsonbIteratorToken token;
+	int			depth = 0;
+
+	while ((token = JsonbIteratorNext(&iterator, &value, false)) != WJB_DONE)
+	{
+		if (token == WJB_BEGIN_ARRAY || token == WJB_BEGIN_OBJECT)
+			depth++;
+		else if (token == WJB_END_ARRAY || token == WJB_END_OBJECT)
+			depth--;
+		else if (token == WJB_KEY && depth == 1 && r->fault->problem == RESOLVE_FINE)
+			r->fault->param = JsonValueText(&value);
+		else if ((token == WJB_VALUE || token == WJB_ELEM) && !FillValue(r, &value))
+			return NULL;
+		/* a container at its beginning must not be pushed with its value */
+		result = pushJsonbValue(&state, token, token < WJB_BEGIN_ARRAY ? &value : NULL);
+	}
+	return JsonbValueToJsonb(result);
+}
+
+Jsonb *
+ResolveJson(Call *call, PlanRow *plan, const Jsonb *template, ResolveFault *fault)
+{
+	Resolver	r = {call, plan, NULL, false, fault};
+
+	return FillJson(&r, template);
+}
+
+/* Fill a text; param is what to call it in a fault. */
+char *
+ResolveText(Call *call, PlanRow *plan, const char *template, const char *param, ResolveFault *fault)
+{
+	Resolver	r = {call, plan, NULL, false, fault};
+	JsonbValue	value;
+	StringInfoData text;
+
+	fault->param = pstrdup(param);
+	if (!FillText(&r, template, &value))
+		return NULL;
+	initStringInfo(&text);
+	AppendValue(&text, &value);
+	return text.data;
+}
+
+/* ---------- conditions ---------- */
+
+/* A condition that is jsonpath as written reads this document. */
+static Jsonb *
+RawDocument(const Resolver *r)
+{
+	JsonBuilder b = {0};
+	StepRow	   *step = r->completed;
+
+	JsonObjectStart(&b, NULL);
+	JsonPutJson(&b, "inputs", DatumGetJsonbP(PointerGetDatum(r->plan->inputs)));
+	if (step != NULL)
+	{
+		JsonPutJson(&b, "result", step->result ? DatumGetJsonbP(PointerGetDatum(step->result)) : NULL);
+		if (step->confidence != NULL)
+		{
+			JsonbValue	value;
+
+			value.type = jbvNumeric;
+			value.val.numeric = DatumGetNumeric(PointerGetDatum(step->confidence));
+			JsonPutValue(&b, "confidence", &value);
+		}
+		JsonPutText(&b, "outcome", OutcomeName[step->outcome]);
+		if (step->result_summary != NULL)
+			JsonPutText(&b, "summary", text_to_cstring((text *) step->result_summary));
+	}
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+/* Decide a compiled condition; *not_ready: a step that it reads has not ended. */
+static ConditionResult
+Decide(Resolver *r, Datum path, struct varlena *operands, char **why, bool *not_ready)
+{
+	Datum	   *sources;
+	int			count;
+	JsonbValue **values;
+	char	  **names;
+
+	if (operands == NULL)
+		return ConditionEvaluate(path, RawDocument(r), 0, NULL, why);
+	deconstruct_array(DatumGetArrayTypeP(PointerGetDatum(operands)), TEXTOID, -1, false, TYPALIGN_INT, &sources, NULL, &count);
+	values = palloc0(sizeof(JsonbValue *) * Max(count, 1));
+	names = palloc0(sizeof(char *) * Max(count, 1));
+	for (int i = 0; i < count; i++)
+	{
+		ParseFault	parse = {0};
+		ResolveFault fault = {0};
+		Reference  *ref;
+
+		names[i] = TextDatumGetCString(sources[i]);
+		ref = ReferenceParse(names[i], 1, r->completed != NULL, &parse);
+		r->fault = &fault;
+		values[i] = palloc(sizeof(JsonbValue));
+		if (ref == NULL || !ValueOfReference(r, ref, values[i]))
+			values[i] = NULL;
+		if (fault.problem == RESOLVE_NOT_READY)
+			*not_ready = true;
+	}
+	return ConditionEvaluate(path, ConditionDocument(count, values), count, names, why);
+}
+
+ConditionResult
+StepConditionDecide(Call *call, PlanRow *plan, const StepRow *step, char **why, bool *not_ready)
+{
+	Resolver	r = {call, plan, NULL, false, NULL};
+
+	return Decide(&r, PointerGetDatum(step->condition_path), step->condition_operands, why, not_ready);
+}
+
+ConditionResult
+BranchConditionDecide(Call *call, PlanRow *plan, StepRow *completed, Datum path, struct varlena *operands, char **why)
+{
+	Resolver	r = {call, plan, completed, false, NULL};
+	bool		not_ready;
+
+	return Decide(&r, path, operands, why, &not_ready);
+}
+
+/* ---------- outputs ---------- */
+
+/* Fill the outputs of a plan; what has no value is null, and holds nothing up. */
+struct varlena *
+PlanOutputs(Call *call, PlanRow *plan)
+{
+	static KeptQuery read = {
+		"SELECT d.outputs FROM stepwise.plan_detail AS d WHERE d.tenant = $1 AND d.plan_id = $2",
+		2, {TEXTOID, UUIDOID}
+	};
+	ResolveFault fault = {0};
+	Resolver	r = {call, plan, NULL, true, &fault};
+	Args		args = {0};
+	Jsonb	   *outputs;
+	Rows		rows;
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, &plan->id);
+	rows = QueryRun(&read, &args);
+	outputs = rows.count > 0 ? RowJson(&rows, 0, 1) : JsonEmptyObject();
+	RowsFree(&rows);
+	outputs = FillJson(&r, outputs);
+	CheckJsonLimits(outputs, "outputs of the plan");
+	return (struct varlena *) outputs;
+}

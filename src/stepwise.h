@@ -1,0 +1,759 @@
+/*
+ * stepwise.h
+ *	  the one internal header: types, and prototypes under a heading per file
+ */
+#ifndef STEPWISE_H
+#define STEPWISE_H
+
+#include "postgres.h"
+
+#include "catalog/pg_type_d.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "nodes/pg_list.h"
+#include "utils/builtins.h"
+#include "utils/jsonb.h"
+#include "utils/jsonpath.h"
+#include "utils/timestamp.h"
+#include "utils/uuid.h"
+
+#include "compat.h"
+#include "errcodes.h"
+
+/* ---------- states: the words of the enum types, in their order ---------- */
+
+typedef enum StepStatus
+{
+	STEP_PENDING,
+	STEP_IN_PROGRESS,
+	STEP_AWAITING_INPUT,
+	STEP_COMPLETED,
+	STEP_FAILED,
+	STEP_SKIPPED
+} StepStatus;
+#define STEP_STATUSES	6
+
+typedef enum PlanStatus
+{
+	PLAN_PLANNING,
+	PLAN_EXECUTING,
+	PLAN_AWAITING_REVIEW,
+	PLAN_STALLED,
+	PLAN_COMPLETED,
+	PLAN_FAILED,
+	PLAN_CANCELLED
+} PlanStatus;
+#define PLAN_STATUSES	7
+
+typedef enum Outcome
+{
+	OUTCOME_SUCCESS,
+	OUTCOME_FAILURE,
+	OUTCOME_NA
+} Outcome;
+#define OUTCOMES		3
+
+typedef enum OnFailure
+{
+	ON_FAILURE_CONTINUE,
+	ON_FAILURE_PAUSE,
+	ON_FAILURE_FAIL
+} OnFailure;
+#define ON_FAILURES		3
+
+/* ---------- stepwise.c: module magic and settings ---------- */
+
+extern int	MaxResultBytes;
+extern int	MaxJsonDepth;
+extern int	MaxSteps;
+extern int	MaxNesting;
+extern bool AllowRecursion;
+extern bool NotifyChanges;
+extern bool LogToolCalls;
+extern Interval *DefaultStallAfter(void);
+
+/* ---------- status.c: plan status from step states; pure ---------- */
+
+extern const char *const StepStatusName[STEP_STATUSES];
+extern const char *const PlanStatusName[PLAN_STATUSES];
+extern const char *const OutcomeName[OUTCOMES];
+extern const char *const OnFailureName[ON_FAILURES];
+
+extern int	NameIndex(const char *name, const char *const *names, int count);	/* -1: not there */
+extern bool StepTransitionAllowed(StepStatus from, StepStatus to);
+extern bool PlanTransitionAllowed(PlanStatus from, PlanStatus to);
+extern bool PlanIsTerminal(PlanStatus status);
+extern char *StepTransitionsText(StepStatus from);
+extern PlanStatus PlanDeriveStatus(const int counts[STEP_STATUSES], OnFailure on_failure);
+extern OnFailure CheckOnFailure(const char *name);
+extern int	EnumIndex(Oid value, const char *const *names, int count);
+extern Oid	EnumValue(const char *type, const char *label);
+
+/* ---------- query.c: kept SPI plans, run as the owner ---------- */
+
+#define QUERY_MAX_ARGS	40
+
+typedef struct KeptQuery
+{
+	const char *sql;
+	int			nargs;
+	Oid			types[QUERY_MAX_ARGS];
+	SPIPlanPtr	plan;			/* prepared at first use, kept for the backend */
+} KeptQuery;
+
+/* the arguments of one execution, in the order of $1, $2, … */
+typedef struct Args
+{
+	int			count;
+	Datum		values[QUERY_MAX_ARGS];
+	char		nulls[QUERY_MAX_ARGS];	/* ' ' or 'n' */
+} Args;
+
+extern void ArgDatum(Args *args, Datum value);
+extern void ArgNull(Args *args);
+extern void ArgText(Args *args, const char *value); /* NULL: null; so the next two */
+extern void ArgVarlena(Args *args, const void *value);
+extern void ArgUuid(Args *args, const pg_uuid_t *value);
+extern void ArgInt(Args *args, int value);
+extern void ArgBool(Args *args, bool value);
+extern void ArgTime(Args *args, TimestampTz value); /* 0: null */
+
+/* what a query returned; lives until RowsFree or the end of the call */
+typedef struct Rows
+{
+	uint64		count;
+	SPITupleTable *table;
+} Rows;
+
+extern Rows QueryRun(KeptQuery *query, const Args *args);	/* as the owner: between CallBegin and CallEnd */
+extern void RowsFree(Rows *rows);
+extern Datum RowDatum(const Rows *rows, uint64 row, int column, bool *isnull);	/* not copied */
+extern bool RowIsNull(const Rows *rows, uint64 row, int column);
+extern char *RowText(const Rows *rows, uint64 row, int column); /* NULL if null; copied */
+extern Jsonb *RowJson(const Rows *rows, uint64 row, int column);	/* NULL if null; copied, detoasted */
+extern pg_uuid_t RowUuid(const Rows *rows, uint64 row, int column);
+extern int	RowInt(const Rows *rows, uint64 row, int column);
+extern bool RowBool(const Rows *rows, uint64 row, int column);	/* false if null */
+
+/*
+ * One call into the engine: who called, in which tenant, and what must be
+ * put back. Everything allocated between CallBegin and CallEnd is gone after.
+ */
+typedef struct Call
+{
+	const char *tenant;
+	Datum		tenant_datum;	/* the same as text */
+	Oid			caller;			/* role */
+	const char *actor;			/* name that the caller gave himself, or NULL */
+	const char *session;		/* session id given with the call, or NULL */
+	MemoryContext context;
+	MemoryContext outer;
+	Oid			saved_user;
+	int			saved_security;
+	int			guc_level;
+	bool		as_owner;
+	List	   *plans;			/* of Plan: those that this call has locked */
+} Call;
+
+extern void CallBegin(Call *call);	/* in the caller's tenant */
+extern void CallBeginIn(Call *call, const char *tenant);	/* for triggers and maintenance */
+extern void CallBeginNonatomic(Call *call, const char *tenant); /* for procedures that commit */
+extern Datum CallEnd(Call *call, Jsonb *answer);	/* NULL: no answer */
+extern void OwnerEnter(Call *call);
+extern void OwnerLeave(Call *call);
+extern Oid	TableOid(const char *name);
+extern Oid	OwnerRole(void);
+extern bool RoleIsOwner(Oid role);
+extern void CheckOwner(const char *what);
+extern void ArgTenant(Args *args, const Call *call);
+extern bool EngineWrites(void); /* for triggers: is it the engine that writes? */
+
+/* reading the arguments of SQL-callable functions; NULL if null */
+extern char *ArgumentText(FunctionCallInfo fcinfo, int n);
+extern Jsonb *ArgumentJson(FunctionCallInfo fcinfo, int n);
+extern pg_uuid_t *ArgumentUuid(FunctionCallInfo fcinfo, int n);
+
+/* ---------- tenant.c ---------- */
+
+extern void TenantInit(void);
+extern char *TenantOfCaller(void);	/* raises SW010 when there is none or several */
+
+/* ---------- json.c: get and put ---------- */
+
+typedef struct JsonBuilder
+{
+	JsonbParseState *state;
+	JsonbValue *done;			/* after the outermost end */
+} JsonBuilder;
+
+/* key NULL: an element of an array, or the outermost value */
+extern void JsonObjectStart(JsonBuilder *b, const char *key);
+extern void JsonObjectEnd(JsonBuilder *b);
+extern void JsonArrayStart(JsonBuilder *b, const char *key);
+extern void JsonArrayEnd(JsonBuilder *b);
+extern void JsonPutText(JsonBuilder *b, const char *key, const char *value);	/* NULL: null */
+extern void JsonPutJson(JsonBuilder *b, const char *key, const Jsonb *value);	/* NULL: null */
+extern void JsonPutValue(JsonBuilder *b, const char *key, JsonbValue *value);
+extern void JsonPutInt(JsonBuilder *b, const char *key, int64 value);
+extern void JsonPutBool(JsonBuilder *b, const char *key, bool value);
+extern void JsonPutUuid(JsonBuilder *b, const char *key, const pg_uuid_t *value);	/* NULL: null */
+extern void JsonPutTime(JsonBuilder *b, const char *key, TimestampTz value);	/* 0: null */
+extern void JsonPutNull(JsonBuilder *b, const char *key);
+extern Jsonb *JsonFinish(JsonBuilder *b);
+
+extern bool JsonGet(const Jsonb *object, const char *key, JsonbValue *value);
+extern char *JsonGetText(const Jsonb *object, const char *key); /* NULL unless a string */
+extern Jsonb *JsonGetJson(const Jsonb *object, const char *key);	/* NULL if not there */
+extern bool JsonGetIndex(const Jsonb *array, int index, JsonbValue *value);
+extern Jsonb *JsonFromValue(JsonbValue *value);
+extern char *JsonToText(const Jsonb *value);
+extern void JsonCompact(StringInfo text, JsonbValue *value); /* append as JSON without spaces */
+extern char *JsonValueText(const JsonbValue *value);	/* a jbvString as C string */
+extern const char *JsonKindName(const JsonbValue *value);	/* "string", "object", … */
+extern bool JsonIsObject(const Jsonb *value);
+extern bool JsonIsArray(const Jsonb *value);
+extern bool JsonEqual(const Jsonb *a, const Jsonb *b);	/* NULL equals NULL only */
+extern Jsonb *JsonMerge(const Jsonb *a, const Jsonb *b);	/* a || b for objects; NULL: empty */
+extern Jsonb *JsonEmptyObject(void);
+extern void CheckJsonLimits(const Jsonb *value, const char *what);	/* SW007 */
+extern void CheckTextLimit(const char *value, const char *what);	/* SW007 */
+extern char *UuidText(const pg_uuid_t *uuid);
+extern bool UuidEqual(const pg_uuid_t *a, const pg_uuid_t *b);
+extern bool UuidParse(const char *text, pg_uuid_t *uuid);
+extern char *TimeText(TimestampTz at);
+
+/* ---------- uuid.c ---------- */
+
+extern pg_uuid_t UuidNew(void); /* version 7, rising within the backend */
+
+/* ---------- fault.c: all faults of a definition, in one error ---------- */
+
+typedef struct Faults
+{
+	List	   *items;			/* of Fault, in the order found */
+	int			more;			/* so many came after the list was full */
+} Faults;
+
+/* where in a definition: links on the stack, spelled only when there is a fault */
+typedef struct Path
+{
+	const struct Path *up;		/* NULL: the outermost */
+	const char *key;			/* NULL: an element of an array */
+	int			index;			/* 0-based */
+} Path;
+
+/* path names the element, as "steps[2].dependsOn[0]"; hint may be NULL */
+extern void FaultAdd(Faults *faults, int sqlstate, const char *path, const char *hint,
+					 const char *format,...) pg_attribute_printf(5, 6);
+extern bool FaultsAny(const Faults *faults);
+extern char *FaultsFirst(const Faults *faults); /* in words; there must be one */
+extern void FaultsRaise(const Faults *faults, const char *what);	/* does nothing when there are none */
+extern void FaultsToJson(JsonBuilder *b, const char *key, const Faults *faults);
+extern char *PathText(const Path *path);
+extern char *JsonExcess(const Jsonb *json);	/* what is over the limits, as a message; NULL: nothing */
+extern const char *Arrow(void); /* between the links of a chain that is spelled */
+extern const char *NearestWord(const char *word, const char *const *words, int count);	/* NULL: none near */
+extern bool HintsWanted(const Faults *faults);
+extern char *WordList(const char *const *words, int count);
+extern char *WordHint(const Faults *faults, const char *word, const char *const *words, int count,
+					  const char *plural);
+
+/* ---------- reference.c: ${…}, the scanner; pure ---------- */
+
+typedef enum ReferenceRoot
+{
+	REF_INPUTS,
+	REF_STEPS,
+	REF_BINDINGS,
+	REF_PLAN,
+	/* in branching conditions only */
+	REF_RESULT,
+	REF_CONFIDENCE,
+	REF_OUTCOME,
+	REF_SUMMARY
+} ReferenceRoot;
+
+typedef enum StepField
+{
+	FIELD_OUTPUTS,
+	FIELD_INPUTS,
+	FIELD_METADATA,
+	FIELD_SUCCEEDED,
+	FIELD_FAILED,
+	FIELD_SKIPPED,
+	FIELD_STATUS,
+	FIELD_OUTCOME
+} StepField;
+
+/* ${steps.a.steps.b.outputs.x.0}: steps {a, b}, field outputs, path {x, 0} */
+typedef struct Reference
+{
+	ReferenceRoot root;
+	int			nsteps;			/* REF_STEPS: names, outermost first; REF_BINDINGS: the binding */
+	char	  **steps;
+	StepField	field;
+	int			npath;
+	char	  **path;
+	char	   *source;			/* without ${ and } */
+	int			column;			/* 1-based, in characters, in the text it stands in */
+} Reference;
+
+typedef struct ParseFault
+{
+	char	   *message;		/* NULL: no fault */
+	char	   *hint;			/* or NULL */
+	int			column;			/* 1-based, in characters */
+} ParseFault;
+
+/* a piece of a text: either a literal or a reference */
+typedef struct TextPart
+{
+	char	   *literal;
+	Reference  *reference;
+} TextPart;
+
+extern bool ReferenceOccurs(const char *text);	/* is there anything to resolve, $${ included? */
+extern List *ReferenceScan(const char *text, ParseFault *fault);	/* of TextPart */
+extern Reference *ReferenceParse(const char *source, int column, bool branching, ParseFault *fault);
+extern const char *ReferenceEnd(const char *source, int column, ParseFault *fault); /* the "}", or NULL */
+extern bool ReferenceNameIsValid(const char *name); /* as the name of a step */
+extern void ParseFaultSet(ParseFault *fault, int column, char *hint,
+						  const char *format,...) pg_attribute_printf(4, 5);
+extern char *ParseFaultQuote(const char *text, int length); /* cut short */
+
+/* ---------- condition.c: expressions to jsonpath; pure ---------- */
+
+typedef enum ConditionResult
+{
+	CONDITION_FALSE,
+	CONDITION_TRUE,
+	CONDITION_UNDECIDED
+} ConditionResult;
+
+typedef struct Condition
+{
+	char	   *source;
+	Datum		path;			/* jsonpath, compiled */
+	bool		raw;			/* written as jsonpath: reads the document as it is, has no operands */
+	int			noperands;
+	Reference **operands;		/* their values, in this order, make the document */
+} Condition;
+
+extern Condition *ConditionCompile(const char *source, bool branching, ParseFault *fault);
+extern Jsonb *ConditionDocument(int noperands, JsonbValue **values); /* NULL: missing */
+extern ConditionResult ConditionEvaluate(Datum path, const Jsonb *document, int noperands,
+										 char **names, char **why); /* names of the operands, for why */
+
+/* ---------- define.c: accept a definition ---------- */
+
+typedef struct DependencyDefinition
+{
+	char	   *name;			/* as written */
+	int			index;			/* 0-based place in dependsOn */
+	int			parent;			/* number of the step it depends on */
+	bool		required;
+} DependencyDefinition;
+
+typedef struct StepDefinition
+{
+	int			order;			/* 1-based */
+	int			wave;
+	char	   *name;
+	char	   *type;
+	char	   *tool;			/* at most one of tool, workflow, prompt */
+	char	   *workflow;
+	int			version;		/* 0: the newest */
+	char	   *prompt;
+	char	   *instructions;
+	char	   *binding;
+	Jsonb	   *arguments;
+	Jsonb	   *resources;
+	Condition  *condition;
+	int			retryable;		/* -1: not said */
+	int			max_attempts;	/* 0: not said */
+	Interval   *stall_after;
+	bool		dynamic;		/* contains references beside its condition */
+	List	   *depends;		/* of DependencyDefinition */
+} StepDefinition;
+
+typedef struct BranchDefinition
+{
+	int			after;			/* order of the step */
+	int			position;		/* 1-based among the branches after that step */
+	char	   *action;
+	int			target;			/* skip_to: order of the step; otherwise 0 */
+	Jsonb	   *params;
+	Condition  *condition;
+} BranchDefinition;
+
+typedef struct Definition
+{
+	char	   *name;
+	char	   *description;
+	Jsonb	   *inputs;			/* declarations, or NULL */
+	StepDefinition *steps;
+	int			nsteps;
+	bool		sequential;		/* no dependsOn anywhere */
+	List	   *branches;		/* of BranchDefinition */
+	Jsonb	   *outputs;
+	OnFailure	on_failure;
+	Interval   *stall_after;
+	bool		separate_reviewer;
+	char	   *output_formatting_notes;
+} Definition;
+
+/* a step that a plan already has, for steps that are added to it */
+typedef struct KnownStep
+{
+	char	   *name;
+	char	   *binding;		/* or NULL */
+	char	   *workflow;		/* or NULL */
+	int			wave;
+} KnownStep;
+
+extern Definition *DefinitionAccept(Call *call, const Jsonb *json, Faults *faults);
+extern Definition *DefinitionAcceptPlan(Call *call, const Jsonb *json, const Jsonb *inputs, Faults *faults);
+extern Definition *DefinitionAcceptSteps(Call *call, const Jsonb *steps, const KnownStep *known, int nknown,
+										 int after, bool sequential, const Jsonb *inputs, const char *path,
+										 Faults *faults);
+
+/* ---------- between define.c, branchdef.c, inputs.c, scope.c and order.c ---------- */
+
+/*
+ * The steps that a definition can name. Steps have numbers: those of the
+ * scope around it (a plan to which steps are added) come first, then its own.
+ */
+typedef struct Scope
+{
+	struct Scope *around;		/* or NULL */
+	int			after;			/* order in the scope around, after which these are added */
+	int			offset;			/* how many steps are around */
+	StepDefinition *steps;
+	int			nsteps;
+	bool		sequential;
+	struct names_hash *names;
+	struct names_hash *bindings;
+	const Jsonb *inputs;		/* object whose keys are the inputs, or NULL: not known */
+	/* order.c: the steps in an order in which they could run */
+	int		   *sorted;
+	int			nsorted;		/* fewer than nsteps if there is a cycle */
+	int		   *place;			/* in sorted; -1: in or behind a cycle */
+	uint64	  **ancestors;		/* one set of bits per step, made as far as asked for */
+	int			nancestors;		/* so many of sorted have theirs */
+} Scope;
+
+/* one walk over a definition */
+typedef struct Reader
+{
+	Call	   *call;
+	Faults	   *faults;
+	Scope	   *scope;
+	const char *self;			/* name of the workflow that is being defined, or NULL */
+	bool		depends;		/* dependsOn was seen */
+	bool		inputs_unknown; /* their declarations are faulty, so do not check against them */
+	struct names_hash *workflows;	/* nested ones that were found good */
+} Reader;
+
+/* a key of an object, how its value is read, and where in the target it goes */
+typedef struct KeyRule
+{
+	const char *key;
+	void		(*read) (Reader *reader, const Path *path, JsonbValue *value, void *field);
+	size_t		offset;
+	bool		required;
+} KeyRule;
+
+#define FaultAt(reader, path, sqlstate, hint, ...) \
+	FaultAdd((reader)->faults, sqlstate, PathText(path), hint, __VA_ARGS__)
+
+extern void ReadKeys(Reader *reader, const Path *path, JsonbValue *value, const KeyRule *rules, int count,
+					 void *target, const char *what);
+extern void ReadText(Reader *reader, const Path *path, JsonbValue *value, void *field);
+extern void ReadNote(Reader *reader, const Path *path, JsonbValue *value, void *field);
+extern void ReadFlag(Reader *reader, const Path *path, JsonbValue *value, void *field);
+extern void ReadWord(Reader *reader, const Path *path, JsonbValue *value, const char *const *words, int count,
+					 char **field);
+extern void ReadCount(Reader *reader, const Path *path, JsonbValue *value, void *field);
+extern void ReadTexts(Reader *reader, const Path *path, JsonbValue *value, void *field);
+extern void ReadBranchCondition(Reader *reader, const Path *path, JsonbValue *value, void *field);
+extern void ReadLater(Reader *reader, const Path *path, JsonbValue *value, void *field);
+extern Scope *ReadAddedSteps(Reader *outer, const Path *path, JsonbValue *value, Scope *around, int after);
+extern bool ExpectKind(Reader *reader, const Path *path, const JsonbValue *value, const char *kind);
+
+/* ---------- branchdef.c: the branching conditions of a definition ---------- */
+
+extern List *ReadBranches(Reader *reader, const Path *path, JsonbValue *value);
+
+/* ---------- inputs.c: declared inputs, and values for them ---------- */
+
+extern void ReadInputs(Reader *reader, const Path *path, JsonbValue *value, void *field);
+extern Jsonb *InputsAccept(const Jsonb *declarations, const Jsonb *values, Faults *faults);
+
+/* ---------- scope.c: what names a definition has, and what references may reach ---------- */
+
+extern struct names_hash *NamesNew(int size);
+extern bool NamesAdd(struct names_hash *names, const char *name, int number);	/* false: was there */
+extern int	NamesFind(struct names_hash *names, const char *name);	/* 0: not there */
+extern Scope *ScopeOfSteps(StepDefinition *steps, int nsteps, Scope *around, int after);
+extern void ScopeNameSteps(Reader *reader, const Path *path);
+extern StepDefinition *ScopeStep(const Scope *scope, int number);
+extern int	ScopeFindStep(const Scope *scope, const char *name);	/* 0: none */
+extern char *ScopeStepHint(Reader *reader, const char *name);
+extern const char **ScopeKeys(const Jsonb *object, int *count);
+extern void ScopeCheckText(Reader *reader, const Path *path, const char *text, int from);
+extern void ScopeCheckJson(Reader *reader, const Path *path, const Jsonb *json, int from);
+extern void ScopeCheckCondition(Reader *reader, const Path *path, const Condition *condition, int from, bool itself);
+
+/* ---------- order.c: dependencies: waves, cycles, ancestors ---------- */
+
+extern void OrderSteps(Reader *reader, const Path *path);
+extern bool OrderIsAncestor(Scope *scope, int ancestor, int step);	/* numbers of the scope's own steps */
+
+/* ---------- workflow.c: named, versioned definitions ---------- */
+
+extern int	WorkflowNewestVersion(Call *call, const char *name);	/* 0: there is none */
+extern bool WorkflowExists(Call *call, const char *name, int version);	/* version 0: any */
+extern Jsonb *WorkflowDefinition(Call *call, const char *name, int version);	/* 0: the newest; NULL: none */
+extern Jsonb *WorkflowPin(Call *call, const char *name, int *version);	/* the same, kept from being dropped; SW016 */
+extern void WorkflowCheckCall(Reader *reader, const Path *path, const char *name, int version);
+
+/* ---------- store.c: rows of plans and steps; the only access of the engine to them ---------- */
+
+typedef struct PlanRow
+{
+	pg_uuid_t	id;
+	pg_uuid_t	root_id;
+	pg_uuid_t	parent_step_id;
+	bool		nested;			/* parent_step_id is set */
+	PlanStatus	status;
+	Outcome		outcome;
+	OnFailure	on_failure;
+	bool		sequential;
+	bool		separate_reviewer;
+	bool		leases;
+	bool		workable;
+	int			depth;
+	int			counts[STEP_STATUSES];
+	int			unsuccessful;
+	int			paused;
+	int			started_steps;
+	int			next_order;
+	int			audit_entries;
+	uint8		audit_head[32];
+	TimestampTz created_at;
+	TimestampTz started_at;
+	TimestampTz completed_at;
+	TimestampTz updated_at;
+	Interval   *stall_after;
+	char	   *session_id;
+	char	   *message;
+	struct varlena *pause_reason;	/* jsonb, perhaps toasted; so the next two */
+	struct varlena *outputs;
+	struct varlena *inputs;
+	char	   *name;
+	char	   *goal;
+	char	   *workflow;
+	int			version;
+	struct PlanRow *root;			/* itself, if it is the root */
+	/* of this call only */
+	bool		moved;			/* a step has moved */
+	List	   *settled;		/* of Step: moved to an end; branches and dependents have yet to look */
+	Jsonb	   *branch;			/* what the last branching condition did, for the answer */
+} PlanRow;
+
+/* what a step waits for, when it goes to awaiting_input */
+typedef struct Waiting
+{
+	pg_uuid_t	checkpoint_id;
+	bool		review;			/* a review; otherwise a prompt */
+	const char *prompt;			/* or the summary of the review */
+	Jsonb	   *questions;		/* or NULL */
+} Waiting;
+
+typedef struct StepRow
+{
+	pg_uuid_t	id;
+	pg_uuid_t	plan_id;
+	pg_uuid_t	root_id;
+	int			order;
+	int			wave;
+	StepStatus	status;
+	Outcome		outcome;
+	int			attempt;
+	int			execution_order;	/* 0: not started */
+	int			blockers;
+	bool		ready;
+	bool		branches;
+	bool		dynamic;
+	int			retryable;		/* -1: not said */
+	int			max_attempts;	/* 0: not said */
+	TimestampTz started_at;
+	TimestampTz completed_at;
+	TimestampTz active_at;
+	TimestampTz lease_expires_at;
+	Interval   *stall_after;
+	/* varlena, perhaps toasted, NULL if null */
+	struct varlena *confidence;
+	char	   *worker;
+	char	   *holder;
+	char	   *message;
+	struct varlena *pause_reason;
+	struct varlena *inputs;
+	struct varlena *result;
+	struct varlena *result_summary;
+	struct varlena *execution_report;
+	struct varlena *output_formatting_notes;
+	/* what it does; set at definition */
+	char	   *name;
+	char	   *type;
+	char	   *tool;
+	char	   *workflow;
+	int			version;		/* 0: the newest */
+	char	   *binding;
+	struct varlena *prompt;
+	struct varlena *instructions;
+	struct varlena *arguments;
+	struct varlena *resources;
+	struct varlena *condition;
+	struct varlena *condition_path;
+	struct varlena *condition_operands;
+	/* of this call only */
+	bool		was_paused;		/* it has a pause reason in the table */
+	Waiting    *waiting;		/* set before it moves to awaiting_input */
+} StepRow;
+
+extern PlanRow *PlanLock(Call *call, const pg_uuid_t *plan_id);	/* root, then plan; SW001 */
+extern PlanRow *PlanLockOfStep(Call *call, const pg_uuid_t *step_id, StepRow **step); /* and read the step; SW002 */
+extern PlanRow *PlanLockIfFree(Call *call, const pg_uuid_t *plan_id, bool *found); /* NULL: locked by another */
+extern PlanRow *PlanRead(Call *call, const pg_uuid_t *plan_id);	/* no lock; NULL: none */
+extern PlanRow *PlanInTree(Call *call, PlanRow *root, const pg_uuid_t *plan_id);	/* another plan of a locked tree */
+extern void PlanSave(Call *call, PlanRow *plan);
+extern StepRow *StepRead(Call *call, const pg_uuid_t *step_id);	/* NULL: none */
+extern StepRow *StepReadByName(Call *call, const pg_uuid_t *plan_id, const char *name);
+extern StepRow *StepReadByBinding(Call *call, const pg_uuid_t *plan_id, const char *binding);
+extern StepRow *StepReadByOrder(Call *call, const pg_uuid_t *plan_id, int order);
+extern StepRow *StepNextPending(Call *call, const PlanRow *plan, int from_order);
+extern StepRow *StepNextReady(Call *call, const PlanRow *plan, int from_order);
+extern StepRow *StepFromTuple(HeapTuple tuple, TupleDesc desc);
+extern void StepSave(Call *call, const StepRow *step);
+extern StepRow *StepFetch(KeptQuery *query, const Args *args);	/* first of whole step rows; NULL: none */
+extern void PlanNotFound(const pg_uuid_t *plan_id) pg_attribute_noreturn();
+extern void StepNotFound(const pg_uuid_t *step_id) pg_attribute_noreturn();
+extern PlanRow *PlanMustRead(Call *call, const pg_uuid_t *plan_id);	/* no lock; SW001 */
+extern void StoreInit(void);
+extern void MarkEngineUsed(void);
+extern bool EngineUsed(void);
+
+/* ---------- audit.c ---------- */
+
+extern void AuditAppend(Call *call, PlanRow *plan, const pg_uuid_t *step_id, const char *event, Jsonb *detail);
+extern void AuditAppendPlanless(Call *call, const char *event, Jsonb *detail);
+extern char *DigestText(const void *jsonb_varlena); /* SHA-256 of a jsonb value's text, in hex */
+extern void Sha256(const void *data, size_t size, uint8 digest[32]);
+
+/* ---------- state.c: the one routine that moves a step ---------- */
+
+/* every move: check, stamp, save, count, audit; PlanSettle then draws the consequences, once */
+extern void StepMove(Call *call, PlanRow *plan, StepRow *step, StepStatus to, Jsonb *detail);
+extern void StepStamp(StepRow *step, StepStatus to);	/* check the transition, set what goes with it */
+extern bool StepStampInPlan(PlanRow *plan, StepRow *step, StepStatus from);	/* the part that needs the plan */
+extern void StepMoved(Call *call, PlanRow *plan, StepRow *step, StepStatus from, Jsonb *detail);
+extern void StepPause(Call *call, PlanRow *plan, StepRow *step, Jsonb *reason);	/* a pending step cannot go on; NULL: it can */
+extern void PlanMove(Call *call, PlanRow *plan, PlanStatus to, Jsonb *detail);
+extern void PlanSettle(Call *call, PlanRow *plan); /* branches, dependents, status, pause reason, parent; saves */
+extern void PlanCheckOpen(const PlanRow *plan);	/* SW003 when the plan has ended */
+extern void PlanCheckModifiable(const PlanRow *plan);	/* SW004 unless planning or executing */
+extern Jsonb *MoveDetail(const char *from, const char *to, const Jsonb *extra);
+
+/* what a settled parent means for a step that depends on it */
+typedef enum DependentVerdict
+{
+	DEPENDENT_WAITS,
+	DEPENDENT_RUNS,
+	DEPENDENT_SKIPPED
+} DependentVerdict;
+
+extern DependentVerdict DependentVerdictOf(const PlanRow *plan, StepStatus parent, Outcome outcome, bool required);
+
+/* ---------- create.c: rows of new plans and added steps ---------- */
+
+/* where a plan comes from, beside its definition */
+typedef struct PlanOrigin
+{
+	const char *workflow;		/* or NULL */
+	int			version;
+	const char *goal;
+	Jsonb	   *inputs;
+	const char *design_rationale;
+	const char *idempotency_key;
+	const char *request_digest;
+	pg_uuid_t  *forked_from;
+	PlanRow	   *parent;			/* of a nested plan; so holder, the step */
+	StepRow	   *holder;
+} PlanOrigin;
+
+extern PlanRow *PlanCreate(Call *call, const Definition *definition, const PlanOrigin *origin, pg_uuid_t **step_ids);
+extern Definition *WorkflowOpen(Call *call, PlanOrigin *origin, Faults *faults);
+extern pg_uuid_t *PlanAddSteps(Call *call, PlanRow *plan, const Jsonb *steps, int after, Faults *faults, int *count);
+extern StepRow *PlanAddCheckpointStep(Call *call, PlanRow *plan, const StepRow *after);
+
+/* ---------- guard.c: triggers for raw SQL ---------- */
+
+extern bool RestoreMayInsert(void);
+
+/* ---------- branch.c ---------- */
+
+extern void BranchesAfter(Call *call, PlanRow *plan, StepRow *step);
+
+/* ---------- resolve.c: values of references ---------- */
+
+typedef enum ResolveProblem
+{
+	RESOLVE_FINE,
+	RESOLVE_MISSING,			/* nothing is there */
+	RESOLVE_NOT_READY,			/* the step that makes it has not ended */
+	RESOLVE_DEPENDENCY			/* the step that makes it failed or was skipped */
+} ResolveProblem;
+
+typedef struct ResolveFault
+{
+	ResolveProblem problem;
+	char	   *param;			/* the argument at fault */
+	char	   *message;
+	const char *asked_for;		/* binding or step whose value is missing, or NULL; so the next two */
+	const char *producing_step;
+	const char *producing_tool;
+} ResolveFault;
+
+extern Jsonb *ResolveJson(Call *call, PlanRow *plan, const Jsonb *template, ResolveFault *fault);	/* NULL: fault */
+extern char *ResolveText(Call *call, PlanRow *plan, const char *template, const char *param, ResolveFault *fault);
+extern ConditionResult StepConditionDecide(Call *call, PlanRow *plan, const StepRow *step, char **why, bool *not_ready);
+extern ConditionResult BranchConditionDecide(Call *call, PlanRow *plan, StepRow *completed, Datum path,
+											 struct varlena *operands, char **why);
+extern struct varlena *PlanOutputs(Call *call, PlanRow *plan);
+
+/* ---------- pause.c: pause reasons, why, handoff ---------- */
+
+extern Jsonb *ToolErrorReason(const StepRow *step, const char *error, const char *code, bool retryable);
+extern Jsonb *WaitingReason(const StepRow *step);
+extern Jsonb *UnresolvedReason(const StepRow *step, const ResolveFault *fault);
+extern Jsonb *ConditionReason(const StepRow *step, const char *error);
+extern Jsonb *RisenReason(const Jsonb *reason, const char *step_name);
+
+/* ---------- review.c ---------- */
+
+extern void CheckpointOpen(Call *call, PlanRow *plan, StepRow *step);
+extern void CheckpointClose(Call *call, const StepRow *step);
+extern void AuditReviewRequested(Call *call, PlanRow *plan, const StepRow *step);
+
+/* ---------- tree.c: nested plans ---------- */
+
+extern bool NestedPlanId(Call *call, const pg_uuid_t *step_id, pg_uuid_t *plan_id);	/* false: none */
+extern const char *TreeStatusOfStep(const StepRow *step);
+extern Jsonb *StepMetadata(const StepRow *step);
+extern Jsonb *StepInputs(const StepRow *step); /* resolved arguments */
+extern void TreeRise(Call *call, PlanRow *plan);	/* tell the step that holds a nested plan how it stands */
+extern void PlanCancel(Call *call, PlanRow *plan, const char *reason);
+extern void NestedCancel(Call *call, PlanRow *plan, StepRow *step, const char *reason);	/* the step has ended */
+
+#endif							/* STEPWISE_H */

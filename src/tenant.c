@@ -1,0 +1,371 @@
+/*
+ * tenant.c
+ *	  who may work in which tenant
+ *
+ * A setting is no boundary, because users can set it. What a transaction has
+ * entered is kept here: a stack of (tenant, role, subtransaction), cut back
+ * by transaction callbacks. An entry counts only for the role that made it,
+ * and only while that role is a member.
+ *
+ * Memberships are cached whole; a trigger on the table sends an invalidation,
+ * and the callback only marks the cache.
+ */
+#include "stepwise.h"
+
+#include "access/genam.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/pg_proc.h"
+#include "commands/trigger.h"
+#include "miscadmin.h"
+#include "storage/sinval.h"
+#include "utils/acl.h"
+#include "utils/inval.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#define DEFAULT_TENANT	"default"
+
+typedef struct Entered
+{
+	char	   *tenant;
+	Oid			role;
+	SubTransactionId subtransaction;
+	struct Entered *below;
+} Entered;
+
+typedef struct Membership
+{
+	Oid			role;
+	char	   *tenant;
+} Membership;
+
+/* columns of stepwise.member */
+enum
+{
+	MEMBER_TENANT = 1,
+	MEMBER_ROLE
+};
+
+static Entered *entered = NULL; /* in TopTransactionContext */
+
+static Oid	memberships_of = InvalidOid;	/* the table that was read; invalid: read again */
+static MemoryContext memberships_context = NULL;
+static Membership *memberships;
+static int	membership_count;
+
+PG_FUNCTION_INFO_V1(stepwise_enter_tenant);
+PG_FUNCTION_INFO_V1(stepwise_current_tenant);
+PG_FUNCTION_INFO_V1(stepwise_add_member);
+PG_FUNCTION_INFO_V1(stepwise_remove_member);
+PG_FUNCTION_INFO_V1(stepwise_members_changed);
+PG_FUNCTION_INFO_V1(stepwise_grant_agent);
+PG_FUNCTION_INFO_V1(stepwise_grant_reader);
+
+/* ---------- callbacks ---------- */
+
+static void
+TenantAtTransactionEnd(XactEvent event, void *arg)
+{
+	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE ||
+		event == XACT_EVENT_PARALLEL_COMMIT || event == XACT_EVENT_PARALLEL_ABORT)
+		entered = NULL;
+}
+
+static void
+TenantAtSubtransactionEnd(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
+{
+	if (event == SUBXACT_EVENT_ABORT_SUB)
+		while (entered != NULL && entered->subtransaction == mine)
+			entered = entered->below;
+	else if (event == SUBXACT_EVENT_COMMIT_SUB)
+		for (Entered *e = entered; e != NULL && e->subtransaction == mine; e = e->below)
+			e->subtransaction = parent;
+}
+
+static void
+MembershipsInvalidate(Datum arg, Oid relid)
+{
+	if (relid == InvalidOid || relid == memberships_of)
+		memberships_of = InvalidOid;
+}
+
+void
+TenantInit(void)
+{
+	RegisterXactCallback(TenantAtTransactionEnd, NULL);
+	RegisterSubXactCallback(TenantAtSubtransactionEnd, NULL);
+	CacheRegisterRelcacheCallback(MembershipsInvalidate, (Datum) 0);
+}
+
+/* ---------- memberships ---------- */
+
+static void
+MembershipsRead(Oid relid)
+{
+	Relation	relation = table_open(relid, AccessShareLock);
+	SysScanDesc scan = systable_beginscan(relation, InvalidOid, false, NULL, 0, NULL);
+	HeapTuple	tuple;
+	MemoryContext outer;
+	int			room = 8;
+
+	if (memberships_context == NULL)
+		memberships_context = AllocSetContextCreate(TopMemoryContext, "stepwise memberships", ALLOCSET_SMALL_SIZES);
+	MemoryContextReset(memberships_context);
+	outer = MemoryContextSwitchTo(memberships_context);
+	memberships = palloc(sizeof(Membership) * room);
+	membership_count = 0;
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Membership *m;
+		bool		isnull;
+
+		if (membership_count == room)
+			memberships = repalloc(memberships, sizeof(Membership) * (room *= 2));
+		m = &memberships[membership_count++];
+		m->role = DatumGetObjectId(heap_getattr(tuple, MEMBER_ROLE, RelationGetDescr(relation), &isnull));
+		m->tenant = TextDatumGetCString(heap_getattr(tuple, MEMBER_TENANT, RelationGetDescr(relation), &isnull));
+	}
+	MemoryContextSwitchTo(outer);
+	systable_endscan(scan);
+	/* an invalidation that came while we read has been taken by table_open's lock */
+	memberships_of = relid;
+	table_close(relation, AccessShareLock);
+}
+
+static void
+MembershipsUpToDate(void)
+{
+	Oid			relid = TableOid("member");
+
+	AcceptInvalidationMessages();
+	if (memberships_of != relid)
+		MembershipsRead(relid);
+}
+
+static bool
+RoleIsMember(Oid role, const char *tenant)
+{
+	MembershipsUpToDate();
+	for (int i = 0; i < membership_count; i++)
+		if (memberships[i].role == role && strcmp(memberships[i].tenant, tenant) == 0)
+			return true;
+	return false;
+}
+
+/* Count the tenants of a role; *only is the last one seen. */
+static int
+TenantsOfRole(Oid role, const char **only)
+{
+	int			count = 0;
+
+	MembershipsUpToDate();
+	for (int i = 0; i < membership_count; i++)
+		if (memberships[i].role == role)
+		{
+			*only = memberships[i].tenant;
+			count++;
+		}
+	return count;
+}
+
+static bool
+RoleMayEnter(Oid role, const char *tenant)
+{
+	return RoleIsMember(role, tenant) || RoleIsOwner(role);
+}
+
+/* ---------- the current tenant ---------- */
+
+static const char *
+TenantEntered(Oid role)
+{
+	for (Entered *e = entered; e != NULL; e = e->below)
+		if (e->role == role)
+			return RoleMayEnter(role, e->tenant) ? e->tenant : NULL;
+	return NULL;
+}
+
+/* Find the tenant in which the current role works now; copied. */
+char *
+TenantOfCaller(void)
+{
+	Oid			role = GetUserId();
+	const char *tenant = TenantEntered(role);
+	int			count;
+
+	if (tenant != NULL)
+		return pstrdup(tenant);
+	count = TenantsOfRole(role, &tenant);
+	if (count == 1)
+		return pstrdup(tenant);
+	if (count == 0 && RoleIsOwner(role))
+		return pstrdup(DEFAULT_TENANT);
+	ereport(ERROR,
+			(errcode(ERRCODE_TENANT_REQUIRED),
+			 errmsg("no tenant for role \"%s\"", GetUserNameFromId(role, false)),
+			 count == 0
+			 ? errdetail("The role is a member of no tenant.")
+			 : errdetail("The role is a member of %d tenants and has entered none of them.", count),
+			 count == 0
+			 ? errhint("Ask the owner of pg_stepwise for stepwise.add_member(role, tenant).")
+			 : errhint("Begin the transaction with SELECT stepwise.enter_tenant(name).")));
+	return NULL;
+}
+
+Datum
+stepwise_current_tenant(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_TEXT_P(cstring_to_text(TenantOfCaller()));
+}
+
+/* Enter a tenant until the end of the (sub)transaction. */
+static void
+TenantEnter(const char *tenant)
+{
+	Entered    *e;
+
+	if (tenant == NULL || *tenant == '\0' || !RoleMayEnter(GetUserId(), tenant))
+		ereport(ERROR,
+				(errcode(ERRCODE_TENANT_REFUSED),
+				 errmsg("role \"%s\" may not enter tenant \"%s\"",
+						GetUserNameFromId(GetUserId(), false), tenant ? tenant : ""),
+				 errhint("Ask the owner of pg_stepwise for stepwise.add_member(role, tenant).")));
+	e = MemoryContextAlloc(TopTransactionContext, sizeof(Entered));
+	e->tenant = MemoryContextStrdup(TopTransactionContext, tenant);
+	e->role = GetUserId();
+	e->subtransaction = GetCurrentSubTransactionId();
+	e->below = entered;
+	entered = e;
+}
+
+Datum
+stepwise_enter_tenant(PG_FUNCTION_ARGS)
+{
+	TenantEnter(ArgumentText(fcinfo, 0));
+	PG_RETURN_VOID();
+}
+
+/* ---------- members and grants: for the owner alone ---------- */
+
+static void
+CheckMember(FunctionCallInfo fcinfo)
+{
+	char	   *tenant = ArgumentText(fcinfo, 1);
+
+	if (PG_ARGISNULL(0) || tenant == NULL || *tenant == '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("role and tenant must be given"),
+				 errhint("Call it as stepwise.add_member('agent_role', 'tenant_name').")));
+}
+
+/* Run a query over (role, tenant) and answer whether it changed something. */
+static Datum
+MemberChange(FunctionCallInfo fcinfo, KeptQuery *query, const char *key)
+{
+	Call		call;
+	Args		args = {0};
+	JsonBuilder b = {0};
+	Rows		rows;
+
+	CheckOwner("change the members of tenants");
+	CheckMember(fcinfo);
+	CallBeginIn(&call, ArgumentText(fcinfo, 1));
+	ArgTenant(&args, &call);
+	ArgDatum(&args, PG_GETARG_DATUM(0));
+	rows = QueryRun(query, &args);
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "role", GetUserNameFromId(PG_GETARG_OID(0), false));
+	JsonPutText(&b, "tenant", call.tenant);
+	JsonPutBool(&b, key, rows.count > 0);
+	JsonObjectEnd(&b);
+	return CallEnd(&call, JsonFinish(&b));
+}
+
+Datum
+stepwise_add_member(PG_FUNCTION_ARGS)
+{
+	static KeptQuery add = {
+		"INSERT INTO stepwise.member (tenant, role) VALUES ($1, $2::pg_catalog.regrole) ON CONFLICT DO NOTHING",
+		2, {TEXTOID, OIDOID}
+	};
+
+	return MemberChange(fcinfo, &add, "added");
+}
+
+Datum
+stepwise_remove_member(PG_FUNCTION_ARGS)
+{
+	static KeptQuery remove = {
+		"DELETE FROM stepwise.member WHERE tenant = $1 AND role = $2::pg_catalog.regrole",
+		2, {TEXTOID, OIDOID}
+	};
+
+	return MemberChange(fcinfo, &remove, "removed");
+}
+
+/* Tell every backend that memberships have changed. */
+Datum
+stepwise_members_changed(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigger = (TriggerData *) fcinfo->context;
+
+	if (!CALLED_AS_TRIGGER(fcinfo))
+		elog(ERROR, "not called as a trigger");
+	CacheInvalidateRelcache(trigger->tg_relation);
+	return PointerGetDatum(NULL);
+}
+
+/*
+ * Grant by the list that the view stepwise.grants_of keeps: each row is one
+ * GRANT statement without its grantee.
+ */
+static Datum
+GrantRole(FunctionCallInfo fcinfo, const char *kind)
+{
+	static KeptQuery list = {
+		"SELECT g.statement FROM stepwise.grants AS g WHERE g.kind = $1 ORDER BY g.statement",
+		1, {TEXTOID}
+	};
+	Call		call;
+	Args		args = {0};
+	JsonBuilder b = {0};
+	Rows		rows;
+	const char *role;
+
+	CheckOwner("grant the use of pg_stepwise");
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("role must be given")));
+	role = GetUserNameFromId(PG_GETARG_OID(0), false);
+	CallBeginIn(&call, DEFAULT_TENANT);
+	ArgText(&args, kind);
+	rows = QueryRun(&list, &args);
+	for (uint64 i = 0; i < rows.count; i++)
+	{
+		char	   *sql = psprintf("%s TO %s", RowText(&rows, i, 1), quote_identifier(role));
+
+		if (SPI_execute(sql, false, 0) != SPI_OK_UTILITY)
+			elog(ERROR, "could not run: %s", sql);
+	}
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "role", role);
+	JsonPutText(&b, "granted", kind);
+	JsonPutInt(&b, "objects", rows.count);
+	JsonObjectEnd(&b);
+	return CallEnd(&call, JsonFinish(&b));
+}
+
+Datum
+stepwise_grant_agent(PG_FUNCTION_ARGS)
+{
+	return GrantRole(fcinfo, "agent");
+}
+
+Datum
+stepwise_grant_reader(PG_FUNCTION_ARGS)
+{
+	return GrantRole(fcinfo, "reader");
+}

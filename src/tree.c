@@ -1,0 +1,214 @@
+/*
+ * tree.c
+ *	  nested plans, and the execution tree
+ *
+ * A step with a workflow holds a nested plan: in_progress while that runs,
+ * awaiting_input while it waits for a person. Whenever the nested plan
+ * changes, TreeRise tells the step, which settles the plan above, and so on
+ * to the root, all in one transaction under the root's lock.
+ */
+#include "stepwise.h"
+
+/* ---------- how a step looks in the tree ---------- */
+
+static const char *const TreeStatus[STEP_STATUSES] = {
+	[STEP_PENDING] = "pending",
+	[STEP_IN_PROGRESS] = "running",
+	[STEP_AWAITING_INPUT] = "paused",
+	[STEP_COMPLETED] = "completed",
+	[STEP_FAILED] = "failed",
+	[STEP_SKIPPED] = "skipped",
+};
+
+const char *
+TreeStatusOfStep(const StepRow *step)
+{
+	return TreeStatus[step->status];
+}
+
+static void
+PutDuration(JsonBuilder *b, TimestampTz from, TimestampTz to)
+{
+	if (from == 0)
+		JsonPutNull(b, "execution_time_ms");
+	else
+		JsonPutInt(b, "execution_time_ms", ((to ? to : GetCurrentTimestamp()) - from) / 1000);
+}
+
+Jsonb *
+StepMetadata(const StepRow *step)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "status", TreeStatus[step->status]);
+	JsonPutText(&b, "outcome", OutcomeName[step->outcome]);
+	PutDuration(&b, step->started_at, step->completed_at);
+	JsonPutTime(&b, "started_at", step->started_at);
+	JsonPutTime(&b, "completed_at", step->completed_at);
+	JsonPutInt(&b, "wave", step->wave);
+	if (step->execution_order > 0)
+		JsonPutInt(&b, "execution_order", step->execution_order);
+	else
+		JsonPutNull(&b, "execution_order");
+	JsonPutText(&b, "message", step->message);
+	JsonPutInt(&b, "attempt", step->attempt);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+/* The arguments as they were resolved; as they were written, if there was nothing to resolve. */
+Jsonb *
+StepInputs(const StepRow *step)
+{
+	if (step->inputs != NULL)
+		return DatumGetJsonbP(PointerGetDatum(step->inputs));
+	if (step->arguments != NULL)
+		return DatumGetJsonbP(PointerGetDatum(step->arguments));
+	return JsonEmptyObject();
+}
+
+/* ---------- nested plans ---------- */
+
+bool
+NestedPlanId(Call *call, const pg_uuid_t *step_id, pg_uuid_t *plan_id)
+{
+	static KeptQuery find = {
+		"SELECT p.id FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.parent_step_id = $2",
+		2, {TEXTOID, UUIDOID}
+	};
+	Args		args = {0};
+	Rows		rows;
+	bool		found;
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, step_id);
+	rows = QueryRun(&find, &args);
+	found = rows.count > 0;
+	if (found)
+		*plan_id = RowUuid(&rows, 0, 1);
+	RowsFree(&rows);
+	return found;
+}
+
+/* End every open step of a plan, then the plan. */
+void
+PlanCancel(Call *call, PlanRow *plan, const char *reason)
+{
+	static KeptQuery open = {
+		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2"
+		" AND s.status IN ('pending', 'in_progress', 'awaiting_input') ORDER BY s.step_order",
+		2, {TEXTOID, UUIDOID}
+	};
+	Args		args = {0};
+	JsonBuilder b = {0};
+	Rows		rows;
+
+	PlanCheckOpen(plan);
+	ArgTenant(&args, call);
+	ArgUuid(&args, &plan->id);
+	rows = QueryRun(&open, &args);
+	for (uint64 i = 0; i < rows.count; i++)
+	{
+		StepRow	   *step = StepFromTuple(rows.table->vals[i], rows.table->tupdesc);
+
+		step->message = psprintf("plan cancelled: %s", reason ? reason : "no reason given");
+		StepMove(call, plan, step, STEP_SKIPPED, NULL);
+	}
+	RowsFree(&rows);
+	plan->settled = NIL;
+	plan->message = reason ? pstrdup(reason) : NULL;
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "reason", reason);
+	JsonObjectEnd(&b);
+	PlanMove(call, plan, PLAN_CANCELLED, JsonFinish(&b));
+}
+
+/* The step that holds a nested plan has ended: so does the plan, unless it has already. */
+void
+NestedCancel(Call *call, PlanRow *plan, StepRow *step, const char *reason)
+{
+	pg_uuid_t	nested_id;
+	PlanRow	   *nested;
+
+	if (!NestedPlanId(call, &step->id, &nested_id))
+		return;
+	nested = PlanInTree(call, plan->root, &nested_id);
+	if (PlanIsTerminal(nested->status))
+		return;
+	PlanCancel(call, nested, psprintf("step \"%s\" that holds it is %s%s%s", step->name, StepStatusName[step->status],
+									  reason ? ": " : "", reason ? reason : ""));
+	nested->pause_reason = NULL;
+	PlanSave(call, nested);
+}
+
+/* What a step becomes when the plan nested in it stands so. */
+static StepStatus
+StatusOfHolder(const PlanRow *nested)
+{
+	switch (nested->status)
+	{
+		case PLAN_COMPLETED:
+			return STEP_COMPLETED;
+		case PLAN_FAILED:
+		case PLAN_CANCELLED:
+			return STEP_FAILED;
+		case PLAN_AWAITING_REVIEW:
+			return STEP_AWAITING_INPUT;
+		default:
+			return STEP_IN_PROGRESS;
+	}
+}
+
+static Jsonb *
+NestedDetail(const PlanRow *nested)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutUuid(&b, "nestedPlanId", &nested->id);
+	JsonPutText(&b, "nestedStatus", PlanStatusName[nested->status]);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+/* Give the step the result, or the message, of its nested plan, and move it. */
+static void
+HolderMove(Call *call, PlanRow *plan, StepRow *step, const PlanRow *nested, StepStatus to)
+{
+	if (to == STEP_COMPLETED)
+	{
+		step->result = nested->outputs;
+		step->outcome = nested->outcome;
+	}
+	if (to == STEP_FAILED)
+		step->message = psprintf("nested plan \"%s\" %s: %s", nested->name,
+								 nested->status == PLAN_CANCELLED ? "was cancelled" : "failed",
+								 nested->message ? nested->message : "no reason given");
+	StepMove(call, plan, step, to, NestedDetail(nested));
+}
+
+void
+TreeRise(Call *call, PlanRow *nested)
+{
+	StepRow	   *step = StepRead(call, &nested->parent_step_id);
+	Jsonb	   *reason = NULL;
+	StepStatus	to = StatusOfHolder(nested);
+	PlanRow	   *plan;
+
+	/* when the step ends its nested plan, it has moved already */
+	if (step == NULL || (step->status != STEP_IN_PROGRESS && step->status != STEP_AWAITING_INPUT))
+		return;
+	plan = PlanInTree(call, nested->root, &step->plan_id);
+	if (PlanIsTerminal(plan->status))
+		return;
+	if (nested->pause_reason != NULL && !PlanIsTerminal(nested->status))
+		reason = RisenReason(DatumGetJsonbP(PointerGetDatum(nested->pause_reason)), step->name);
+	if (step->status != to)
+		HolderMove(call, plan, step, nested, to);
+	else if (JsonEqual(reason, step->pause_reason ? DatumGetJsonbP(PointerGetDatum(step->pause_reason)) : NULL))
+		return;
+	if (to == STEP_IN_PROGRESS || to == STEP_AWAITING_INPUT)
+		StepPause(call, plan, step, reason);
+	PlanSettle(call, plan);
+}
