@@ -625,9 +625,10 @@ LexSign(Compiler *c)
 		c->at += strlen(Signs[i].text);
 		return;
 	}
+	/* never the first byte of a longer character: that would start a word */
 	ParseFaultSet(c->fault, ColumnAt(c, c->token.offset),
 				  pstrdup("Conditions are made of references, literals, ==, ===, !=, !==, <, <=, >, >=, in, not in, and, or, not and parentheses."),
-				  "unexpected \"%.*s\"", pg_mblen(c->at), c->at);
+				  "unexpected \"%c\"", *c->at);
 }
 
 /* Read the next token; after a fault there is none. */

@@ -96,7 +96,7 @@ ParseFaultQuote(const char *text, int length)
 {
 	if (length <= SHOWN_BYTES)
 		return pnstrdup(text, length);
-	return psprintf("%.*s…", pg_mbcliplen(text, length, SHOWN_BYTES), text);
+	return psprintf("%.*s...", pg_mbcliplen(text, length, SHOWN_BYTES), text);
 }
 
 static char *
