@@ -24,6 +24,7 @@ CREATE TABLE stepwise.plan (
     sequential        boolean NOT NULL DEFAULT true,
     separate_reviewer boolean NOT NULL DEFAULT false,
     leases            boolean NOT NULL DEFAULT false,
+    nests             boolean NOT NULL DEFAULT false,
     workable          boolean,
     depth             int NOT NULL DEFAULT 0,
     pending           int NOT NULL DEFAULT 0,
@@ -57,10 +58,10 @@ CREATE TABLE stepwise.plan (
     CONSTRAINT plan_outcome CHECK ((status = 'completed') = (outcome <> 'n/a')),
     CONSTRAINT plan_completed_at CHECK ((status IN ('completed', 'failed', 'cancelled')) = (completed_at IS NOT NULL))
 ) WITH (fillfactor = 70, toast_tuple_target = 512);
-CREATE INDEX plan_open ON stepwise.plan (tenant, id) WHERE completed_at IS NULL AND parent_step_id IS NULL;
+CREATE INDEX plan_open ON stepwise.plan (tenant, id) WHERE completed_at IS NULL;
 CREATE INDEX plan_finished ON stepwise.plan (tenant, completed_at) WHERE completed_at IS NOT NULL AND parent_step_id IS NULL;
 CREATE INDEX plan_nested ON stepwise.plan (tenant, root_id) WHERE parent_step_id IS NOT NULL;
-CREATE UNIQUE INDEX plan_parent_step ON stepwise.plan (tenant, parent_step_id) WHERE parent_step_id IS NOT NULL;
+CREATE INDEX plan_parent_step ON stepwise.plan (tenant, parent_step_id, id) WHERE parent_step_id IS NOT NULL;
 CREATE INDEX plan_workable ON stepwise.plan (tenant, root_id, depth DESC, id) WHERE workable;
 CREATE UNIQUE INDEX plan_idempotency_key ON stepwise.plan (tenant, idempotency_key) WHERE idempotency_key IS NOT NULL;
 COMMENT ON TABLE stepwise.plan IS 'one execution of a workflow or of a definition given on the spot';
@@ -69,6 +70,7 @@ COMMENT ON COLUMN stepwise.plan.parent_step_id IS 'the step that holds this nest
 COMMENT ON COLUMN stepwise.plan.status IS 'derived from the steps; written by the engine only';
 COMMENT ON COLUMN stepwise.plan.sequential IS 'no step names a dependency: steps go in order';
 COMMENT ON COLUMN stepwise.plan.leases IS 'on a root: some claim in the tree was given a lease';
+COMMENT ON COLUMN stepwise.plan.nests IS 'on a root: some step of the tree has opened a nested plan';
 COMMENT ON COLUMN stepwise.plan.workable IS 'on a nested plan: it may have a step to hand out';
 COMMENT ON COLUMN stepwise.plan.pending IS 'how many steps are pending; likewise the five after it';
 COMMENT ON COLUMN stepwise.plan.unsuccessful IS 'how many steps completed with outcome failure';

@@ -300,18 +300,18 @@ HexDigits(const char *text)
 
 /* How long is the \uXXXX, or pair of them, that stands here? 0: it is wrong. */
 static int
-UnicodeEscapeLength(const char *text)
+UnicodeEscapeLength(const char *at)
 {
-	int			first = HexDigits(text + 2);
+	int			first = HexDigits(at + 2);
 	int			second;
 
 	if (first <= 0 || (first >= 0xDC00 && first <= 0xDFFF))
 		return 0;
 	if (first < 0xD800 || first > 0xDBFF)
 		return 6;
-	if (text[6] != '\\' || text[7] != 'u')
+	if (at[6] != '\\' || at[7] != 'u')
 		return 0;
-	second = HexDigits(text + 8);
+	second = HexDigits(at + 8);
 	return second >= 0xDC00 && second <= 0xDFFF ? 12 : 0;
 }
 
@@ -383,68 +383,6 @@ LexString(Compiler *c)
 	return MakeValue(VALUE_STRING, text.data);
 }
 
-/* The scanner of jsonpath may cut a character in two when it shows where it failed. */
-static char *
-ValidMessage(char *message)
-{
-	if (!pg_verifymbstr(message, strlen(message), true))
-		for (char *c = message; *c; c++)
-			if (IS_HIGHBIT_SET(*c))
-				*c = '?';
-	return message;
-}
-
-/*
- * Call a function that has neither side effects nor resources of its own, and
- * take its error for an answer, if the data are to blame for it. Anything else
- * is thrown on, a cancel first of all.
- */
-static bool
-CallQuietly(FunctionCallInfo fcinfo, PGFunction function, Datum *result, char **message)
-{
-	MemoryContext context = CurrentMemoryContext;
-	volatile bool good = false;
-
-	PG_TRY();
-	{
-		*result = function(fcinfo);
-		good = true;
-	}
-	PG_CATCH();
-	{
-		ErrorData  *error;
-		int			class;
-
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		class = ERRCODE_TO_CATEGORY(error->sqlerrcode);
-		if (class != ERRCODE_TO_CATEGORY(ERRCODE_DATA_EXCEPTION) &&
-			class != ERRCODE_TO_CATEGORY(ERRCODE_SYNTAX_ERROR) &&
-			class != ERRCODE_TO_CATEGORY(ERRCODE_FEATURE_NOT_SUPPORTED) &&
-			error->sqlerrcode != ERRCODE_STATEMENT_TOO_COMPLEX)
-			PG_RE_THROW();
-		FlushErrorState();
-		*message = ValidMessage(error->message);
-	}
-	PG_END_TRY();
-	return good;
-}
-
-static bool
-InputQuietly(PGFunction function, char *text, Datum *result, char **message)
-{
-	LOCAL_FCINFO(fcinfo, 3);
-
-	InitFunctionCallInfoData(*fcinfo, NULL, 3, InvalidOid, NULL, NULL);
-	fcinfo->args[0].value = CStringGetDatum(text);
-	fcinfo->args[0].isnull = false;
-	fcinfo->args[1].value = ObjectIdGetDatum(InvalidOid);
-	fcinfo->args[1].isnull = false;
-	fcinfo->args[2].value = Int32GetDatum(-1);
-	fcinfo->args[2].isnull = false;
-	return CallQuietly(fcinfo, function, result, message);
-}
-
 /* How long is the number that stands here, by JSON's grammar? 0: it is none. */
 static int
 NumberLength(const char *text)
@@ -486,7 +424,6 @@ LexNumber(Compiler *c)
 	int			offset = c->at - c->source;
 	int			length = NumberLength(c->at);
 	char	   *text;
-	char	   *message;
 	Datum		ignored;
 
 	if (length == 0)
@@ -497,9 +434,9 @@ LexNumber(Compiler *c)
 	}
 	text = pnstrdup(c->at, length);
 	c->at += length;
-	if (!InputQuietly(numeric_in, text, &ignored, &message))
+	if (!InputSafe(numeric_in, text, &ignored))
 	{
-		ParseFaultSet(c->fault, ColumnAt(c, offset), NULL, "number is out of range: %s", message);
+		ParseFaultSet(c->fault, ColumnAt(c, offset), NULL, "number is out of range");
 		return NULL;
 	}
 	return MakeValue(VALUE_NUMBER, text);
@@ -545,14 +482,14 @@ FaultWord(Compiler *c, const char *word, int offset)
 	int			column = ColumnAt(c, offset);
 	char	   *shown = ParseFaultQuote(word, strlen(word));
 
-	for (int i = 0; i < lengthof(Words); i++)
+	for (size_t i = 0; i < lengthof(Words); i++)
 		if (pg_strcasecmp(word, Words[i].text) == 0)
 		{
 			ParseFaultSet(c->fault, column, psprintf("Write \"%s\", in lower case.", Words[i].text),
 						  "unknown word \"%s\"", shown);
 			return;
 		}
-	for (int i = 0; i < lengthof(ForeignWords); i++)
+	for (size_t i = 0; i < lengthof(ForeignWords); i++)
 		if (strcmp(word, ForeignWords[i][0]) == 0)
 		{
 			ParseFaultSet(c->fault, column, pstrdup(ForeignWords[i][1]), "unknown word \"%s\"", shown);
@@ -572,10 +509,10 @@ FaultWord(Compiler *c, const char *word, int offset)
 static bool
 IsMistakenWord(const char *word)
 {
-	for (int i = 0; i < lengthof(Words); i++)
+	for (size_t i = 0; i < lengthof(Words); i++)
 		if (pg_strcasecmp(word, Words[i].text) == 0)
 			return true;
-	for (int i = 0; i < lengthof(ForeignWords); i++)
+	for (size_t i = 0; i < lengthof(ForeignWords); i++)
 		if (strcmp(word, ForeignWords[i][0]) == 0)
 			return true;
 	return false;
@@ -590,7 +527,7 @@ LexWord(Compiler *c)
 	while (IsWordPart(*c->at))
 		c->at++;
 	word = pnstrdup(c->source + offset, c->at - c->source - offset);
-	for (int i = 0; i < lengthof(Words); i++)
+	for (size_t i = 0; i < lengthof(Words); i++)
 		if (strcmp(word, Words[i].text) == 0)
 		{
 			c->token.kind = Words[i].kind;
@@ -610,7 +547,7 @@ LexWord(Compiler *c)
 static void
 LexSign(Compiler *c)
 {
-	for (int i = 0; i < lengthof(Signs); i++)
+	for (size_t i = 0; i < lengthof(Signs); i++)
 	{
 		if (strncmp(c->at, Signs[i].text, strlen(Signs[i].text)) != 0)
 			continue;
@@ -781,7 +718,7 @@ InOperand(const Value *left, const Value *list)
 	if (left->kind != VALUE_OPERAND)
 		return psprintf("(exists(%s[*] ? (%s)))", list->text, SameAsLiteral("@", left));
 
-	/* the second part finds containers, and is undecided when the left side is missing */
+	/* the second part finds containers; without a left side, it is undecided */
 	return psprintf("(exists(%1$s[*] ? (@ == %2$s)) || $.\"in%3$d\"[*] == $.\"=%4$d\")",
 					list->text, left->text, list->operand, left->operand);
 }
@@ -887,8 +824,10 @@ HasOperand(const Value *value)
 	if (value->kind == VALUE_OPERAND)
 		return true;
 	foreach(cell, value->elements)
+	{
 		if (HasOperand(lfirst(cell)))
 			return true;
+	}
 	return false;
 }
 
@@ -1123,20 +1062,78 @@ CompileOr(Compiler *c)
 
 /* ---------- compile ---------- */
 
+/* The scanner of jsonpath may cut a character in two when it shows where it failed. */
+static char *
+ValidMessage(char *message)
+{
+	if (!pg_verifymbstr(message, strlen(message), true))
+		for (char *c = message; *c; c++)
+			if (IS_HIGHBIT_SET(*c))
+				*c = '?';
+	return message;
+}
+
+/*
+ * Call a function that has neither side effects nor resources of its own, and
+ * take its error for an answer, if the data are to blame for it. Anything else
+ * is thrown on, a cancel first of all.
+ */
+static bool
+CallQuietly(FunctionCallInfo fcinfo, PGFunction function, Datum *result, char **message)
+{
+	MemoryContext context = CurrentMemoryContext;
+	volatile bool good = false;
+
+	PG_TRY();
+	{
+		*result = function(fcinfo);
+		good = true;
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+		int			class;
+
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		class = ERRCODE_TO_CATEGORY(error->sqlerrcode);
+		if (class != ERRCODE_TO_CATEGORY(ERRCODE_DATA_EXCEPTION) &&
+			class != ERRCODE_TO_CATEGORY(ERRCODE_SYNTAX_ERROR) &&
+			class != ERRCODE_TO_CATEGORY(ERRCODE_FEATURE_NOT_SUPPORTED) &&
+			error->sqlerrcode != ERRCODE_STATEMENT_TOO_COMPLEX)
+			PG_RE_THROW();
+		FlushErrorState();
+		*message = ValidMessage(error->message);
+	}
+	PG_END_TRY();
+	return good;
+}
+
+static bool
+PathFromText(char *text, Datum *path, char **message)
+{
+	LOCAL_FCINFO(fcinfo, 1);
+
+	InitFunctionCallInfoData(*fcinfo, NULL, 1, InvalidOid, NULL, NULL);
+	fcinfo->args[0].value = CStringGetDatum(text);
+	fcinfo->args[0].isnull = false;
+	return CallQuietly(fcinfo, jsonpath_in, path, message);
+}
+
 /* jsonpath shows a variable as $"name", and nothing else so outside a string. */
 static bool
 PathHasVariables(Datum path)
 {
-	const char *text = DatumGetCString(DirectFunctionCall1(jsonpath_out, path));
+	const char *shown = DatumGetCString(DirectFunctionCall1(jsonpath_out, path));
 	bool		quoted = false;
 
-	for (; *text; text++)
+	for (const char *c = shown; *c; c++)
 	{
-		if (quoted && *text == '\\' && text[1])
-			text++;
-		else if (!quoted && text[0] == '$' && text[1] == '"')
+		if (quoted && *c == '\\' && c[1])
+			c++;
+		else if (!quoted && c[0] == '$' && c[1] == '"')
 			return true;
-		else if (*text == '"')
+		else if (*c == '"')
 			quoted = !quoted;
 	}
 	return false;
@@ -1148,7 +1145,7 @@ CompileRaw(Condition *condition, const char *source, ParseFault *fault)
 	char	   *message;
 
 	condition->raw = true;
-	if (!InputQuietly(jsonpath_in, psprintf("strict %s", source), &condition->path, &message))
+	if (!PathFromText(psprintf("strict %s", source), &condition->path, &message))
 	{
 		ParseFaultSet(fault, 1, pstrdup("A condition that starts with \"$.\" is read as jsonpath; references are written ${inputs.NAME}."),
 					  "malformed jsonpath: %s", message);
@@ -1182,7 +1179,7 @@ CompileExpression(Condition *condition, const char *source, bool branching, Pars
 		predicate = CompileAlone(&c, whole);
 	if (fault->message)
 		return false;
-	if (!InputQuietly(jsonpath_in, psprintf("strict %s", predicate), &condition->path, &message))
+	if (!PathFromText(psprintf("strict %s", predicate), &condition->path, &message))
 	{
 		ParseFaultSet(fault, 1, NULL, "condition cannot be compiled: %s", message);
 		return false;

@@ -764,6 +764,15 @@ CheckStepCount(Faults *faults, const PlanRow *plan, int present, int added)
 				 "plan \"%s\" would have %d steps; stepwise.max_steps is %d", plan->name, present + added, MaxSteps);
 }
 
+/* A sequence stays one: with one dependency all other steps would be ready at once. */
+static void
+CheckStillSequential(Faults *faults, const PlanRow *plan, const Definition *definition)
+{
+	if (plan->sequential && !definition->sequential)
+		FaultAdd(faults, ERRCODE_INVALID_DEFINITION, "steps", "Leave dependsOn out: the steps go in order.",
+				 "the steps of plan \"%s\" go in order, so added ones cannot have dependsOn", plan->name);
+}
+
 /* Add steps after an order (0: before all, -1: at the end); faults instead of errors. The ids come back. */
 pg_uuid_t *
 PlanAddSteps(Call *call, PlanRow *plan, const Jsonb *steps, int after, Faults *faults, int *count)
@@ -775,6 +784,7 @@ PlanAddSteps(Call *call, PlanRow *plan, const Jsonb *steps, int after, Faults *f
 	a.definition = DefinitionAcceptSteps(call, steps, known, a.npresent, a.after, plan->sequential,
 										 DatumGetJsonbP(PointerGetDatum(plan->inputs)), "steps", faults);
 	CheckStepCount(faults, plan, a.npresent, a.definition->nsteps);
+	CheckStillSequential(faults, plan, a.definition);
 	if (FaultsAny(faults))
 		return NULL;
 	a.ids = palloc(sizeof(pg_uuid_t) * a.definition->nsteps);

@@ -203,12 +203,16 @@ InputsAccept(const Jsonb *declarations, const Jsonb *values, Faults *faults)
 	char	   *excess = values ? JsonExcess(values) : NULL;
 
 	if (values && !JsonIsObject(values))
+	{
 		FaultAdd(faults, ERRCODE_INVALID_DEFINITION, "inputs", "Give an object of names and values.",
 				 "must be an object");
-	else if (excess)
-		FaultAdd(faults, ERRCODE_VALUE_TOO_LARGE, "inputs", NULL, "%s", excess);
-	if (FaultsAny(faults))
 		return JsonEmptyObject();
+	}
+	if (excess)
+	{
+		FaultAdd(faults, ERRCODE_VALUE_TOO_LARGE, "inputs", NULL, "%s", excess);
+		return JsonEmptyObject();
+	}
 
 	JsonObjectStart(&b, NULL);
 	for (int i = 0; i < count; i++)

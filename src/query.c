@@ -124,6 +124,7 @@ QueryRun(KeptQuery *query, const Args *args)
 {
 	Rows		rows = {0};
 	bool		outer = engine_writes;
+	MemoryContext context = CurrentMemoryContext;
 	int			result;
 
 	Assert(args->count == query->nargs);
@@ -139,6 +140,8 @@ QueryRun(KeptQuery *query, const Args *args)
 		engine_writes = outer;
 	}
 	PG_END_TRY();
+	/* SPI leaves us in its own context, which is gone before the answer is copied */
+	MemoryContextSwitchTo(context);
 	if (result < 0)
 		elog(ERROR, "could not run query (%s): %s", SPI_result_code_string(result), query->sql);
 	rows.count = SPI_processed;

@@ -55,7 +55,7 @@ static const RootRule Roots[] = {
 	{"summary", REF_SUMMARY, ParseNoPath},
 };
 #define STEP_ROOTS		5
-#define BRANCH_ROOTS	lengthof(Roots)
+#define BRANCH_ROOTS	((int) lengthof(Roots))
 
 /* in the order of StepField */
 static const char *const FieldName[] = {
@@ -460,7 +460,7 @@ ReferenceScan(const char *text, ParseFault *fault)
 	while (fault->message == NULL)
 	{
 		const char *found = strstr(text, "${");
-		int			before = found ? found - text : strlen(text);
+		int			before = found ? found - text : (int) strlen(text);
 		bool		escaped = found && before > 0 && text[before - 1] == '$';
 		const char *end;
 

@@ -47,15 +47,21 @@ static const char *const HintFrom[STEP_STATUSES] = {
 	[STEP_SKIPPED] = "A skipped step is final. Add a step with stepwise.modify_plan to do the work after all.",
 };
 
+void
+StepTransitionRefuse(const StepRow *step, StepStatus to)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_TRANSITION),
+			 errmsg("step \"%s\" cannot go from %s to %s", step->name, StepStatusName[step->status], StepStatusName[to]),
+			 errdetail("Allowed from %s: %s.", StepStatusName[step->status], StepTransitionsText(step->status)),
+			 errhint("%s", HintFrom[step->status])));
+}
+
 static void
 CheckTransition(const StepRow *step, StepStatus to)
 {
 	if (!StepTransitionAllowed(step->status, to))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_TRANSITION),
-				 errmsg("step \"%s\" cannot go from %s to %s", step->name, StepStatusName[step->status], StepStatusName[to]),
-				 errdetail("Allowed from %s: %s.", StepStatusName[step->status], StepTransitionsText(step->status)),
-				 errhint("%s", HintFrom[step->status])));
+		StepTransitionRefuse(step, to);
 }
 
 void
@@ -191,7 +197,7 @@ PlanCount(PlanRow *plan, StepRow *step, StepStatus from)
 	else if (from == STEP_PENDING && step->order == plan->next_order)
 		plan->next_order++;
 	plan->workable = plan->counts[STEP_PENDING] > 0;
-	plan->moved = true;
+	plan->moved = plan->touched = true;
 	if (step->status == STEP_FAILED && plan->on_failure == ON_FAILURE_FAIL && plan->message == NULL)
 		plan->message = psprintf("step \"%s\" failed: %s", step->name, step->message ? step->message : "no reason given");
 }
@@ -278,6 +284,7 @@ StepPause(Call *call, PlanRow *plan, StepRow *step, Jsonb *reason)
 	step->pause_reason = (struct varlena *) reason;
 	plan->paused += (reason != NULL) - step->was_paused;
 	step->was_paused = reason != NULL;
+	plan->touched = true;
 	StepSave(call, step);
 }
 
@@ -393,8 +400,8 @@ DependentsLook(Call *call, PlanRow *plan, const StepRow *step)
 }
 
 /* Let branches and dependents look at what has settled; either may settle more. */
-static void
-PlanDrainSettled(Call *call, PlanRow *plan)
+void
+PlanDrain(Call *call, PlanRow *plan)
 {
 	/* not foreach: the list grows while we walk it */
 	for (int i = 0; i < list_length(plan->settled); i++)
@@ -503,11 +510,11 @@ PlanUpdatePauseReason(Call *call, PlanRow *plan)
 void
 PlanSettle(Call *call, PlanRow *plan)
 {
-	PlanDrainSettled(call, plan);
+	PlanDrain(call, plan);
 	PlanMove(call, plan, PlanTarget(plan), NULL);
 	PlanUpdatePauseReason(call, plan);
 	PlanSave(call, plan);
 	if (plan->nested)
 		TreeRise(call, plan);
-	plan->moved = false;
+	plan->moved = plan->touched = false;
 }

@@ -101,7 +101,7 @@ _PG_init(void)
 	DefineLimit("stepwise.max_json_depth", "Deepest nesting of a value that is stored.",
 				&MaxJsonDepth, 1, 1000, 0);
 	DefineLimit("stepwise.max_steps", "Most steps that a plan may have.",
-				&MaxSteps, 1, 1000000, 0);
+				&MaxSteps, 1, 100000, 0);
 	DefineLimit("stepwise.max_nesting", "Deepest nesting of plans.",
 				&MaxNesting, 1, 1000, 0);
 	DefineSwitch("stepwise.allow_recursion", "Lets a workflow call itself, down to max_nesting.", &AllowRecursion);

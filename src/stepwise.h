@@ -531,6 +531,7 @@ typedef struct PlanRow
 	bool		sequential;
 	bool		separate_reviewer;
 	bool		leases;
+	bool		nests;
 	bool		workable;
 	int			depth;
 	int			counts[STEP_STATUSES];
@@ -557,6 +558,7 @@ typedef struct PlanRow
 	struct PlanRow *root;			/* itself, if it is the root */
 	/* of this call only */
 	bool		moved;			/* a step has moved */
+	bool		touched;		/* something has changed since it was saved */
 	List	   *settled;		/* of Step: moved to an end; branches and dependents have yet to look */
 	Jsonb	   *branch;			/* what the last branching condition did, for the answer */
 } PlanRow;
@@ -655,11 +657,13 @@ extern void Sha256(const void *data, size_t size, uint8 digest[32]);
 
 /* every move: check, stamp, save, count, audit; PlanSettle then draws the consequences, once */
 extern void StepMove(Call *call, PlanRow *plan, StepRow *step, StepStatus to, Jsonb *detail);
+extern void StepTransitionRefuse(const StepRow *step, StepStatus to) pg_attribute_noreturn();	/* SW003 */
 extern void StepStamp(StepRow *step, StepStatus to);	/* check the transition, set what goes with it */
 extern bool StepStampInPlan(PlanRow *plan, StepRow *step, StepStatus from);	/* the part that needs the plan */
 extern void StepMoved(Call *call, PlanRow *plan, StepRow *step, StepStatus from, Jsonb *detail);
 extern void StepPause(Call *call, PlanRow *plan, StepRow *step, Jsonb *reason);	/* a pending step cannot go on; NULL: it can */
 extern void PlanMove(Call *call, PlanRow *plan, PlanStatus to, Jsonb *detail);
+extern void PlanDrain(Call *call, PlanRow *plan);	/* only branches and dependents */
 extern void PlanSettle(Call *call, PlanRow *plan); /* branches, dependents, status, pause reason, parent; saves */
 extern void PlanCheckOpen(const PlanRow *plan);	/* SW003 when the plan has ended */
 extern void PlanCheckModifiable(const PlanRow *plan);	/* SW004 unless planning or executing */
@@ -753,7 +757,32 @@ extern const char *TreeStatusOfStep(const StepRow *step);
 extern Jsonb *StepMetadata(const StepRow *step);
 extern Jsonb *StepInputs(const StepRow *step); /* resolved arguments */
 extern void TreeRise(Call *call, PlanRow *plan);	/* tell the step that holds a nested plan how it stands */
+extern bool NestedOpen(Call *call, PlanRow *plan, StepRow *step);
 extern void PlanCancel(Call *call, PlanRow *plan, const char *reason);
 extern void NestedCancel(Call *call, PlanRow *plan, StepRow *step, const char *reason);	/* the step has ended */
+
+/* ---------- next.c: find the step that can be done next ---------- */
+
+typedef struct Next
+{
+	bool		run;			/* set before: a run asks, not an agent */
+	PlanRow    *plan;
+	StepRow    *step;
+	char	   *instructions;	/* filled */
+} Next;
+
+extern bool NextFind(Call *call, PlanRow *scope, Next *next);
+extern void ReleaseExpired(Call *call, PlanRow *root);
+extern void StepRelease(Call *call, PlanRow *plan, StepRow *step, const char *why);
+extern StepRow *ClaimOfWorker(Call *call, const PlanRow *root, const char *worker);
+extern char *ClaimedInstructions(Call *call, PlanRow *plan, const StepRow *step);
+
+/* ---------- loop.c: the agent's loop ---------- */
+
+extern void PlanNoteSession(Call *call, PlanRow *plan); /* session_resumed; the caller saves */
+extern Jsonb *NextAnswer(Call *call, PlanRow *scope);	/* when there is no step to hand out */
+extern void PutPath(JsonBuilder *b, Call *call, PlanRow *plan, const StepRow *step);
+extern void PutStepAnswer(JsonBuilder *b, const PlanRow *plan, const StepRow *step);
+extern Outcome CheckOutcome(const char *outcome);
 
 #endif							/* STEPWISE_H */

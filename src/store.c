@@ -20,7 +20,7 @@
 enum
 {
 	PLAN_COL_TENANT, PLAN_COL_ID, PLAN_COL_ROOT_ID, PLAN_COL_PARENT_STEP_ID, PLAN_COL_STATUS, PLAN_COL_OUTCOME,
-	PLAN_COL_ON_FAILURE, PLAN_COL_SEQUENTIAL, PLAN_COL_SEPARATE_REVIEWER, PLAN_COL_LEASES, PLAN_COL_WORKABLE,
+	PLAN_COL_ON_FAILURE, PLAN_COL_SEQUENTIAL, PLAN_COL_SEPARATE_REVIEWER, PLAN_COL_LEASES, PLAN_COL_NESTS, PLAN_COL_WORKABLE,
 	PLAN_COL_DEPTH, PLAN_COL_COUNTS, PLAN_COL_UNSUCCESSFUL = PLAN_COL_COUNTS + STEP_STATUSES, PLAN_COL_PAUSED,
 	PLAN_COL_STARTED_STEPS, PLAN_COL_NEXT_ORDER, PLAN_COL_AUDIT_ENTRIES, PLAN_COL_CREATED_AT, PLAN_COL_STARTED_AT,
 	PLAN_COL_COMPLETED_AT, PLAN_COL_UPDATED_AT, PLAN_COL_STALL_AFTER, PLAN_COL_AUDIT_HEAD, PLAN_COL_SESSION_ID,
@@ -148,6 +148,7 @@ PlanFromTuple(HeapTuple tuple, TupleDesc desc)
 	plan->sequential = FieldBool(&f, PLAN_COL_SEQUENTIAL);
 	plan->separate_reviewer = FieldBool(&f, PLAN_COL_SEPARATE_REVIEWER);
 	plan->leases = FieldBool(&f, PLAN_COL_LEASES);
+	plan->nests = FieldBool(&f, PLAN_COL_NESTS);
 	plan->workable = FieldBool(&f, PLAN_COL_WORKABLE);
 	plan->depth = FieldInt(&f, PLAN_COL_DEPTH);
 	for (int i = 0; i < STEP_STATUSES; i++)
@@ -381,7 +382,7 @@ PlanSave(Call *call, PlanRow *plan)
 		" leases = $5, workable = $6, pending = $7, in_progress = $8, awaiting_input = $9, completed = $10,"
 		" failed = $11, skipped = $12, unsuccessful = $13, paused = $14, started_steps = $15, next_order = $16,"
 		" audit_entries = $17, started_at = $18, completed_at = $19, updated_at = $20, audit_head = $21,"
-		" session_id = $22, message = $23, pause_reason = $24, outputs = $25, sequential = $26"
+		" session_id = $22, message = $23, pause_reason = $24, outputs = $25, nests = $26"
 		" WHERE tenant = $1 AND id = $2",
 		26, {TEXTOID, UUIDOID, TEXTOID, TEXTOID, BOOLOID, BOOLOID, INT4OID, INT4OID, INT4OID, INT4OID, INT4OID, INT4OID,
 		INT4OID, INT4OID, INT4OID, INT4OID, INT4OID, TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID, BYTEAOID, TEXTOID,
@@ -415,7 +416,7 @@ PlanSave(Call *call, PlanRow *plan)
 	ArgText(&args, plan->message);
 	ArgVarlena(&args, plan->pause_reason);
 	ArgVarlena(&args, plan->outputs);
-	ArgBool(&args, plan->sequential);
+	ArgBool(&args, plan->nests);
 	rows = QueryRun(&save, &args);
 	if (rows.count != 1)
 		elog(ERROR, "plan %s could not be saved", UuidText(&plan->id));
@@ -593,10 +594,11 @@ StepSave(Call *call, const StepRow *step)
 		"UPDATE stepwise.step SET status = $3::stepwise.step_status, outcome = $4::stepwise.outcome, attempt = $5,"
 		" execution_order = $6, ready = $7, started_at = $8, completed_at = $9, active_at = $10,"
 		" lease_expires_at = $11, confidence = $12, worker = $13, holder = $14, message = $15, pause_reason = $16,"
-		" inputs = $17, result = $18, result_summary = $19, execution_report = $20, output_formatting_notes = $21"
+		" inputs = $17, result = $18, result_summary = $19, execution_report = $20, output_formatting_notes = $21,"
+		" max_attempts = $22"
 		" WHERE tenant = $1 AND id = $2",
-		21, {TEXTOID, UUIDOID, TEXTOID, TEXTOID, INT4OID, INT4OID, BOOLOID, TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID,
-		TIMESTAMPTZOID, NUMERICOID, TEXTOID, TEXTOID, TEXTOID, JSONBOID, JSONBOID, JSONBOID, TEXTOID, JSONBOID, TEXTOID}
+		22, {TEXTOID, UUIDOID, TEXTOID, TEXTOID, INT4OID, INT4OID, BOOLOID, TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID,
+		TIMESTAMPTZOID, NUMERICOID, TEXTOID, TEXTOID, TEXTOID, JSONBOID, JSONBOID, JSONBOID, TEXTOID, JSONBOID, TEXTOID, INT4OID}
 	};
 	Args		args = {0};
 	Rows		rows;
@@ -628,6 +630,10 @@ StepSave(Call *call, const StepRow *step)
 	ArgVarlena(&args, step->result_summary);
 	ArgVarlena(&args, step->execution_report);
 	ArgVarlena(&args, step->output_formatting_notes);
+	if (step->max_attempts > 0)
+		ArgInt(&args, step->max_attempts);
+	else
+		ArgNull(&args);
 	rows = QueryRun(&save, &args);
 	if (rows.count != 1)
 		elog(ERROR, "step %s could not be saved", UuidText(&step->id));

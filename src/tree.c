@@ -74,7 +74,8 @@ bool
 NestedPlanId(Call *call, const pg_uuid_t *step_id, pg_uuid_t *plan_id)
 {
 	static KeptQuery find = {
-		"SELECT p.id FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.parent_step_id = $2",
+		"SELECT p.id FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.parent_step_id = $2"
+		" ORDER BY p.tenant DESC, p.parent_step_id DESC, p.id DESC LIMIT 1",
 		2, {TEXTOID, UUIDOID}
 	};
 	Args		args = {0};
@@ -89,6 +90,73 @@ NestedPlanId(Call *call, const pg_uuid_t *step_id, pg_uuid_t *plan_id)
 		*plan_id = RowUuid(&rows, 0, 1);
 	RowsFree(&rows);
 	return found;
+}
+
+/* Name the workflows that are nested in each other down to a plan. */
+static char *
+NestingChain(Call *call, PlanRow *plan, const char *below)
+{
+	StringInfoData chain;
+
+	initStringInfo(&chain);
+	appendStringInfoString(&chain, below);
+	for (;;)
+	{
+		char	   *further = chain.data;
+		StepRow    *holder;
+
+		initStringInfo(&chain);
+		appendStringInfo(&chain, "%s → %s", plan->workflow ? plan->workflow : plan->name, further);
+		if (!plan->nested)
+			return chain.data;
+		holder = StepRead(call, &plan->parent_step_id);
+		plan = PlanInTree(call, plan->root, &holder->plan_id);
+	}
+}
+
+static void
+HolderFail(Call *call, PlanRow *plan, StepRow *step, char *message)
+{
+	step->message = message;
+	StepMove(call, plan, step, STEP_FAILED, NULL);
+}
+
+/*
+ * Open the plan of a step with a workflow; the resolved arguments are its
+ * inputs. False: it could not be opened, and the step has failed.
+ */
+bool
+NestedOpen(Call *call, PlanRow *plan, StepRow *step)
+{
+	PlanOrigin	origin = {0};
+	Faults		faults = {0};
+	Definition *definition;
+	PlanRow    *nested;
+
+	if (plan->depth + 1 > MaxNesting)
+	{
+		HolderFail(call, plan, step, psprintf("plans are nested deeper than stepwise.max_nesting, %d: %s", MaxNesting,
+											  NestingChain(call, plan, step->workflow)));
+		return false;
+	}
+	origin.workflow = step->workflow;
+	origin.version = step->version;
+	origin.inputs = StepInputs(step);
+	origin.parent = plan;
+	origin.holder = step;
+	definition = WorkflowOpen(call, &origin, &faults);
+	if (FaultsAny(&faults))
+	{
+		HolderFail(call, plan, step, psprintf("workflow \"%s\" refused its inputs: %s", step->workflow, FaultsFirst(&faults)));
+		return false;
+	}
+	StepMove(call, plan, step, STEP_IN_PROGRESS, NULL);
+	nested = PlanCreate(call, definition, &origin, NULL);
+	plan->root->nests = true;
+	PlanSettle(call, plan);
+	if (plan->root != plan)
+		PlanSave(call, plan->root);
+	return nested != NULL;
 }
 
 /* End every open step of a plan, then the plan. */

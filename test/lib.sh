@@ -26,6 +26,8 @@ WANTED_PG_CONFIG=${PG_CONFIG:-pg_config}
 unset "${!PG@}"
 # Variables of the make that called us are not meant for the make that we call.
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
+# The same messages and the same order of names everywhere.
+export LC_ALL=C.UTF-8
 
 say()
 {
@@ -119,9 +121,10 @@ processes_of_run()
 	find /proc/[0-9]*/cwd -maxdepth 0 \( -lname "$RUN" -o -lname "$RUN/*" \) 2>/dev/null | cut -d/ -f3
 }
 
+# A killed server leaves its file behind, and its number may by now be another's process.
 postmasters_of_run()
 {
-	find "$RUN" -name postmaster.pid -exec head -n 1 {} \; 2>/dev/null
+	find "$RUN" -name postmaster.pid -exec head -n 1 {} \; 2>/dev/null | grep -Fx -f <(processes_of_run)
 }
 
 signal()
@@ -169,7 +172,7 @@ newest_installed_version()
 
 version_of_distribution()
 {
-	apt-cache depends postgresql 2>/dev/null | sed -n 's/.*Depends: postgresql-\([0-9]*\)$/\1/p' | head -n 1
+	{ apt-cache depends postgresql 2>/dev/null || true; } | sed -n 's/.*Depends: postgresql-\([0-9]*\)$/\1/p'
 }
 
 # Set PG_CONFIG: the one asked for, else the one at hand, else that of the newest server
@@ -272,7 +275,7 @@ apt_install()
 	echo 'create_main_cluster = false' >$conf
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
 		-o DPkg::Lock::Timeout=600 "$@" </dev/null || status=$?
-	rm $conf
+	rm -f $conf
 	rmdir --ignore-fail-on-non-empty -p $conf_dir
 	return $status
 }
@@ -297,7 +300,7 @@ use_postgres()
 	own_by_server "$RUN"
 }
 
-# Give what we made to the server's user, whom root lets run the server in his place.
+# Give what root made to the server's user.
 own_by_server()
 {
 	[ "$(id -u)" -ne 0 ] || chown -R "$SERVER_USER" "$@"
@@ -363,13 +366,13 @@ extension_settings()
 
 # --- the cluster -------------------------------------------------------------
 
-# Where the server's user may read and write: $RUN/work.
+# Run a command as the server's user, in the folder that is his: $RUN/work.
 as_server()
 {
 	(cd "$RUN/work" && exec "${AS_SERVER[@]}" "$@")
 }
 
-# The same for clients, that a signal may interrupt.
+# The same for a client that may take its time.
 as_client()
 {
 	patiently as_server "$@"

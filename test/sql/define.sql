@@ -215,18 +215,17 @@ WHERE label IN ('an empty object', 'unknown key of a step', 'step name with a sp
     'request_review without summary', 'continue with a parameter', 'faults of several kinds')
 ORDER BY n;
 
--- the error as a client sees it
-\set VERBOSITY verbose
-\set SHOW_CONTEXT never
-DO $$
-DECLARE m text; d text; h text;
+-- the error as a client sees it: message, detail, hint
+CREATE FUNCTION pg_temp.error(definition jsonb, OUT message text, OUT detail text, OUT hint text) LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM stepwise.define_workflow(pg_temp.def('[{"name": "a"}, {"dependsOn": ["b", "c"]}]'));
-EXCEPTION WHEN SQLSTATE 'SW005' THEN
-    GET STACKED DIAGNOSTICS m = MESSAGE_TEXT, d = PG_EXCEPTION_DETAIL, h = PG_EXCEPTION_HINT;
-    RAISE WARNING '% | % | %', m, d, h USING ERRCODE = '01000';
+    PERFORM stepwise.define_workflow(definition);
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
 END $$;
-\set VERBOSITY sqlstate
+\x
+SELECT * FROM pg_temp.error(pg_temp.def('[{"name": "fetch"}, {"dependsOn": ["fecth"]}]'));
+SELECT * FROM pg_temp.error(pg_temp.def('[{"name": "a"}, {"dependsOn": ["b", "c"]}]'));
+\x
 
 -- a definition that is wrong in every step: the list has an end
 SELECT jsonb_array_length(v -> 'errors'), v -> 'errors' -> -1 ->> 'message'
@@ -307,7 +306,7 @@ SELECT stepwise.get_workflow('v', 2) - 'createdAt';
 SELECT jsonb_path_query(stepwise.list_workflows(), '$.workflows[*]') - 'createdAt';
 SELECT stepwise.drop_workflow('v', 2);
 SELECT stepwise.get_workflow('v') -> 'versions';
-\set ON_ERROR_STOP off
+\set VERBOSITY sqlstate
 SELECT stepwise.get_workflow('v', 2);
 SELECT stepwise.get_workflow('v', 0);
 SELECT stepwise.get_workflow('vv');
@@ -343,5 +342,49 @@ SELECT pg_temp.try('{"name": "again2", "steps": [{"workflow": "again3"}]}');
 RESET stepwise.allow_recursion;
 SELECT pg_temp.faults('{"name": "caller", "steps": [{"workflow": "again"}]}');
 SELECT stepwise.drop_workflow('again');
-
 SELECT count(*) AS "left over" FROM stepwise.workflow;
+
+-- ---------- values of inputs ----------
+
+SELECT stepwise.define_workflow('{"name": "typed", "steps": [{}], "inputs": {"text": {"type": "string"}, "number": {"type": "number", "default": 0.5},
+    "count": {"type": "integer", "default": 2}, "flag": {"type": "boolean", "required": false}, "list": {"type": "array", "default": []},
+    "map": {"type": "object", "required": false}, "any": {"required": false}, "note": {"type": "string", "default": "none"}}}');
+
+-- Start it: the inputs that the plan has, or the SQLSTATE and the faults.
+CREATE FUNCTION pg_temp.start(inputs jsonb) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+    plan uuid;
+    code text;
+    list text;
+BEGIN
+    plan := stepwise.start_workflow('typed', inputs) ->> 'planId';
+    RETURN QUERY SELECT p.inputs::text FROM stepwise.plan AS p WHERE p.id = plan;
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, list = PG_EXCEPTION_DETAIL;
+    RETURN QUERY SELECT format('%s %s: %s [%s]', code, e ->> 'path', e ->> 'message', e ->> 'hint')
+        FROM jsonb_array_elements(list::jsonb) AS e;
+END $$;
+
+-- accepted, completed with the defaults
+SELECT pg_temp.start('{"text": "x"}');
+SELECT pg_temp.start('{"text": "x", "number": 1e-30, "count": 3.0, "flag": false, "list": [null], "map": {"a": {}}, "any": null, "note": ""}');
+-- refused, all faults in one error
+SELECT pg_temp.start('{}');
+SELECT pg_temp.start('{"text": ""}');
+SELECT pg_temp.start('{"text": null}');
+SELECT pg_temp.start('{"text": 1, "number": "1", "count": 1.5, "flag": "true", "list": {}, "map": [], "note": null}');
+SELECT pg_temp.start('{"text": "x", "numbr": 1, "zzzzzzzzz": 1}');
+SELECT pg_temp.start('["text"]');
+SELECT pg_temp.start(jsonb_build_object('text', repeat('x', 1100000)));
+SELECT count(*) AS plans FROM stepwise.plan WHERE workflow = 'typed';
+-- a version that an unfinished plan runs stays, until the plan ends
+SELECT stepwise.drop_workflow('typed');
+UPDATE stepwise.step SET status = 'skipped' WHERE status = 'pending';
+SELECT stepwise.drop_workflow('typed');
+-- so does one that a step of the plan is yet to open
+SELECT pg_temp.try('{"name": "inner", "steps": [{}]}'), pg_temp.try('{"name": "outer", "steps": [{"workflow": "inner"}]}');
+SELECT stepwise.start_workflow('outer') ->> 'status';
+SELECT stepwise.drop_workflow('outer');
+SELECT stepwise.drop_workflow('inner');
+UPDATE stepwise.step SET status = 'skipped' WHERE status = 'pending';
+SELECT stepwise.drop_workflow('outer'), stepwise.drop_workflow('inner');

@@ -1,12 +1,6 @@
 /*
- * stepwise_fuzz.c
- *	  fuzz target and test bench of the parser parts
- *
- * A module of its own, linked with the objects of src/ that it tests; see
- * test/fuzz/run. A case is made from its number and the seed alone, so a
- * failure repeats with the numbers that its CONTEXT shows. Each case runs in
- * its own memory context. An error that is raised, of whatever kind, ends the
- * run: the parser parts answer with faults. What a case must show:
+ * fuzz_condition.c
+ *	  conditions: random expressions against a second evaluator, and damaged ones
  *
  * condition	an expression is made at random, as a tree; its text must
  *				compile, and over random values give what a second evaluator,
@@ -14,187 +8,17 @@
  * mutation		the text of such an expression, damaged at random: compiles or
  *				has a fault within the text; what compiles can be evaluated,
  *				survives a dump, and its operands can be parsed again.
- * jsonpath		conditions "as written", of random parts: the same.
- * reference	a text made of known parts splits into these parts; damaged,
- *				it splits into something that means itself, or has a fault.
+ * jsonpath		conditions that are jsonpath as written, of random parts: the
+ *				same.
  */
-#include "stepwise.h"
+#include "fuzz.h"
 
 #include "mb/pg_wchar.h"
-#include "miscadmin.h"
-#include "utils/array.h"
 #include "utils/fmgrprotos.h"
-#include "utils/memutils.h"
-
-PG_MODULE_MAGIC;
 
 PG_FUNCTION_INFO_V1(fuzz_condition);
 PG_FUNCTION_INFO_V1(fuzz_mutation);
 PG_FUNCTION_INFO_V1(fuzz_jsonpath);
-PG_FUNCTION_INFO_V1(fuzz_reference);
-PG_FUNCTION_INFO_V1(try_condition);
-PG_FUNCTION_INFO_V1(try_reference);
-
-/* the settings that the linked objects read; stepwise.c defines them otherwise */
-int			MaxResultBytes = 1024 * 1024;
-int			MaxJsonDepth = 64;
-int			MaxSteps = 10000;
-int			MaxNesting = 50;
-bool		AllowRecursion = false;
-bool		NotifyChanges = false;
-bool		LogToolCalls = true;
-
-#define LEAK_TOLERANCE	(256 * 1024)	/* caches of the backend may still warm up */
-
-/* ---------- chance ---------- */
-
-static uint64 chance;
-
-static uint64
-NextRandom(void)
-{
-	uint64		z = (chance += UINT64CONST(0x9E3779B97F4A7C15));
-
-	z = (z ^ (z >> 30)) * UINT64CONST(0xBF58476D1CE4E5B9);
-	z = (z ^ (z >> 27)) * UINT64CONST(0x94D049BB133111EB);
-	return z ^ (z >> 31);
-}
-
-/* Draw one of 0 … count - 1. */
-static int
-Draw(int count)
-{
-	return NextRandom() % count;
-}
-
-#define DRAW(array) ((array)[Draw(lengthof(array))])
-
-/* ---------- values, and what one knows about them without jsonb ---------- */
-
-typedef enum Kind
-{
-	KIND_NULL,
-	KIND_BOOLEAN,
-	KIND_NUMBER,
-	KIND_STRING,
-	KIND_ARRAY,
-	KIND_OBJECT
-} Kind;
-
-typedef struct Val
-{
-	Kind		kind;
-	int			rank;			/* boolean: 0 or 1; number and string: place in the order */
-	const char *text;			/* as JSON */
-	int			count;
-	struct Val *elements[4];	/* of an array, or the values of an object */
-	int			keys;			/* of an object: which ones, as bits of KeyNames */
-} Val;
-
-typedef struct Sample
-{
-	int			rank;
-	const char *text;
-} Sample;
-
-/* several ways to write one number; far ones that a double could not tell apart */
-static const Sample Numbers[] = {
-	{0, "-1e400"}, {1, "-2"}, {2, "-1.5"}, {3, "0"}, {3, "-0"}, {3, "0.00"}, {3, "0e5"},
-	{4, "1e-300"}, {5, "1"}, {5, "1.0"}, {5, "10e-1"}, {5, "0.1E1"}, {6, "2"}, {6, "0.2e+1"},
-	{7, "10"}, {8, "9007199254740992"}, {9, "9007199254740993"}, {9, "9007199254740993.000"},
-	{10, "123456789012345678901234567890.1"}, {11, "123456789012345678901234567890.2"}, {12, "1e400"}
-};
-
-/* by code point */
-static const Sample Strings[] = {
-	{0, "\"\""}, {1, "\"\\t\""}, {2, "\"\\n\""}, {3, "\" \""}, {4, "\"\\\"\""}, {5, "\"${x}\""}, {6, "\"'\""},
-	{7, "\"1\""}, {8, "\"10\""}, {9, "\"2\""}, {10, "\"A\""}, {11, "\"\\\\\""}, {12, "\"a\""}, {12, "\"\\u0061\""},
-	{13, "\"ab\""}, {14, "\"b\""}, {15, "\"true\""}, {16, "\"é\""}, {16, "\"\\u00e9\""}, {17, "\"日本\""},
-	{18, "\"\\ufffd\""}, {19, "\"😀\""}, {19, "\"\\ud83d\\ude00\""}
-};
-
-static const char *const KeyNames[] = {"a", "b", "ключ", "0"};
-
-static Val *
-RandomScalar(void)
-{
-	Val		   *val = palloc0(sizeof(Val));
-	const Sample *sample;
-
-	val->kind = Draw(KIND_ARRAY);
-	switch (val->kind)
-	{
-		case KIND_NULL:
-			val->text = "null";
-			break;
-		case KIND_BOOLEAN:
-			val->rank = Draw(2);
-			val->text = val->rank ? "true" : "false";
-			break;
-		default:
-			sample = val->kind == KIND_NUMBER ? &DRAW(Numbers) : &DRAW(Strings);
-			val->rank = sample->rank;
-			val->text = sample->text;
-	}
-	return val;
-}
-
-/* Write a container as JSON. */
-static const char *
-ContainerText(const Val *val)
-{
-	StringInfoData text;
-	int			key = -1;
-
-	initStringInfo(&text);
-	appendStringInfoChar(&text, val->kind == KIND_ARRAY ? '[' : '{');
-	for (int i = 0; i < val->count; i++)
-	{
-		appendStringInfoString(&text, i == 0 ? "" : ",");
-		if (val->kind == KIND_OBJECT)
-		{
-			while (!(val->keys & (1 << ++key)))
-				 /* look on */ ;
-			appendStringInfo(&text, "\"%s\":", KeyNames[key]);
-		}
-		appendStringInfoString(&text, val->elements[i]->text);
-	}
-	appendStringInfoChar(&text, val->kind == KIND_ARRAY ? ']' : '}');
-	return text.data;
-}
-
-static Val *
-RandomVal(int depth)
-{
-	Val		   *val;
-
-	if (depth == 0 || Draw(3) > 0)
-		return RandomScalar();
-	val = palloc0(sizeof(Val));
-	val->kind = Draw(2) ? KIND_ARRAY : KIND_OBJECT;
-	if (val->kind == KIND_ARRAY)
-		val->count = Draw(4);
-	else
-	{
-		val->keys = Draw(1 << lengthof(KeyNames));
-		val->count = pg_popcount32(val->keys);
-	}
-	for (int i = 0; i < val->count; i++)
-		val->elements[i] = RandomVal(depth - 1);
-	val->text = ContainerText(val);
-	return val;
-}
-
-static bool
-ValEqual(const Val *a, const Val *b)
-{
-	if (a->kind != b->kind || a->rank != b->rank || a->count != b->count || a->keys != b->keys)
-		return false;
-	for (int i = 0; i < a->count; i++)
-		if (!ValEqual(a->elements[i], b->elements[i]))
-			return false;
-	return true;
-}
 
 /* ---------- expressions as trees ---------- */
 
@@ -525,6 +349,17 @@ WriteTree(StringInfo text, const Tree *node, bool branching, TreeKind parent)
 	appendStringInfoChar(text, ')');
 }
 
+/* Make the text of an expression. */
+char *
+RandomCondition(bool branching)
+{
+	StringInfoData text;
+
+	initStringInfo(&text);
+	WriteTree(&text, RandomTree(Draw(3)), branching, TREE_OR);
+	return text.data;
+}
+
 /* ---------- the second evaluator ---------- */
 
 typedef enum Truth
@@ -534,7 +369,7 @@ typedef enum Truth
 	TRUTH_UNKNOWN
 } Truth;
 
-static const char *const TruthName[] = {"false", "true", "undecided"};
+const char *const TruthName[] = {"false", "true", "undecided"};
 
 static Truth
 Not(Truth truth)
@@ -653,87 +488,9 @@ TreeTruth(const Tree *node, Val *const *values)
 	return truth;
 }
 
-/* ---------- running cases ---------- */
+/* ---------- condition ---------- */
 
-typedef struct Run
-{
-	const char *name;
-	uint64		seed;
-	int			number;
-	const char *text;			/* of the case, as far as it is known */
-	int			accepted;
-	int			results[3];
-} Run;
-
-static void
-RunContext(void *arg)
-{
-	Run		   *run = arg;
-
-	errcontext("%s case %d of seed " UINT64_FORMAT ": %s", run->name, run->number, run->seed,
-			   run->text ? run->text : "(not made yet)");
-}
-
-#define FAIL(...) ereport(ERROR, (errcode(ERRCODE_ASSERT_FAILURE), errmsg(__VA_ARGS__)))
-
-/* Run all cases, each in a fresh context; what they leave behind is a leak. */
-static Datum
-RunCases(FunctionCallInfo fcinfo, const char *name, void (*one) (Run *run))
-{
-	Run			run = {0};
-	int			cases = PG_GETARG_INT32(0);
-	Size		before = 0;
-	Size		after;
-	ErrorContextCallback callback = {error_context_stack, RunContext, &run};
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "fuzz case", ALLOCSET_DEFAULT_SIZES);
-	MemoryContext outer = MemoryContextSwitchTo(context);
-
-	run.name = name;
-	run.seed = PG_GETARG_INT64(1);
-	error_context_stack = &callback;
-	for (run.number = 0; run.number < cases; run.number++)
-	{
-		CHECK_FOR_INTERRUPTS();
-		chance = run.seed * UINT64CONST(1000003) + run.number;
-		run.text = NULL;
-		one(&run);
-		run.text = NULL;
-		MemoryContextReset(context);
-		if (run.number == cases / 10)
-			before = MemoryContextMemAllocated(TopMemoryContext, true);
-	}
-	after = MemoryContextMemAllocated(TopMemoryContext, true);
-	error_context_stack = callback.previous;
-	MemoryContextSwitchTo(outer);
-	MemoryContextDelete(context);
-	if (before > 0 && after > before + LEAK_TOLERANCE)
-		FAIL("%s: memory grew by %zu bytes over %d cases", name, after - before, cases);
-	PG_RETURN_TEXT_P(cstring_to_text(psprintf("%s: %d cases, %d accepted, %d true, %d false, %d undecided",
-											  name, cases, run.accepted, run.results[CONDITION_TRUE],
-											  run.results[CONDITION_FALSE], run.results[CONDITION_UNDECIDED])));
-}
-
-static Jsonb *
-JsonFromText(const char *text)
-{
-	return DatumGetJsonbP(DirectFunctionCall1(jsonb_in, CStringGetDatum(text)));
-}
-
-/* Get the value of a whole jsonb. */
-static JsonbValue *
-ValueFromText(const char *text)
-{
-	Jsonb	   *json = JsonFromText(text);
-	JsonbValue *value = palloc(sizeof(JsonbValue));
-
-	if (JB_ROOT_IS_SCALAR(json))
-		JsonbExtractScalar(&json->root, value);
-	else
-		JsonbToJsonbValue(json, value);
-	return value;
-}
-
-static char **
+char **
 OperandNames(const Condition *condition)
 {
 	char	  **names = palloc(sizeof(char *) * Max(condition->noperands, 1));
@@ -741,18 +498,6 @@ OperandNames(const Condition *condition)
 	for (int i = 0; i < condition->noperands; i++)
 		names[i] = condition->operands[i]->source;
 	return names;
-}
-
-static void
-CheckFault(const char *text, const ParseFault *fault)
-{
-	if (fault->message == NULL || fault->message[0] == '\0')
-		FAIL("refused without a fault");
-	if (fault->column < 1 || fault->column > pg_mbstrlen(text) + 1)
-		FAIL("column %d is outside the text: %s", fault->column, fault->message);
-	pg_verifymbstr(fault->message, strlen(fault->message), false);
-	if (fault->hint)
-		pg_verifymbstr(fault->hint, strlen(fault->hint), false);
 }
 
 static ConditionResult
@@ -767,8 +512,6 @@ Evaluate(Run *run, const Condition *condition, const Jsonb *document)
 	run->results[result]++;
 	return result;
 }
-
-/* ---------- condition ---------- */
 
 static int
 ReferenceNumber(const char *source, bool branching)
@@ -797,16 +540,7 @@ CheckAgainstTree(Run *run, const Condition *condition, const Tree *tree, bool br
 		/* often one of the others', so that equal ones occur */
 		values[i] = i > 0 && Draw(3) == 0 ? values[Draw(i)] : RandomVal(3);
 		if (values[i] && Draw(4) == 0 && i > 0 && values[i - 1] && values[i]->kind != KIND_ARRAY)
-		{
-			Val		   *list = palloc0(sizeof(Val));
-
-			list->kind = KIND_ARRAY;
-			list->count = 2;
-			list->elements[0] = RandomScalar();
-			list->elements[1] = values[i - 1];
-			list->text = ContainerText(list);
-			values[i] = list;
-		}
+			values[i] = MakeArray(RandomScalar(), values[i - 1]);
 		if (values[i])
 			appendStringInfo(&shown, " %s = %s", Named[branching][i], values[i]->text);
 	}
@@ -851,46 +585,6 @@ fuzz_condition(PG_FUNCTION_ARGS)
 }
 
 /* ---------- mutation ---------- */
-
-static const char *const Scraps[] = {
-	"${", "}", "$", "$${", "${inputs.a}", "${steps.a.", "${}", "inputs.x", "__internal__", ".", "..", "(", ")", "((((",
-	"[", "]", ",", "and", " or ", "not ", " in ", "==", "===", "!", "=", "<", ">=", "&&", "||", "'", "\"", "\\", "\\u",
-	"\\u0000", "\\ud800", "\\u00e9", "1", "-", "0", "01", "1e999999999", "1e-99999", ".5", "1.", "e", "null", "true", "NULL",
-	"é", "😀", "日", "\t", "\n", " ", "*", "@", "$.", "$.a", "?", "/*", "--", ";", "confidence", "result.", "foo", "f(",
-};
-
-/* Put characters out, in, twice or elsewhere; the text stays valid in its encoding. */
-static char *
-Mutate(const char *text)
-{
-	int			length = strlen(text);
-	int			at = pg_mbcliplen(text, length, length ? Draw(length + 1) : 0);
-	int			end = at + pg_mbcliplen(text + at, length - at, Draw(8));
-	StringInfoData result;
-
-	initStringInfo(&result);
-	appendBinaryStringInfo(&result, text, at);
-	switch (Draw(5))
-	{
-		case 0:					/* take out */
-			break;
-		case 1:					/* twice */
-			appendBinaryStringInfo(&result, text + at, end - at);
-			appendBinaryStringInfo(&result, text + at, end - at);
-			break;
-		case 2:					/* put in */
-			appendStringInfoString(&result, DRAW(Scraps));
-			appendBinaryStringInfo(&result, text + at, end - at);
-			break;
-		case 3:					/* replace */
-			appendStringInfoString(&result, DRAW(Scraps));
-			break;
-		default:				/* cut off */
-			return result.data;
-	}
-	appendStringInfoString(&result, text + end);
-	return result.data;
-}
 
 static bool
 SameReference(const Reference *a, const Reference *b)
@@ -966,18 +660,15 @@ TryCompile(Run *run, char *text, bool branching)
 static void
 MutationCase(Run *run)
 {
+	static const char *const openings[] = {"(", "not ", "[", "((((", "${", "'", "true or "};
 	bool		branching = Draw(2);
-	StringInfoData text;
-	char	   *mutant;
+	char	   *mutant = RandomCondition(branching);
 
-	initStringInfo(&text);
-	WriteTree(&text, RandomTree(Draw(3)), branching, TREE_OR);
-	mutant = text.data;
 	for (int i = Draw(4); i >= 0; i--)
 		mutant = Mutate(mutant);
 	/* now and then something very long or deep */
 	for (int i = Draw(500) ? 0 : 12; i > 0; i--)
-		mutant = Draw(2) ? psprintf("%s %s", mutant, mutant) : psprintf("%s%s", DRAW(Scraps), mutant);
+		mutant = Draw(2) ? psprintf("%s %s", mutant, mutant) : psprintf("%s%s", DRAW(openings), mutant);
 	TryCompile(run, mutant, branching ^ (Draw(8) == 0));
 }
 
@@ -1015,202 +706,4 @@ Datum
 fuzz_jsonpath(PG_FUNCTION_ARGS)
 {
 	return RunCases(fcinfo, "jsonpath", JsonpathCase);
-}
-
-/* ---------- reference ---------- */
-
-/* Write parts as the text that they come from. */
-static char *
-PartsToText(List *parts)
-{
-	StringInfoData text;
-	ListCell   *cell;
-
-	initStringInfo(&text);
-	foreach(cell, parts)
-	{
-		TextPart   *part = lfirst(cell);
-
-		if (part->reference)
-		{
-			appendStringInfo(&text, "${%s}", part->reference->source);
-			continue;
-		}
-		for (const char *c = part->literal; *c; c++)
-		{
-			if (strncmp(c, "${", 2) == 0)
-				appendStringInfoChar(&text, '$');
-			appendStringInfoChar(&text, *c);
-		}
-	}
-	return text.data;
-}
-
-static void
-CheckParts(List *parts, List *expected)
-{
-	if (list_length(parts) != list_length(expected))
-		FAIL("%d parts instead of %d", list_length(parts), list_length(expected));
-	for (int i = 0; i < list_length(parts); i++)
-	{
-		TextPart   *one = list_nth(parts, i);
-		TextPart   *other = list_nth(expected, i);
-
-		if ((one->literal == NULL) == (one->reference == NULL))
-			FAIL("part %d is both a literal and a reference, or neither", i);
-		if (one->literal ? !other->literal || strcmp(one->literal, other->literal) != 0
-			: !other->reference || strcmp(one->reference->source, other->reference->source) != 0)
-			FAIL("part %d is another one", i);
-	}
-}
-
-static void
-AppendPart(List **parts, char *literal, char *source)
-{
-	TextPart   *part = palloc0(sizeof(TextPart));
-
-	if (literal)
-		part->literal = literal;
-	else
-	{
-		part->reference = palloc0(sizeof(Reference));
-		part->reference->source = source;
-	}
-	*parts = lappend(*parts, part);
-}
-
-static List *
-RandomParts(void)
-{
-	static const char *const literals[] = {
-		"a", "${", "${inputs.a}", "}", "{", "é", "日本 😀", " $ ", "$$ ", "${ ", "\n", "}}", "$\t", "a.b", "{${", "$${x"
-	};
-	static const char *const sources[] = {
-		"inputs", "inputs.a", "inputs.a.b.0", "inputs.ключ.日本", "inputs.a b", "inputs.a-b.$.{", "steps.a.outputs",
-		"steps.a.outputs.x.y", "blocks.a-1.inputs.steps", "steps.steps.steps.outputs.outputs.steps", "steps.a.metadata.b",
-		"steps.a.succeeded", "blocks.a.blocks.b.failed", "steps._.status", "steps.A.outcome", "steps.a.skipped", "bindings.x",
-		"bindings.x.0", "plan.id", "plan.name", "plan.goal"
-	};
-	List	   *parts = NIL;
-
-	for (int i = Draw(6); i > 0; i--)
-	{
-		/* two literals in a row would come back as one */
-		if (Draw(2) && (parts == NIL || ((TextPart *) llast(parts))->reference))
-			AppendPart(&parts, pstrdup(DRAW(literals)), NULL);
-		else
-			AppendPart(&parts, NULL, pstrdup(DRAW(sources)));
-	}
-	return parts;
-}
-
-static void
-ReferenceCase(Run *run)
-{
-	List	   *made = RandomParts();
-	char	   *text = PartsToText(made);
-	List	   *parts;
-	ParseFault	fault;
-
-	run->text = text;
-	parts = ReferenceScan(text, &fault);
-	if (fault.message)
-		FAIL("refused at column %d: %s", fault.column, fault.message);
-	CheckParts(parts, made);
-	for (int i = Draw(4); i >= 0; i--)
-		run->text = text = Mutate(text);
-	parts = ReferenceScan(text, &fault);
-	if (fault.message)
-	{
-		CheckFault(text, &fault);
-		return;
-	}
-	run->accepted++;
-	/* "$" before a reference cannot be written; but what was written must mean itself */
-	text = PartsToText(parts);
-	if (strstr(text, "$$${") == NULL)
-		CheckParts(ReferenceScan(text, &fault), parts);
-}
-
-Datum
-fuzz_reference(PG_FUNCTION_ARGS)
-{
-	return RunCases(fcinfo, "reference", ReferenceCase);
-}
-
-/* ---------- single trials, for tests that are written by hand ---------- */
-
-static Datum
-FaultText(const ParseFault *fault)
-{
-	return PointerGetDatum(cstring_to_text(psprintf("%d: %s%s%s", fault->column, fault->message,
-													fault->hint ? " | " : "", fault->hint ? fault->hint : "")));
-}
-
-/*
- * try_condition(source text, "values" jsonb, branching boolean): values is
- * {"inputs.a": 1, …}, or the document of a condition that is jsonpath. The
- * answer is true, false, "undecided: why" or "column: fault | hint".
- */
-Datum
-try_condition(PG_FUNCTION_ARGS)
-{
-	char	   *source = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	Jsonb	   *given = PG_GETARG_JSONB_P(1);
-	ParseFault	fault;
-	Condition  *condition = ConditionCompile(source, PG_GETARG_BOOL(2), &fault);
-	JsonbValue **values;
-	char	   *why;
-	ConditionResult result;
-
-	if (condition == NULL)
-		return FaultText(&fault);
-	values = palloc0(sizeof(JsonbValue *) * Max(condition->noperands, 1));
-	for (int i = 0; i < condition->noperands; i++)
-	{
-		values[i] = palloc(sizeof(JsonbValue));
-		if (!JsonGet(given, condition->operands[i]->source, values[i]))
-			values[i] = NULL;
-	}
-	result = ConditionEvaluate(condition->path, condition->raw ? given : ConditionDocument(condition->noperands, values),
-							   condition->noperands, OperandNames(condition), &why);
-	PG_RETURN_TEXT_P(cstring_to_text(why ? psprintf("undecided: %s", why) : TruthName[result]));
-}
-
-static char *
-ReferenceText(const Reference *reference)
-{
-	StringInfoData text;
-
-	initStringInfo(&text);
-	appendStringInfo(&text, "<%d", reference->root);
-	for (int i = 0; i < reference->nsteps; i++)
-		appendStringInfo(&text, " step %s", reference->steps[i]);
-	if (reference->root == REF_STEPS)
-		appendStringInfo(&text, " field %d", reference->field);
-	for (int i = 0; i < reference->npath; i++)
-		appendStringInfo(&text, " /%s", reference->path[i]);
-	appendStringInfo(&text, " @%d>", reference->column);
-	return text.data;
-}
-
-/* try_reference(text): literals in brackets, references taken apart; or "column: fault | hint" */
-Datum
-try_reference(PG_FUNCTION_ARGS)
-{
-	ParseFault	fault;
-	List	   *parts = ReferenceScan(text_to_cstring(PG_GETARG_TEXT_PP(0)), &fault);
-	StringInfoData text;
-	ListCell   *cell;
-
-	if (fault.message)
-		return FaultText(&fault);
-	initStringInfo(&text);
-	foreach(cell, parts)
-	{
-		TextPart   *part = lfirst(cell);
-
-		appendStringInfoString(&text, part->literal ? psprintf("[%s]", part->literal) : ReferenceText(part->reference));
-	}
-	PG_RETURN_TEXT_P(cstring_to_text(text.data));
 }

@@ -1,0 +1,85 @@
+-- The agent's loop.
+
+CREATE FUNCTION stepwise.get_next_step(plan_id uuid, worker text = NULL, lease interval = NULL, session_id text = NULL) RETURNS jsonb
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_get_next_step';
+COMMENT ON FUNCTION stepwise.get_next_step(uuid, text, interval, text) IS 'claim the next step of a plan, or say why there is none';
+
+CREATE FUNCTION stepwise.submit_step_result(step_id uuid, result jsonb, result_summary text = NULL, confidence numeric = NULL,
+    execution_report jsonb = NULL, output_formatting_notes text = NULL, outcome text = 'success', attempt int = NULL) RETURNS jsonb
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_submit_step_result';
+COMMENT ON FUNCTION stepwise.submit_step_result(uuid, jsonb, text, numeric, jsonb, text, text, int) IS 'complete a step with its result';
+
+CREATE FUNCTION stepwise.advance(step_id uuid, result jsonb, result_summary text = NULL, confidence numeric = NULL,
+    execution_report jsonb = NULL, output_formatting_notes text = NULL, outcome text = 'success', attempt int = NULL,
+    worker text = NULL, lease interval = NULL, session_id text = NULL) RETURNS jsonb
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_advance';
+COMMENT ON FUNCTION stepwise.advance(uuid, jsonb, text, numeric, jsonb, text, text, int, text, interval, text)
+IS 'complete a step and claim the next one of the root plan, in one round trip';
+
+CREATE FUNCTION stepwise.fail_step(step_id uuid, error text, retryable boolean = NULL) RETURNS jsonb
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_fail_step';
+COMMENT ON FUNCTION stepwise.fail_step(uuid, text, boolean) IS 'say that a step could not be done';
+
+CREATE FUNCTION stepwise.retry_step(step_id uuid) RETURNS jsonb
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_retry_step';
+COMMENT ON FUNCTION stepwise.retry_step(uuid) IS 'put a failed step back to pending';
+
+CREATE FUNCTION stepwise.skip_step(step_id uuid, reason text = NULL) RETURNS jsonb
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_skip_step';
+COMMENT ON FUNCTION stepwise.skip_step(uuid, text) IS 'leave a step out';
+
+CREATE FUNCTION stepwise.release_step(step_id uuid, attempt int = NULL) RETURNS jsonb
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_release_step';
+COMMENT ON FUNCTION stepwise.release_step(uuid, int) IS 'give a claimed step back';
+
+CREATE FUNCTION stepwise.heartbeat(step_id uuid, attempt int, extend interval = NULL) RETURNS jsonb
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_heartbeat';
+COMMENT ON FUNCTION stepwise.heartbeat(uuid, int, interval) IS 'show that a claimed step is being worked on, and extend its lease';
+
+CREATE FUNCTION stepwise.cancel_plan(plan_id uuid, reason text = NULL) RETURNS jsonb
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_cancel_plan';
+COMMENT ON FUNCTION stepwise.cancel_plan(uuid, text) IS 'end a plan; its open steps become skipped';
+
+-- What the engine reads for its answers; not for callers, because the tenant is an argument.
+
+CREATE FUNCTION stepwise.plan_complete_json(tenant text, plan_id uuid) RETURNS jsonb
+LANGUAGE sql STABLE
+BEGIN ATOMIC
+    SELECT jsonb_build_object(
+        'outputs', p.outputs,
+        'outcome', p.outcome,
+        'outputMediaType', k.metadata -> 'outputMediaType',
+        'outputFormattingInstructions', k.metadata -> 'outputFormattingInstructions',
+        'planFormattingNotes', d.output_formatting_notes,
+        'stepFormattingNotes', (
+            SELECT coalesce(jsonb_agg(jsonb_build_object('stepOrder', s.step_order, 'name', s.name,
+                                                         'notes', s.output_formatting_notes) ORDER BY s.step_order), '[]')
+            FROM stepwise.step AS s
+            WHERE s.tenant = $1 AND s.plan_id = $2 AND s.output_formatting_notes IS NOT NULL))
+    FROM stepwise.plan AS p
+    JOIN stepwise.plan_detail AS d ON d.tenant = $1 AND d.plan_id = $2
+    LEFT JOIN LATERAL (
+        SELECT e.metadata FROM stepwise.skill_execution AS e
+        WHERE e.tenant = $1 AND e.plan_id = $2 ORDER BY e.id DESC LIMIT 1) AS k ON true
+    WHERE p.tenant = $1 AND p.id = $2;
+END;
+COMMENT ON FUNCTION stepwise.plan_complete_json(text, uuid) IS 'internal: what get_next_step answers of a completed plan';
+
+CREATE FUNCTION stepwise.oldest_checkpoint_json(tenant text, plan_id uuid) RETURNS jsonb
+LANGUAGE sql STABLE
+BEGIN ATOMIC
+    WITH RECURSIVE tree AS (
+        SELECT $2 AS id
+        UNION ALL
+        SELECT n.id FROM tree AS t
+        JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = t.id AND s.status = 'awaiting_input' AND s.workflow IS NOT NULL
+             AND s.pause_reason IS NOT NULL
+        JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = s.id AND n.completed_at IS NULL)
+    SELECT jsonb_build_object('checkpointId', k.id, 'prompt', k.prompt, 'kind', k.kind, 'stepId', k.step_id,
+                              'questions', k.questions)
+    FROM stepwise.checkpoint AS k
+    WHERE k.tenant = $1 AND k.root_id = (SELECT p.root_id FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.id = $2)
+      AND k.plan_id IN (SELECT t.id FROM tree AS t)
+    ORDER BY k.id LIMIT 1;
+END;
+COMMENT ON FUNCTION stepwise.oldest_checkpoint_json(text, uuid) IS 'internal: the checkpoint that has waited longest';

@@ -1,0 +1,738 @@
+/*
+ * loop.c
+ *	  the agent's loop: next, submit, advance, fail, retry, skip, release, heartbeat, cancel
+ *
+ * Each function locks the tree, reads the step again, moves it, settles the
+ * plan, and answers. Any of them may be repeated by a client that lost the
+ * answer: a worker gets its claim again, a submission is recognised.
+ */
+#include "stepwise.h"
+
+#include "miscadmin.h"
+#include "utils/fmgrprotos.h"
+#include "utils/numeric.h"
+
+PG_FUNCTION_INFO_V1(stepwise_get_next_step);
+PG_FUNCTION_INFO_V1(stepwise_submit_step_result);
+PG_FUNCTION_INFO_V1(stepwise_advance);
+PG_FUNCTION_INFO_V1(stepwise_fail_step);
+PG_FUNCTION_INFO_V1(stepwise_retry_step);
+PG_FUNCTION_INFO_V1(stepwise_skip_step);
+PG_FUNCTION_INFO_V1(stepwise_release_step);
+PG_FUNCTION_INFO_V1(stepwise_heartbeat);
+PG_FUNCTION_INFO_V1(stepwise_cancel_plan);
+
+/* ---------- checks ---------- */
+
+static Interval *
+ArgumentInterval(FunctionCallInfo fcinfo, int n, const char *what)
+{
+	Interval	zero = {0};
+	Interval   *interval;
+
+	if (PG_ARGISNULL(n))
+		return NULL;
+	interval = PG_GETARG_INTERVAL_P(n);
+	if (DatumGetInt32(DirectFunctionCall2(interval_cmp, IntervalPGetDatum(interval), IntervalPGetDatum(&zero))) <= 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("%s must be longer than nothing", what),
+				 errhint("Use an interval such as '5 minutes'.")));
+	return interval;
+}
+
+static TimestampTz
+TimeAfter(TimestampTz from, Interval *interval)
+{
+	return DatumGetTimestampTz(DirectFunctionCall2(timestamptz_pl_interval, TimestampTzGetDatum(from),
+												   IntervalPGetDatum(interval)));
+}
+
+/* The fencing number must be that of a claim that stands. */
+static void
+CheckAttempt(const StepRow *step, int attempt)
+{
+	if (attempt != step->attempt || (step->status == STEP_PENDING && step->attempt > 0))
+		ereport(ERROR,
+				(errcode(ERRCODE_STALE_ATTEMPT),
+				 errmsg("attempt %d of step \"%s\" is no longer current", attempt, step->name),
+				 errdetail("The step is %s, and was claimed %d times.", StepStatusName[step->status], step->attempt),
+				 errhint("Its claim was taken back. Drop the result, and ask for work with stepwise.get_next_step(plan_id).")));
+}
+
+static void
+CheckOptionalAttempt(FunctionCallInfo fcinfo, int n, const StepRow *step)
+{
+	if (!PG_ARGISNULL(n))
+		CheckAttempt(step, PG_GETARG_INT32(n));
+}
+
+static void
+CheckNotHolder(const StepRow *step, const char *what)
+{
+	if (step->workflow != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSITION),
+				 errmsg("step \"%s\" runs workflow \"%s\" and cannot be %s", step->name, step->workflow, what),
+				 errdetail("Its result is what its nested plan makes."),
+				 errhint("stepwise.get_next_step(plan_id) hands out the steps of the nested plan; stepwise.skip_step or stepwise.fail_step end it.")));
+}
+
+/* Some functions take a narrower path than the transition table. */
+static void
+CheckInProgress(const StepRow *step, StepStatus to)
+{
+	if (step->status != STEP_IN_PROGRESS)
+		StepTransitionRefuse(step, to);
+}
+
+static void
+CheckFailed(const StepRow *step)
+{
+	if (step->status != STEP_FAILED)
+		StepTransitionRefuse(step, STEP_PENDING);
+}
+
+/* What waits for a person is not the agent's to answer. */
+static void
+CheckNotPrompt(const StepRow *step)
+{
+	if (step->prompt != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSITION),
+				 errmsg("step \"%s\" asks a person and cannot be submitted", step->name),
+				 errhint("stepwise.get_next_step(plan_id) opens its checkpoint; stepwise.resume(checkpoint_id, response) answers it.")));
+}
+
+static void
+CheckConfidence(Numeric confidence)
+{
+	Datum		value = NumericGetDatum(confidence);
+
+	if (numeric_is_nan(confidence) ||
+		DatumGetBool(DirectFunctionCall2(numeric_lt, value, NumericGetDatum(int64_to_numeric(0)))) ||
+		DatumGetBool(DirectFunctionCall2(numeric_gt, value, NumericGetDatum(int64_to_numeric(1)))))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("confidence must lie between 0 and 1")));
+}
+
+Outcome
+CheckOutcome(const char *outcome)
+{
+	int			index = outcome ? NameIndex(outcome, OutcomeName, OUTCOMES) : OUTCOME_SUCCESS;
+
+	if (index != OUTCOME_SUCCESS && index != OUTCOME_FAILURE)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("unknown outcome \"%s\"", outcome),
+				 errhint("Use success or failure.")));
+	return index;
+}
+
+/* ---------- answers ---------- */
+
+/* Put the names of the steps from the root down to this one. */
+void
+PutPath(JsonBuilder *b, Call *call, PlanRow *plan, const StepRow *step)
+{
+	List	   *names = list_make1(step->name);
+	ListCell   *cell;
+
+	while (plan->nested)
+	{
+		StepRow    *holder = StepRead(call, &plan->parent_step_id);
+
+		names = lcons(holder->name, names);
+		plan = PlanInTree(call, plan->root, &holder->plan_id);
+	}
+	JsonArrayStart(b, "path");
+	foreach(cell, names)
+		JsonPutText(b, NULL, lfirst(cell));
+	JsonArrayEnd(b);
+}
+
+/* What every change of a step answers. */
+void
+PutStepAnswer(JsonBuilder *b, const PlanRow *plan, const StepRow *step)
+{
+	JsonPutUuid(b, "stepId", &step->id);
+	JsonPutText(b, "stepStatus", StepStatusName[step->status]);
+	JsonPutUuid(b, "planId", &plan->id);
+	JsonPutText(b, "planStatus", PlanStatusName[plan->status]);
+}
+
+static Jsonb *
+StepAnswer(const PlanRow *plan, const StepRow *step)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	PutStepAnswer(&b, plan, step);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+/* ---------- next ---------- */
+
+/* arguments of a claim */
+typedef struct Claim
+{
+	const char *worker;			/* or NULL */
+	Interval   *lease;			/* or NULL */
+} Claim;
+
+static Jsonb *
+ReadyAnswer(Call *call, PlanRow *plan, const StepRow *step, const char *instructions, bool again)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "status", "step_ready");
+	JsonPutUuid(&b, "planId", &plan->id);
+	JsonPutUuid(&b, "rootPlanId", &plan->root_id);
+	JsonPutText(&b, "planStatus", PlanStatusName[plan->status]);
+	PutPath(&b, call, plan, step);
+	JsonPutUuid(&b, "stepId", &step->id);
+	JsonPutText(&b, "stepStatus", StepStatusName[step->status]);
+	JsonPutInt(&b, "stepOrder", step->order);
+	JsonPutText(&b, "name", step->name);
+	JsonPutText(&b, "stepType", step->type);
+	JsonPutText(&b, "tool", step->tool);
+	JsonPutText(&b, "instructions", instructions);
+	JsonPutJson(&b, "arguments", StepInputs(step));
+	if (step->resources != NULL)
+		JsonPutJson(&b, "resources", DatumGetJsonbP(PointerGetDatum(step->resources)));
+	JsonPutInt(&b, "attempt", step->attempt);
+	JsonPutTime(&b, "leaseExpiresAt", step->lease_expires_at);
+	if (again)
+		JsonPutBool(&b, "again", true);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+/* Read a JSON that an internal SQL function makes of (tenant, plan). */
+static Jsonb *
+PlanJson(Call *call, KeptQuery *query, const PlanRow *plan)
+{
+	Args		args = {0};
+	Jsonb	   *json;
+	Rows		rows;
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, &plan->id);
+	rows = QueryRun(query, &args);
+	json = rows.count > 0 ? RowJson(&rows, 0, 1) : NULL;
+	RowsFree(&rows);
+	return json;
+}
+
+static Jsonb *
+CompleteDetail(Call *call, PlanRow *scope)
+{
+	static KeptQuery read = {"SELECT stepwise.plan_complete_json($1, $2)", 2, {TEXTOID, UUIDOID}};
+
+	return PlanJson(call, &read, scope);
+}
+
+/* The oldest checkpoint of the tree below a plan. */
+static Jsonb *
+WaitingDetail(Call *call, PlanRow *scope)
+{
+	static KeptQuery read = {"SELECT stepwise.oldest_checkpoint_json($1, $2)", 2, {TEXTOID, UUIDOID}};
+
+	return PlanJson(call, &read, scope);
+}
+
+static Jsonb *
+NothingDetail(const PlanRow *scope)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutInt(&b, "inProgressCount", scope->counts[STEP_IN_PROGRESS]);
+	JsonPutInt(&b, "failedCount", scope->counts[STEP_FAILED]);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+static Jsonb *
+EndedDetail(const PlanRow *scope)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "error", scope->message);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+static Jsonb *
+PausedDetail(const PlanRow *scope)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutJson(&b, "pauseReason", DatumGetJsonbP(PointerGetDatum(scope->pause_reason)));
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+/* Answer for a plan that has no step to hand out now. */
+Jsonb *
+NextAnswer(Call *call, PlanRow *scope)
+{
+	const char *status;
+	Jsonb	   *detail;
+	JsonBuilder b = {0};
+
+	switch (scope->status)
+	{
+		case PLAN_COMPLETED:
+			status = "plan_complete";
+			detail = CompleteDetail(call, scope);
+			break;
+		case PLAN_FAILED:
+			status = "plan_failed";
+			detail = EndedDetail(scope);
+			break;
+		case PLAN_CANCELLED:
+			status = "plan_cancelled";
+			detail = EndedDetail(scope);
+			break;
+		case PLAN_AWAITING_REVIEW:
+			status = "awaiting_review";
+			detail = JsonMerge(WaitingDetail(call, scope), scope->pause_reason ? PausedDetail(scope) : NULL);
+			break;
+		default:
+			status = scope->pause_reason ? "paused" : "no_pending_steps";
+			detail = scope->pause_reason ? PausedDetail(scope) : NothingDetail(scope);
+	}
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "status", status);
+	JsonPutUuid(&b, "planId", &scope->id);
+	JsonPutText(&b, "planStatus", PlanStatusName[scope->status]);
+	JsonObjectEnd(&b);
+	return JsonMerge(JsonFinish(&b), detail);
+}
+
+/* Note that another session goes on with the plan. */
+void
+PlanNoteSession(Call *call, PlanRow *plan)
+{
+	JsonBuilder b = {0};
+	char	   *before = plan->session_id;
+
+	if (call->session == NULL || (before && strcmp(before, call->session) == 0))
+		return;
+	plan->session_id = pstrdup(call->session);
+	plan->touched = true;
+	if (before == NULL)
+		return;
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "from", before);
+	JsonPutText(&b, "to", call->session);
+	JsonObjectEnd(&b);
+	AuditAppend(call, plan, NULL, "session_resumed", JsonFinish(&b));
+}
+
+static Jsonb *
+ClaimAgain(Call *call, PlanRow *root, StepRow *step, const Claim *claim)
+{
+	PlanRow    *plan = PlanInTree(call, root, &step->plan_id);
+
+	if (claim->lease != NULL)
+	{
+		root->leases = true;
+		step->active_at = GetCurrentTimestamp();
+		step->lease_expires_at = TimeAfter(step->active_at, claim->lease);
+		StepSave(call, step);
+	}
+	PlanSave(call, root);
+	return ReadyAnswer(call, plan, step, ClaimedInstructions(call, plan, step), true);
+}
+
+static void
+ClaimStep(Call *call, Next *next, const Claim *claim)
+{
+	StepRow    *step = next->step;
+
+	if (claim->worker != NULL)
+		step->worker = step->holder = pstrdup(claim->worker);
+	if (claim->lease != NULL)
+	{
+		next->plan->root->leases = true;
+		step->lease_expires_at = TimeAfter(GetCurrentTimestamp(), claim->lease);
+	}
+	StepMove(call, next->plan, step, STEP_IN_PROGRESS, NULL);
+	PlanSettle(call, next->plan);
+	if (claim->lease != NULL && next->plan->root != next->plan)
+		PlanSave(call, next->plan->root);
+}
+
+static Jsonb *
+NextStep(Call *call, PlanRow *scope, const Claim *claim)
+{
+	Next		next = {0};
+	StepRow    *held;
+
+	call->actor = claim->worker;
+	PlanNoteSession(call, scope);
+	ReleaseExpired(call, scope->root);
+	held = claim->worker ? ClaimOfWorker(call, scope->root, claim->worker) : NULL;
+	if (held != NULL)
+		return ClaimAgain(call, scope->root, held, claim);
+	if (!NextFind(call, scope, &next))
+	{
+		if (scope->touched)
+			PlanSave(call, scope);
+		return NextAnswer(call, scope);
+	}
+	ClaimStep(call, &next, claim);
+	return ReadyAnswer(call, next.plan, next.step, next.instructions, false);
+}
+
+static Claim
+ArgumentClaim(FunctionCallInfo fcinfo, Call *call, int first)
+{
+	Claim		claim = {0};
+
+	claim.worker = ArgumentText(fcinfo, first);
+	claim.lease = ArgumentInterval(fcinfo, first + 1, "lease");
+	call->session = ArgumentText(fcinfo, first + 2);
+	if (claim.worker != NULL && (*claim.worker == '\0' || strlen(claim.worker) > 500))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("worker must be a name of 1 to 500 bytes")));
+	return claim;
+}
+
+Datum
+stepwise_get_next_step(PG_FUNCTION_ARGS)
+{
+	Call		call;
+	Claim		claim;
+
+	CallBegin(&call);
+	claim = ArgumentClaim(fcinfo, &call, 1);
+	return CallEnd(&call, NextStep(&call, PlanLock(&call, ArgumentUuid(fcinfo, 0)), &claim));
+}
+
+/* ---------- submit ---------- */
+
+/* arguments of submit_step_result and advance, in their order */
+enum
+{
+	SUBMIT_STEP_ID, SUBMIT_RESULT, SUBMIT_SUMMARY, SUBMIT_CONFIDENCE, SUBMIT_REPORT, SUBMIT_NOTES, SUBMIT_OUTCOME,
+	SUBMIT_ATTEMPT, SUBMIT_ARGUMENTS
+};
+
+typedef struct Submission
+{
+	Jsonb	   *result;
+	char	   *summary;
+	Numeric		confidence;		/* NULL: not given */
+	Jsonb	   *report;
+	char	   *notes;
+	Outcome		outcome;
+} Submission;
+
+static Submission
+ArgumentSubmission(FunctionCallInfo fcinfo)
+{
+	Submission	s = {0};
+
+	s.result = ArgumentJson(fcinfo, SUBMIT_RESULT);
+	s.summary = ArgumentText(fcinfo, SUBMIT_SUMMARY);
+	s.confidence = PG_ARGISNULL(SUBMIT_CONFIDENCE) ? NULL : PG_GETARG_NUMERIC(SUBMIT_CONFIDENCE);
+	s.report = ArgumentJson(fcinfo, SUBMIT_REPORT);
+	s.notes = ArgumentText(fcinfo, SUBMIT_NOTES);
+	s.outcome = CheckOutcome(ArgumentText(fcinfo, SUBMIT_OUTCOME));
+	CheckJsonLimits(s.result, "result");
+	CheckTextLimit(s.summary, "result_summary");
+	CheckJsonLimits(s.report, "execution_report");
+	CheckTextLimit(s.notes, "output_formatting_notes");
+	if (s.confidence != NULL)
+		CheckConfidence(s.confidence);
+	return s;
+}
+
+static bool
+SameText(const char *given, const struct varlena *stored)
+{
+	if (given == NULL || stored == NULL)
+		return given == NULL && stored == NULL;
+	return strcmp(given, text_to_cstring((text *) stored)) == 0;
+}
+
+static bool
+SameJson(const Jsonb *given, const struct varlena *stored)
+{
+	return JsonEqual(given, stored ? DatumGetJsonbP(PointerGetDatum(stored)) : NULL);
+}
+
+static bool
+SameNumber(Numeric given, const struct varlena *stored)
+{
+	if (given == NULL || stored == NULL)
+		return given == NULL && stored == NULL;
+	return DatumGetBool(DirectFunctionCall2(numeric_eq, NumericGetDatum(given), PointerGetDatum(stored)));
+}
+
+/* Is this what the step was completed with? Then the client only lost the answer. */
+static bool
+IsDuplicate(const StepRow *step, const Submission *s)
+{
+	return step->status == STEP_COMPLETED && step->outcome == s->outcome && SameJson(s->result, step->result) &&
+		SameText(s->summary, step->result_summary) && SameNumber(s->confidence, step->confidence) &&
+		SameJson(s->report, step->execution_report) && SameText(s->notes, step->output_formatting_notes);
+}
+
+static Jsonb *
+SubmitAnswer(const PlanRow *plan, const StepRow *step, bool duplicate)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	PutStepAnswer(&b, plan, step);
+	JsonPutText(&b, "outcome", OutcomeName[step->outcome]);
+	JsonPutJson(&b, "branch", plan->branch);
+	if (duplicate)
+		JsonPutBool(&b, "duplicate", true);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+static Jsonb *
+SubmitStep(Call *call, PlanRow *plan, StepRow *step, const Submission *s)
+{
+	CheckNotHolder(step, "submitted");
+	if (IsDuplicate(step, s))
+	{
+		PlanSave(call, plan);
+		return SubmitAnswer(plan, step, true);
+	}
+	PlanCheckOpen(plan);
+	if (step->status == STEP_PENDING)
+	{
+		CheckNotPrompt(step);
+		StepMove(call, plan, step, STEP_IN_PROGRESS, NULL);
+	}
+	CheckInProgress(step, STEP_COMPLETED);
+	step->result = (struct varlena *) s->result;
+	step->result_summary = s->summary ? (struct varlena *) cstring_to_text(s->summary) : NULL;
+	step->confidence = (struct varlena *) s->confidence;
+	step->execution_report = (struct varlena *) s->report;
+	step->output_formatting_notes = s->notes ? (struct varlena *) cstring_to_text(s->notes) : NULL;
+	step->outcome = s->outcome;
+	StepMove(call, plan, step, STEP_COMPLETED, NULL);
+	PlanSettle(call, plan);
+	return SubmitAnswer(plan, step, false);
+}
+
+Datum
+stepwise_submit_step_result(PG_FUNCTION_ARGS)
+{
+	Call		call;
+	Submission	s;
+	PlanRow    *plan;
+	StepRow    *step;
+
+	CallBegin(&call);
+	s = ArgumentSubmission(fcinfo);
+	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, SUBMIT_STEP_ID), &step);
+	CheckOptionalAttempt(fcinfo, SUBMIT_ATTEMPT, step);
+	call.actor = step->worker;
+	return CallEnd(&call, SubmitStep(&call, plan, step, &s));
+}
+
+/* Submit, and take the next step of the root, in one round trip. */
+Datum
+stepwise_advance(PG_FUNCTION_ARGS)
+{
+	Call		call;
+	Submission	s;
+	Claim		claim;
+	PlanRow    *plan;
+	StepRow    *step;
+	Jsonb	   *submitted;
+	JsonBuilder b = {0};
+
+	CallBegin(&call);
+	s = ArgumentSubmission(fcinfo);
+	claim = ArgumentClaim(fcinfo, &call, SUBMIT_ARGUMENTS);
+	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, SUBMIT_STEP_ID), &step);
+	CheckOptionalAttempt(fcinfo, SUBMIT_ATTEMPT, step);
+	call.actor = claim.worker ? claim.worker : step->worker;
+	submitted = SubmitStep(&call, plan, step, &s);
+	JsonObjectStart(&b, NULL);
+	JsonPutJson(&b, "submitted", submitted);
+	JsonPutJson(&b, "next", NextStep(&call, plan->root, &claim));
+	JsonObjectEnd(&b);
+	return CallEnd(&call, JsonFinish(&b));
+}
+
+/* ---------- other moves ---------- */
+
+static void
+CheckErrorGiven(const char *error)
+{
+	if (error == NULL || *error == '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("a failed step needs an error"),
+				 errhint("Say in a sentence what went wrong.")));
+	CheckTextLimit(error, "error");
+}
+
+Datum
+stepwise_fail_step(PG_FUNCTION_ARGS)
+{
+	Call		call;
+	char	   *error;
+	PlanRow    *plan;
+	StepRow    *step;
+
+	CallBegin(&call);
+	error = ArgumentText(fcinfo, 1);
+	CheckErrorGiven(error);
+	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, 0), &step);
+	call.actor = step->worker;
+	if (step->status == STEP_FAILED && step->message && strcmp(step->message, error) == 0)
+		return CallEnd(&call, StepAnswer(plan, step));
+	step->message = error;
+	if (!PG_ARGISNULL(2))
+		step->retryable = PG_GETARG_BOOL(2);
+	StepMove(&call, plan, step, STEP_FAILED, NULL);
+	PlanSettle(&call, plan);
+	return CallEnd(&call, StepAnswer(plan, step));
+}
+
+Datum
+stepwise_retry_step(PG_FUNCTION_ARGS)
+{
+	Call		call;
+	PlanRow    *plan;
+	StepRow    *step;
+
+	CallBegin(&call);
+	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, 0), &step);
+	CheckFailed(step);
+	/* maxAttempts bounds only what is handed out by itself */
+	if (step->max_attempts > 0)
+		step->max_attempts = Max(step->max_attempts, step->attempt + 1);
+	StepMove(&call, plan, step, STEP_PENDING, NULL);
+	PlanSettle(&call, plan);
+	return CallEnd(&call, StepAnswer(plan, step));
+}
+
+Datum
+stepwise_skip_step(PG_FUNCTION_ARGS)
+{
+	Call		call;
+	PlanRow    *plan;
+	StepRow    *step;
+	char	   *reason;
+
+	CallBegin(&call);
+	reason = ArgumentText(fcinfo, 1);
+	CheckTextLimit(reason, "reason");
+	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, 0), &step);
+	step->message = reason;
+	StepMove(&call, plan, step, STEP_SKIPPED, NULL);
+	PlanSettle(&call, plan);
+	return CallEnd(&call, StepAnswer(plan, step));
+}
+
+Datum
+stepwise_release_step(PG_FUNCTION_ARGS)
+{
+	Call		call;
+	PlanRow    *plan;
+	StepRow    *step;
+
+	CallBegin(&call);
+	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, 0), &step);
+	CheckOptionalAttempt(fcinfo, 1, step);
+	CheckNotHolder(step, "released");
+	CheckInProgress(step, STEP_PENDING);
+	call.actor = step->worker;
+	StepRelease(&call, plan, step, "released");
+	PlanSettle(&call, plan);
+	return CallEnd(&call, StepAnswer(plan, step));
+}
+
+static Jsonb *
+Heartbeat(Call *call, PlanRow *plan, StepRow *step, Interval *extend)
+{
+	JsonBuilder b = {0};
+
+	step->active_at = GetCurrentTimestamp();
+	if (extend != NULL)
+	{
+		step->lease_expires_at = TimeAfter(step->active_at, extend);
+		plan->root->leases = true;
+	}
+	StepSave(call, step);
+	PlanSave(call, plan->root);
+	JsonObjectStart(&b, NULL);
+	PutStepAnswer(&b, plan, step);
+	JsonPutInt(&b, "attempt", step->attempt);
+	JsonPutTime(&b, "leaseExpiresAt", step->lease_expires_at);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+Datum
+stepwise_heartbeat(PG_FUNCTION_ARGS)
+{
+	Call		call;
+	Interval   *extend;
+	PlanRow    *plan;
+	StepRow    *step;
+
+	CallBegin(&call);
+	extend = ArgumentInterval(fcinfo, 2, "extend");
+	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, 0), &step);
+	if (PG_ARGISNULL(1))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("heartbeat needs the attempt"),
+				 errhint("It is the \"attempt\" that stepwise.get_next_step answered.")));
+	CheckAttempt(step, PG_GETARG_INT32(1));
+	CheckInProgress(step, STEP_IN_PROGRESS);
+	return CallEnd(&call, Heartbeat(&call, plan, step, extend));
+}
+
+static Jsonb *
+CancelAnswer(const PlanRow *plan, bool duplicate)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutUuid(&b, "planId", &plan->id);
+	JsonPutText(&b, "planStatus", PlanStatusName[plan->status]);
+	JsonPutInt(&b, "skippedSteps", plan->counts[STEP_SKIPPED]);
+	if (duplicate)
+		JsonPutBool(&b, "duplicate", true);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+Datum
+stepwise_cancel_plan(PG_FUNCTION_ARGS)
+{
+	Call		call;
+	PlanRow    *plan;
+	char	   *reason;
+
+	CallBegin(&call);
+	reason = ArgumentText(fcinfo, 1);
+	CheckTextLimit(reason, "reason");
+	plan = PlanLock(&call, ArgumentUuid(fcinfo, 0));
+	if (plan->status == PLAN_CANCELLED)
+		return CallEnd(&call, CancelAnswer(plan, true));
+	PlanCancel(&call, plan, reason);
+	PlanSettle(&call, plan);
+	return CallEnd(&call, CancelAnswer(plan, false));
+}

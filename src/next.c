@@ -1,0 +1,428 @@
+/*
+ * next.c
+ *	  find the step that can be done next
+ *
+ * The tree is searched from its deepest nested plan up to the plan that was
+ * asked for, and in each plan in order: in a sequence from the low-water mark
+ * next_order, with dependencies over the index of ready steps. On its way the
+ * search does what needs no worker: skips steps whose condition is false,
+ * opens checkpoints of prompts, opens nested plans, fails what has been
+ * handed out too often, and notes on blocked steps why they are.
+ *
+ * Locks: the caller holds the root. Plans on the way are locked as they come.
+ */
+#include "stepwise.h"
+
+#include "miscadmin.h"
+
+/* what the search makes of a step */
+typedef enum Verdict
+{
+	VERDICT_READY,
+	VERDICT_GONE,				/* skipped or failed on the way: look on */
+	VERDICT_WAITS,				/* for a person, or for a step in progress */
+	VERDICT_BLOCKED,			/* has a pause reason */
+	VERDICT_NESTED				/* opened a nested plan, which has to be searched */
+} Verdict;
+
+static bool SearchNested(Call *call, PlanRow *plan, StepRow *step, Next *next);
+
+/* ---------- preparing a step ---------- */
+
+static Jsonb *
+ConditionDetail(const StepRow *step)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "condition", text_to_cstring((text *) step->condition));
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+/* Decide the condition of a step: READY means that it holds. */
+static Verdict
+PrepareCondition(Call *call, PlanRow *plan, StepRow *step)
+{
+	char	   *why = NULL;
+	bool		not_ready = false;
+
+	if (step->condition_path == NULL)
+		return VERDICT_READY;
+	switch (StepConditionDecide(call, plan, step, &why, &not_ready))
+	{
+		case CONDITION_TRUE:
+			return VERDICT_READY;
+		case CONDITION_FALSE:
+			step->message = psprintf("condition is false: %s", text_to_cstring((text *) step->condition));
+			StepMove(call, plan, step, STEP_SKIPPED, ConditionDetail(step));
+			return VERDICT_GONE;
+		default:
+			if (not_ready)
+				return VERDICT_WAITS;
+			StepPause(call, plan, step, ConditionReason(step, why));
+			return VERDICT_BLOCKED;
+	}
+}
+
+/* Note a fault of resolution on the step, unless the value is only not there yet. */
+static Verdict
+PrepareFault(Call *call, PlanRow *plan, StepRow *step, const ResolveFault *fault)
+{
+	if (fault->problem == RESOLVE_NOT_READY)
+		return VERDICT_WAITS;
+	StepPause(call, plan, step, UnresolvedReason(step, fault));
+	return VERDICT_BLOCKED;
+}
+
+/* Fill a text of a step; the text itself when there is nothing to fill. */
+static char *
+FillStepText(Call *call, PlanRow *plan, const StepRow *step, struct varlena *template, const char *param, ResolveFault *fault)
+{
+	char	   *written;
+
+	if (template == NULL)
+		return NULL;
+	written = text_to_cstring((text *) template);
+	return step->dynamic ? ResolveText(call, plan, written, param, fault) : written;
+}
+
+/* Fill arguments and instructions; READY means that both could be. */
+static Verdict
+PrepareArguments(Call *call, PlanRow *plan, StepRow *step, char **instructions)
+{
+	ResolveFault fault = {0};
+
+	if (step->dynamic && step->arguments != NULL)
+	{
+		Jsonb	   *inputs = ResolveJson(call, plan, DatumGetJsonbP(PointerGetDatum(step->arguments)), &fault);
+
+		if (inputs == NULL)
+			return PrepareFault(call, plan, step, &fault);
+		CheckJsonLimits(inputs, "the resolved arguments");
+		step->inputs = (struct varlena *) inputs;
+	}
+	*instructions = FillStepText(call, plan, step, step->instructions, "instructions", &fault);
+	if (fault.problem != RESOLVE_FINE)
+		return PrepareFault(call, plan, step, &fault);
+	return VERDICT_READY;
+}
+
+/* A prompt waits at once, as a checkpoint. */
+static Verdict
+PreparePrompt(Call *call, PlanRow *plan, StepRow *step)
+{
+	ResolveFault fault = {0};
+	char	   *prompt = FillStepText(call, plan, step, step->prompt, "prompt", &fault);
+	Waiting    *waiting = palloc0(sizeof(Waiting));
+
+	if (prompt == NULL)
+		return PrepareFault(call, plan, step, &fault);
+	waiting->checkpoint_id = UuidNew();
+	waiting->prompt = prompt;
+	StepMove(call, plan, step, STEP_IN_PROGRESS, NULL);
+	step->waiting = waiting;
+	StepMove(call, plan, step, STEP_AWAITING_INPUT, NULL);
+	return VERDICT_WAITS;
+}
+
+/* A step that was claimed too often is not handed out again by itself. */
+static bool
+GiveUp(Call *call, PlanRow *plan, StepRow *step)
+{
+	if (step->max_attempts == 0 || step->attempt < step->max_attempts)
+		return false;
+	step->message = psprintf("gave up after %d attempts", step->attempt);
+	StepMove(call, plan, step, STEP_FAILED, NULL);
+	return true;
+}
+
+static Verdict
+Prepare(Call *call, PlanRow *plan, StepRow *step, char **instructions)
+{
+	Verdict		verdict;
+
+	if (GiveUp(call, plan, step))
+		return VERDICT_GONE;
+	verdict = PrepareCondition(call, plan, step);
+	if (verdict != VERDICT_READY)
+		return verdict;
+	if (step->prompt != NULL)
+		return PreparePrompt(call, plan, step);
+	verdict = PrepareArguments(call, plan, step, instructions);
+	if (verdict == VERDICT_READY && step->workflow != NULL)
+		return NestedOpen(call, plan, step) ? VERDICT_NESTED : VERDICT_GONE;
+	return verdict;
+}
+
+/* ---------- searching one plan ---------- */
+
+/* Find the order of the first step that stands in the way of a sequence. */
+static int
+FirstObstacle(Call *call, const PlanRow *plan)
+{
+	static KeptQuery find = {
+		"SELECT s.step_order FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2"
+		" AND s.pause_reason IS NOT NULL AND s.status <> 'pending' ORDER BY s.tenant, s.plan_id, s.step_order LIMIT 1",
+		2, {TEXTOID, UUIDOID}
+	};
+	Args		args = {0};
+	int			order = INT_MAX;
+	Rows		rows;
+
+	if (plan->paused == 0)
+		return order;
+	ArgTenant(&args, call);
+	ArgUuid(&args, &plan->id);
+	rows = QueryRun(&find, &args);
+	if (rows.count > 0)
+		order = RowInt(&rows, 0, 1);
+	RowsFree(&rows);
+	return order;
+}
+
+/* Take the first pending step of a sequence; what waits or is blocked stops the search. */
+static bool
+SearchSequence(Call *call, PlanRow *plan, Next *next)
+{
+	int			obstacle = FirstObstacle(call, plan);
+
+	for (;;)
+	{
+		StepRow    *step = plan->counts[STEP_PENDING] > 0 ? StepNextPending(call, plan, plan->next_order) : NULL;
+
+		if (step == NULL || step->order > obstacle)
+			return false;
+		plan->next_order = step->order;
+		next->plan = plan;
+		next->step = step;
+		switch (Prepare(call, plan, step, &next->instructions))
+		{
+			case VERDICT_READY:
+				return true;
+			case VERDICT_NESTED:
+				if (SearchNested(call, plan, step, next))
+					return true;
+				/* its step may have ended, or wait, or be blocked */
+				obstacle = FirstObstacle(call, plan);
+				break;
+			case VERDICT_GONE:
+				PlanSettle(call, plan);
+				if (PlanIsTerminal(plan->status))
+					return false;
+				obstacle = FirstObstacle(call, plan);
+				break;
+			default:
+				return false;
+		}
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+/* Take the first ready step; what waits or is blocked holds back only what depends on it. */
+static bool
+SearchReady(Call *call, PlanRow *plan, Next *next)
+{
+	int			from = 1;
+	StepRow    *step;
+
+	while ((step = StepNextReady(call, plan, from)) != NULL)
+	{
+		next->plan = plan;
+		next->step = step;
+		switch (Prepare(call, plan, step, &next->instructions))
+		{
+			case VERDICT_READY:
+				return true;
+			case VERDICT_NESTED:
+				if (SearchNested(call, plan, step, next))
+					return true;
+				from = 1;
+				break;
+			case VERDICT_GONE:
+				/* what depends on it may be ready now, at a lower order too */
+				PlanSettle(call, plan);
+				from = 1;
+				break;
+			default:
+				from = step->order + 1;
+		}
+		if (PlanIsTerminal(plan->status))
+			return false;
+		CHECK_FOR_INTERRUPTS();
+	}
+	return false;
+}
+
+/* Search one plan; when it has nothing, save what the search has found out. */
+static bool
+SearchPlan(Call *call, PlanRow *plan, Next *next)
+{
+	bool		found;
+
+	if (PlanIsTerminal(plan->status))
+		return false;
+	/* under pause a failed step stops a run, independent branches too; an agent may go on with those */
+	if (next->run && plan->on_failure == ON_FAILURE_PAUSE && plan->counts[STEP_FAILED] > 0)
+		return false;
+	found = plan->sequential ? SearchSequence(call, plan, next) : SearchReady(call, plan, next);
+	if (!found && (plan->touched || plan->workable))
+	{
+		PlanDrain(call, plan);
+		plan->workable = false;
+		PlanSettle(call, plan);
+	}
+	return found;
+}
+
+/* Search the plan that a step has just opened. */
+static bool
+SearchNested(Call *call, PlanRow *plan, StepRow *step, Next *next)
+{
+	pg_uuid_t	nested_id;
+
+	if (!NestedPlanId(call, &step->id, &nested_id))
+		return false;
+	return SearchPlan(call, PlanInTree(call, plan->root, &nested_id), next);
+}
+
+/* ---------- searching the tree ---------- */
+
+/* Does a nested plan belong under the plan that was asked for? */
+static bool
+IsUnder(Call *call, PlanRow *plan, const PlanRow *scope)
+{
+	while (!UuidEqual(&plan->id, &scope->id))
+	{
+		StepRow    *holder;
+
+		if (!plan->nested)
+			return false;
+		holder = StepRead(call, &plan->parent_step_id);
+		if (holder == NULL)
+			return false;
+		plan = PlanInTree(call, plan->root, &holder->plan_id);
+	}
+	return true;
+}
+
+/* Find the deepest nested plan that may have work; *after skips those that were tried. */
+static PlanRow *
+NextWorkable(Call *call, PlanRow *root, const PlanRow *tried)
+{
+	static KeptQuery find = {
+		"SELECT p.id FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.root_id = $2 AND p.workable"
+		" AND ($3 IS NULL OR p.depth < $4 OR (p.depth = $4 AND p.id > $3))"
+		" ORDER BY p.tenant, p.root_id, p.depth DESC, p.id LIMIT 1",
+		4, {TEXTOID, UUIDOID, UUIDOID, INT4OID}
+	};
+	Args		args = {0};
+	PlanRow    *plan = NULL;
+	Rows		rows;
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, &root->id);
+	ArgUuid(&args, tried ? &tried->id : NULL);
+	ArgInt(&args, tried ? tried->depth : 0);
+	rows = QueryRun(&find, &args);
+	if (rows.count > 0)
+	{
+		pg_uuid_t	id = RowUuid(&rows, 0, 1);
+
+		plan = PlanInTree(call, root, &id);
+	}
+	RowsFree(&rows);
+	return plan;
+}
+
+/* Find the next step of a plan and what is nested in it; false: there is none now. */
+bool
+NextFind(Call *call, PlanRow *scope, Next *next)
+{
+	PlanRow    *tried = NULL;
+	PlanRow    *plan;
+
+	if (scope->root->nests)
+	{
+		while ((plan = NextWorkable(call, scope->root, tried)) != NULL)
+		{
+			if (IsUnder(call, plan, scope) && !UuidEqual(&plan->id, &scope->id) && SearchPlan(call, plan, next))
+				return true;
+			tried = plan;
+		}
+	}
+	return SearchPlan(call, scope, next);
+}
+
+/* ---------- claims ---------- */
+
+/* An expired lease counts as released. */
+void
+ReleaseExpired(Call *call, PlanRow *root)
+{
+	static KeptQuery find = {
+		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.root_id = $2 AND s.lease_expires_at < $3"
+		" ORDER BY s.lease_expires_at LIMIT 1",
+		3, {TEXTOID, UUIDOID, TIMESTAMPTZOID}
+	};
+
+	while (root->leases)
+	{
+		Args		args = {0};
+		StepRow    *step;
+		PlanRow    *plan;
+
+		ArgTenant(&args, call);
+		ArgUuid(&args, &root->id);
+		ArgTime(&args, GetCurrentTimestamp());
+		step = StepFetch(&find, &args);
+		if (step == NULL)
+			return;
+		plan = PlanInTree(call, root, &step->plan_id);
+		StepRelease(call, plan, step, "lease expired");
+		PlanSettle(call, plan);
+	}
+}
+
+/* Give a claim back, and say why. */
+void
+StepRelease(Call *call, PlanRow *plan, StepRow *step, const char *why)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "reason", why);
+	if (step->worker != NULL)
+		JsonPutText(&b, "worker", step->worker);
+	JsonObjectEnd(&b);
+	StepMove(call, plan, step, STEP_PENDING, JsonFinish(&b));
+}
+
+/* Find the claim that a worker holds in the tree; a worker that asks again gets it again. */
+StepRow *
+ClaimOfWorker(Call *call, const PlanRow *root, const char *worker)
+{
+	static KeptQuery find = {
+		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.root_id = $2 AND s.holder = $3"
+		" ORDER BY s.started_at LIMIT 1",
+		3, {TEXTOID, UUIDOID, TEXTOID}
+	};
+	Args		args = {0};
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, &root->id);
+	ArgText(&args, worker);
+	return StepFetch(&find, &args);
+}
+
+/* Fill the instructions of a step that is claimed already. */
+char *
+ClaimedInstructions(Call *call, PlanRow *plan, const StepRow *step)
+{
+	ResolveFault fault = {0};
+	char	   *filled = FillStepText(call, plan, step, step->instructions, "instructions", &fault);
+
+	if (filled == NULL && step->instructions != NULL)
+		filled = text_to_cstring((text *) step->instructions);
+	return filled;
+}

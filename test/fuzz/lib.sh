@@ -1,0 +1,27 @@
+# shellcheck shell=bash
+#
+# Build the fuzz target and run it, on the cluster that test/lib.sh has started: for
+# test/fuzz/run, which runs for long, and for test/run, with few cases and a fixed seed.
+
+# How many lines "ok ..." a run prints: one for each statement of fuzz.sql that tests.
+# shellcheck disable=SC2034	# for those who source this
+FUZZ_TESTS=6
+
+# fuzz CASES SEED
+fuzz()
+{
+	build_fuzz
+	as_client createdb fuzz
+	as_client psql -X -q -d fuzz -c 'CREATE EXTENSION pg_stepwise'
+	as_client psql -X -q -A -t -d fuzz -v "module=$RUN/fuzz/stepwise_fuzz" -v "cases=$1" -v "seed=$2" \
+		-f "$RUN/fuzz/fuzz.sql"
+}
+
+build_fuzz()
+{
+	mkdir "$RUN/fuzz"
+	cp test/fuzz/*.sql "$RUN/fuzz"
+	make -s --no-print-directory -C "$RUN/fuzz" -f "$REPO/test/fuzz/Makefile" -j "$(nproc)" \
+		"PG_CONFIG=$PG_CONFIG" with_llvm=no || die "the fuzz target does not build"
+	own_by_server "$RUN/fuzz"
+}
