@@ -35,12 +35,12 @@ CREATE TRIGGER added AFTER INSERT ON stepwise.step
 REFERENCING NEW TABLE AS new_steps
 FOR EACH STATEMENT EXECUTE FUNCTION stepwise.steps_changed();
 
--- Workflows are immutable, and plans with what hangs on them are the engine's.
+-- Workflows are immutable, and plans with what hangs on them are the engine's; so is its mark that it has been used.
 DO $$
 DECLARE
     name text;
 BEGIN
-    FOREACH name IN ARRAY ARRAY['plan', 'plan_detail', 'dependency', 'branching_condition', 'checkpoint', 'workflow']
+    FOREACH name IN ARRAY ARRAY['plan', 'plan_detail', 'dependency', 'branching_condition', 'checkpoint', 'workflow', 'engine']
     LOOP
         EXECUTE pg_catalog.format('CREATE TRIGGER guard BEFORE INSERT OR UPDATE OR DELETE ON stepwise.%I FOR EACH ROW EXECUTE FUNCTION stepwise.engine_guard()', name);
         EXECUTE pg_catalog.format('CREATE TRIGGER guard_truncate BEFORE TRUNCATE ON stepwise.%I FOR EACH STATEMENT EXECUTE FUNCTION stepwise.engine_guard()', name);

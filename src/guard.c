@@ -86,14 +86,9 @@ RefuseByHand(const TriggerData *trigger)
 			 errhint("Use the functions: stepwise.create_plan, stepwise.modify_plan, stepwise.cancel_plan; CALL stepwise.purge(before) removes finished plans.")));
 }
 
-/* Let an UPDATE that changes nothing pass: tools do that. */
 static bool
-ChangesNothing(const TriggerData *trigger)
+SameValues(HeapTuple old, HeapTuple new, TupleDesc desc)
 {
-	HeapTuple	old = trigger->tg_trigtuple;
-	HeapTuple	new = trigger->tg_newtuple;
-	TupleDesc	desc = RelationGetDescr(trigger->tg_relation);
-
 	for (int i = 1; i <= desc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i - 1);
@@ -106,6 +101,23 @@ ChangesNothing(const TriggerData *trigger)
 			return false;
 	}
 	return true;
+}
+
+/* Let an UPDATE that changes nothing pass: tools do that. */
+static bool
+ChangesNothing(const TriggerData *trigger)
+{
+	return SameValues(trigger->tg_trigtuple, trigger->tg_newtuple, RelationGetDescr(trigger->tg_relation));
+}
+
+/* A row that lacks what must not be null is refused by the table itself, right after us. */
+static bool
+LacksRequired(HeapTuple tuple, TupleDesc desc)
+{
+	for (int i = 1; i <= desc->natts; i++)
+		if (TupleDescAttr(desc, i - 1)->attnotnull && heap_attisnull(tuple, i, desc))
+			return true;
+	return false;
 }
 
 /* For tables that only the engine writes. */
@@ -160,6 +172,17 @@ CheckStepNotFinal(const StepRow *step)
 				 errhint("Add a step with stepwise.modify_plan to do more work.")));
 }
 
+/* Only a step that is in progress has a claim, so only it has a lease. */
+static void
+CheckLease(const StepRow *step)
+{
+	if (step->lease_expires_at && step->status != STEP_IN_PROGRESS)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSITION),
+				 errmsg("step \"%s\" is %s, and cannot have a lease", step->name, StepStatusName[step->status]),
+				 errhint("Claim the step with stepwise.get_next_step(plan_id, worker, lease).")));
+}
+
 /* Put the stamps into the row that is about to be written. */
 static HeapTuple
 StampedTuple(const TriggerData *trigger, HeapTuple tuple, const StepRow *step)
@@ -201,18 +224,20 @@ static Datum
 RawUpdate(const TriggerData *trigger)
 {
 	TupleDesc	desc = RelationGetDescr(trigger->tg_relation);
-	StepRow	   *old = StepFromTuple(trigger->tg_trigtuple, desc);
+	StepRow	   *old;
 	StepRow	   *new;
 	StepStatus	to;
 
-	if (ChangesNothing(trigger))
+	if (ChangesNothing(trigger) || LacksRequired(trigger->tg_newtuple, desc))
 		return Pass(trigger);
+	old = StepFromTuple(trigger->tg_trigtuple, desc);
 	CheckRawColumns(trigger, old);
 	new = StepFromTuple(trigger->tg_newtuple, desc);
 	to = new->status;
 	if (to == old->status)
 	{
 		CheckStepNotFinal(old);
+		CheckLease(new);
 		return Pass(trigger);
 	}
 	new->status = old->status;
@@ -223,8 +248,9 @@ RawUpdate(const TriggerData *trigger)
 static void
 CheckInsertedStep(const StepRow *step)
 {
-	if (step->status != STEP_PENDING || step->outcome != OUTCOME_NA || step->attempt != 0 || step->result != NULL ||
-		step->started_at || step->completed_at || step->blockers != 0 || step->branches)
+	if (step->status != STEP_PENDING || step->outcome != OUTCOME_NA || step->attempt != 0 || step->execution_order != 0 ||
+		step->started_at || step->completed_at || step->active_at || step->lease_expires_at || step->worker || step->holder ||
+		step->result || step->message || step->pause_reason || step->inputs || step->blockers != 0 || step->branches)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_TRANSITION),
 				 errmsg("step \"%s\" cannot begin as %s", step->name, StepStatusName[step->status]),
@@ -238,9 +264,9 @@ RawInsert(const TriggerData *trigger)
 {
 	TupleDesc	desc = RelationGetDescr(trigger->tg_relation);
 	HeapTuple	tuple = trigger->tg_trigtuple;
-	StepRow	   *step = StepFromTuple(tuple, desc);
+	StepRow	   *step;
+	char	   *tenant;
 	bool		isnull;
-	char	   *tenant = text_to_cstring(DatumGetTextPP(SPI_getbinval(tuple, desc, SPI_fnumber(desc, "tenant"), &isnull)));
 	int			numbers[] = {SPI_fnumber(desc, "root_id"), SPI_fnumber(desc, "wave"), SPI_fnumber(desc, "ready")};
 	Datum		values[3];
 	bool		nulls[3] = {0};
@@ -249,7 +275,11 @@ RawInsert(const TriggerData *trigger)
 	Call		call;
 	PlanRow	   *plan;
 
+	if (LacksRequired(tuple, desc))
+		return Pass(trigger);
+	step = StepFromTuple(tuple, desc);
 	CheckInsertedStep(step);
+	tenant = TextDatumGetCString(SPI_getbinval(tuple, desc, SPI_fnumber(desc, "tenant"), &isnull));
 	CallBeginIn(&call, tenant);
 	plan = PlanMustRead(&call, &step->plan_id);
 	root_id = plan->root_id;
@@ -307,49 +337,41 @@ RawChangeCompare(const ListCell *a, const ListCell *b)
 	return result;
 }
 
-static StepRow *
-NextStep(Tuplestorestate *store, TupleTableSlot *slot, char **tenant)
+/* Read the next row of a transition table; NULL at its end, or if there is no such table. */
+static HeapTuple
+NextTuple(Tuplestorestate *store, TupleTableSlot *slot)
 {
-	HeapTuple	tuple;
-	bool		should_free;
-	bool		isnull;
-	StepRow	   *step;
-
-	if (!tuplestore_gettupleslot(store, true, false, slot))
+	if (store == NULL || !tuplestore_gettupleslot(store, true, false, slot))
 		return NULL;
-	tuple = ExecFetchSlotHeapTuple(slot, false, &should_free);
-	step = StepFromTuple(tuple, slot->tts_tupleDescriptor);
-	*tenant = TextDatumGetCString(slot_getattr(slot, SPI_fnumber(slot->tts_tupleDescriptor, "tenant"), &isnull));
-	if (should_free)
-		heap_freetuple(tuple);
-	return step;
+	return ExecCopySlotHeapTuple(slot);
 }
 
-/* Pair the transition tables: both are filled row by row, in one order. */
+/* Pair the transition tables: both are filled row by row, in one order. Rows that are as before are no change. */
 static List *
 RawChanges(const TriggerData *trigger)
 {
-	TupleTableSlot *slot = MakeSingleTupleTableSlot(RelationGetDescr(trigger->tg_relation), &TTSOpsMinimalTuple);
+	TupleDesc	desc = RelationGetDescr(trigger->tg_relation);
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
 	List	   *changes = NIL;
-	char	   *tenant;
-	StepRow	   *step;
+	HeapTuple	new;
 
-	while ((step = NextStep(trigger->tg_newtable, slot, &tenant)) != NULL)
+	while ((new = NextTuple(trigger->tg_newtable, slot)) != NULL)
 	{
-		RawChange  *change = palloc0(sizeof(RawChange));
+		HeapTuple	old = NextTuple(trigger->tg_oldtable, slot);
 
-		change->tenant = tenant;
-		change->new = step;
-		changes = lappend(changes, change);
-	}
-	if (trigger->tg_oldtable != NULL)
-	{
-		ListCell   *cell;
-
-		foreach(cell, changes)
+		if (old == NULL || !SameValues(old, new, desc))
 		{
-			((RawChange *) lfirst(cell))->old = NextStep(trigger->tg_oldtable, slot, &tenant);
+			RawChange  *change = palloc0(sizeof(RawChange));
+			bool		isnull;
+
+			change->tenant = TextDatumGetCString(SPI_getbinval(new, desc, SPI_fnumber(desc, "tenant"), &isnull));
+			change->old = old ? StepFromTuple(old, desc) : NULL;
+			change->new = StepFromTuple(new, desc);
+			changes = lappend(changes, change);
 		}
+		heap_freetuple(new);
+		if (old != NULL)
+			heap_freetuple(old);
 	}
 	ExecDropSingleTupleTableSlot(slot);
 	list_sort(changes, RawChangeCompare);
@@ -361,10 +383,10 @@ RawMoved(Call *call, PlanRow *plan, RawChange *change)
 {
 	JsonBuilder b = {0};
 
+	PlanCheckOpen(plan);
 	change->new->was_paused = change->old->pause_reason != NULL;
 	if (change->old->status != change->new->status)
 	{
-		PlanCheckOpen(plan);
 		if (StepStampInPlan(plan, change->new, change->old->status))
 			StepSave(call, change->new);
 		StepMoved(call, plan, change->new, change->old->status, NULL);

@@ -235,15 +235,6 @@ CompleteDetail(Call *call, PlanRow *scope)
 	return PlanJson(call, &read, scope);
 }
 
-/* The oldest checkpoint of the tree below a plan. */
-static Jsonb *
-WaitingDetail(Call *call, PlanRow *scope)
-{
-	static KeptQuery read = {"SELECT stepwise.oldest_checkpoint_json($1, $2)", 2, {TEXTOID, UUIDOID}};
-
-	return PlanJson(call, &read, scope);
-}
-
 static Jsonb *
 NothingDetail(const PlanRow *scope)
 {
@@ -302,7 +293,7 @@ NextAnswer(Call *call, PlanRow *scope)
 			break;
 		case PLAN_AWAITING_REVIEW:
 			status = "awaiting_review";
-			detail = JsonMerge(WaitingDetail(call, scope), scope->pause_reason ? PausedDetail(scope) : NULL);
+			detail = JsonMerge(OldestCheckpoint(call, scope), scope->pause_reason ? PausedDetail(scope) : NULL);
 			break;
 		default:
 			status = scope->pause_reason ? "paused" : "no_pending_steps";

@@ -409,7 +409,12 @@ PlanDrain(Call *call, PlanRow *plan)
 		StepRow	   *step = list_nth(plan->settled, i);
 
 		if (step->branches && step->status == STEP_COMPLETED && !PlanIsTerminal(plan->status))
+		{
+			/* a branch before this one may have added steps, and so moved this one on */
+			if (i > 0)
+				step->order = StepRead(call, &step->id)->order;
 			BranchesAfter(call, plan, step);
+		}
 		if (!plan->sequential && !PlanIsTerminal(plan->status))
 			DependentsLook(call, plan, step);
 		CHECK_FOR_INTERRUPTS();

@@ -638,6 +638,7 @@ extern StepRow *StepNextPending(Call *call, const PlanRow *plan, int from_order)
 extern StepRow *StepNextReady(Call *call, const PlanRow *plan, int from_order);
 extern StepRow *StepFromTuple(HeapTuple tuple, TupleDesc desc);
 extern void StepSave(Call *call, const StepRow *step);
+extern void StepInstruct(Call *call, StepRow *step, const char *instructions);
 extern StepRow *StepFetch(KeptQuery *query, const Args *args);	/* first of whole step rows; NULL: none */
 extern void PlanNotFound(const pg_uuid_t *plan_id) pg_attribute_noreturn();
 extern void StepNotFound(const pg_uuid_t *step_id) pg_attribute_noreturn();
@@ -757,6 +758,8 @@ extern const char *TreeStatusOfStep(const StepRow *step);
 extern Jsonb *StepMetadata(const StepRow *step);
 extern Jsonb *StepInputs(const StepRow *step); /* resolved arguments */
 extern void TreeRise(Call *call, PlanRow *plan);	/* tell the step that holds a nested plan how it stands */
+extern Jsonb *OldestCheckpoint(Call *call, const PlanRow *plan);	/* NULL: none */
+extern Jsonb *WorkflowResponse(Call *call, PlanRow *plan, bool detail);
 extern bool NestedOpen(Call *call, PlanRow *plan, StepRow *step);
 extern void PlanCancel(Call *call, PlanRow *plan, const char *reason);
 extern void NestedCancel(Call *call, PlanRow *plan, StepRow *step, const char *reason);	/* the step has ended */

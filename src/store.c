@@ -639,6 +639,23 @@ StepSave(Call *call, const StepRow *step)
 		elog(ERROR, "step %s could not be saved", UuidText(&step->id));
 }
 
+/* Change what a step tells its worker. */
+void
+StepInstruct(Call *call, StepRow *step, const char *instructions)
+{
+	static KeptQuery save = {
+		"UPDATE stepwise.step SET instructions = $3 WHERE tenant = $1 AND id = $2",
+		3, {TEXTOID, UUIDOID, TEXTOID}
+	};
+	Args		args = {0};
+
+	step->instructions = (struct varlena *) cstring_to_text(instructions);
+	ArgTenant(&args, call);
+	ArgUuid(&args, &step->id);
+	ArgVarlena(&args, step->instructions);
+	QueryRun(&save, &args);
+}
+
 /* ---------- has the engine been used here? ---------- */
 
 static Oid	used_known = InvalidOid;	/* the table stepwise.engine that is known to say so */

@@ -50,6 +50,7 @@ enum
 static Entered *entered = NULL; /* in TopTransactionContext */
 
 static Oid	memberships_of = InvalidOid;	/* the table that was read; invalid: read again */
+static bool memberships_changed;	/* an invalidation came, perhaps while they were read */
 static MemoryContext memberships_context = NULL;
 static Membership *memberships;
 static int	membership_count;
@@ -86,6 +87,7 @@ TenantAtSubtransactionEnd(SubXactEvent event, SubTransactionId mine, SubTransact
 static void
 MembershipsInvalidate(Datum arg, Oid relid)
 {
+	memberships_changed = true;
 	if (relid == InvalidOid || relid == memberships_of)
 		memberships_of = InvalidOid;
 }
@@ -113,6 +115,7 @@ MembershipsRead(Oid relid)
 		memberships_context = AllocSetContextCreate(TopMemoryContext, "stepwise memberships", ALLOCSET_SMALL_SIZES);
 	MemoryContextReset(memberships_context);
 	outer = MemoryContextSwitchTo(memberships_context);
+	memberships_changed = false;
 	memberships = palloc(sizeof(Membership) * room);
 	membership_count = 0;
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
@@ -128,8 +131,9 @@ MembershipsRead(Oid relid)
 	}
 	MemoryContextSwitchTo(outer);
 	systable_endscan(scan);
-	/* an invalidation that came while we read has been taken by table_open's lock */
-	memberships_of = relid;
+	/* what was read is older than an invalidation that came meanwhile: use it now, and read again next time */
+	if (!memberships_changed)
+		memberships_of = relid;
 	table_close(relation, AccessShareLock);
 }
 
@@ -177,12 +181,23 @@ RoleMayEnter(Oid role, const char *tenant)
 
 /* ---------- the current tenant ---------- */
 
+/* Refuse a tenant in which the role is no member; also one that it has entered and is no member of any more. */
+static void
+CheckMayEnter(Oid role, const char *tenant)
+{
+	if (tenant == NULL || *tenant == '\0' || !RoleMayEnter(role, tenant))
+		ereport(ERROR,
+				(errcode(ERRCODE_TENANT_REFUSED),
+				 errmsg("role \"%s\" may not enter tenant \"%s\"", GetUserNameFromId(role, false), tenant ? tenant : ""),
+				 errhint("Ask the owner of pg_stepwise for stepwise.add_member(role, tenant).")));
+}
+
 static const char *
 TenantEntered(Oid role)
 {
 	for (Entered *e = entered; e != NULL; e = e->below)
 		if (e->role == role)
-			return RoleMayEnter(role, e->tenant) ? e->tenant : NULL;
+			return e->tenant;
 	return NULL;
 }
 
@@ -195,7 +210,10 @@ TenantOfCaller(void)
 	int			count;
 
 	if (tenant != NULL)
+	{
+		CheckMayEnter(role, tenant);
 		return pstrdup(tenant);
+	}
 	count = TenantsOfRole(role, &tenant);
 	if (count == 1)
 		return pstrdup(tenant);
@@ -223,14 +241,12 @@ stepwise_current_tenant(PG_FUNCTION_ARGS)
 static void
 TenantEnter(const char *tenant)
 {
-	Entered    *e;
+	Entered    *e = entered;
 
-	if (tenant == NULL || *tenant == '\0' || !RoleMayEnter(GetUserId(), tenant))
-		ereport(ERROR,
-				(errcode(ERRCODE_TENANT_REFUSED),
-				 errmsg("role \"%s\" may not enter tenant \"%s\"",
-						GetUserNameFromId(GetUserId(), false), tenant ? tenant : ""),
-				 errhint("Ask the owner of pg_stepwise for stepwise.add_member(role, tenant).")));
+	CheckMayEnter(GetUserId(), tenant);
+	/* so that a loop that enters before each call needs no more memory than one entry */
+	if (e != NULL && e->role == GetUserId() && e->subtransaction == GetCurrentSubTransactionId() && strcmp(e->tenant, tenant) == 0)
+		return;
 	e = MemoryContextAlloc(TopTransactionContext, sizeof(Entered));
 	e->tenant = MemoryContextStrdup(TopTransactionContext, tenant);
 	e->role = GetUserId();

@@ -9,6 +9,11 @@
  */
 #include "stepwise.h"
 
+#include "miscadmin.h"
+
+PG_FUNCTION_INFO_V1(stepwise_execution);
+PG_FUNCTION_INFO_V1(stepwise_workflow_response);
+
 /* ---------- how a step looks in the tree ---------- */
 
 static const char *const TreeStatus[STEP_STATUSES] = {
@@ -279,4 +284,241 @@ TreeRise(Call *call, PlanRow *nested)
 	if (to == STEP_IN_PROGRESS || to == STEP_AWAITING_INPUT)
 		StepPause(call, plan, step, reason);
 	PlanSettle(call, plan);
+}
+
+/* ---------- the execution tree ---------- */
+
+static void PutBlocks(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, int depth);
+
+/* A plan and a step have one shape; only where the values come from differs. */
+static void
+PutStepBlock(JsonBuilder *b, Call *call, const StepRow *step, int depth)
+{
+	pg_uuid_t	nested_id;
+
+	JsonObjectStart(b, step->name);
+	JsonPutJson(b, "inputs", StepInputs(step));
+	JsonPutJson(b, "outputs", step->result ? DatumGetJsonbP(PointerGetDatum(step->result)) : NULL);
+	JsonPutJson(b, "metadata", StepMetadata(step));
+	if (step->workflow != NULL && depth > 0 && NestedPlanId(call, &step->id, &nested_id))
+		PutBlocks(b, call, &nested_id, depth - 1);
+	else
+	{
+		JsonObjectStart(b, "blocks");
+		JsonObjectEnd(b);
+	}
+	JsonObjectEnd(b);
+}
+
+static void
+PutBlocks(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, int depth)
+{
+	static KeptQuery read = {
+		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 ORDER BY s.step_order",
+		2, {TEXTOID, UUIDOID}
+	};
+	Args		args = {0};
+	Rows		rows;
+
+	check_stack_depth();
+	CHECK_FOR_INTERRUPTS();
+	ArgTenant(&args, call);
+	ArgUuid(&args, plan_id);
+	rows = QueryRun(&read, &args);
+	JsonObjectStart(b, "blocks");
+	for (uint64 i = 0; i < rows.count; i++)
+		PutStepBlock(b, call, StepFromTuple(rows.table->vals[i], rows.table->tupdesc), depth);
+	JsonObjectEnd(b);
+	RowsFree(&rows);
+}
+
+static const char *
+TreeStatusOfPlan(const PlanRow *plan)
+{
+	switch (plan->status)
+	{
+		case PLAN_PLANNING:
+			return "pending";
+		case PLAN_AWAITING_REVIEW:
+			return "paused";
+		case PLAN_COMPLETED:
+			return "completed";
+		case PLAN_FAILED:
+		case PLAN_CANCELLED:
+			return "failed";
+		default:
+			return plan->pause_reason ? "paused" : "running";
+	}
+}
+
+/* The metadata of a plan; a nested one stands where its step stands. */
+static Jsonb *
+PlanMetadata(Call *call, const PlanRow *plan)
+{
+	StepRow    *holder = plan->nested ? StepRead(call, &plan->parent_step_id) : NULL;
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "status", TreeStatusOfPlan(plan));
+	JsonPutText(&b, "outcome", OutcomeName[plan->outcome]);
+	PutDuration(&b, plan->started_at, plan->completed_at);
+	JsonPutTime(&b, "started_at", plan->started_at);
+	JsonPutTime(&b, "completed_at", plan->completed_at);
+	JsonPutInt(&b, "wave", holder ? holder->wave : 0);
+	if (holder != NULL && holder->execution_order > 0)
+		JsonPutInt(&b, "execution_order", holder->execution_order);
+	else
+		JsonPutNull(&b, "execution_order");
+	JsonPutText(&b, "message", plan->message);
+	JsonPutInt(&b, "attempt", holder ? holder->attempt : (plan->started_at ? 1 : 0));
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+static Jsonb *
+Execution(Call *call, const PlanRow *plan, int depth)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutJson(&b, "inputs", DatumGetJsonbP(PointerGetDatum(plan->inputs)));
+	JsonPutJson(&b, "outputs", plan->outputs ? DatumGetJsonbP(PointerGetDatum(plan->outputs)) : NULL);
+	JsonPutJson(&b, "metadata", PlanMetadata(call, plan));
+	if (depth > 0)
+		PutBlocks(&b, call, &plan->id, depth - 1);
+	else
+	{
+		JsonObjectStart(&b, "blocks");
+		JsonObjectEnd(&b);
+	}
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+static int
+CheckDepthArgument(FunctionCallInfo fcinfo, int n)
+{
+	if (PG_ARGISNULL(n))
+		return INT_MAX;
+	if (PG_GETARG_INT32(n) < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("depth must not be negative"),
+				 errhint("0 shows the plan alone, 1 its steps too, 2 the steps nested in them, and so on.")));
+	return PG_GETARG_INT32(n);
+}
+
+Datum
+stepwise_execution(PG_FUNCTION_ARGS)
+{
+	Call		call;
+	int			depth;
+
+	CallBegin(&call);
+	depth = CheckDepthArgument(fcinfo, 1);
+	return CallEnd(&call, Execution(&call, PlanMustRead(&call, ArgumentUuid(fcinfo, 0)), depth));
+}
+
+/* ---------- how a workflow answers ---------- */
+
+/* Say why a plan did not succeed: its own message, or that of the first step that did not. */
+static char *
+FailureMessage(Call *call, const PlanRow *plan)
+{
+	static KeptQuery find = {
+		"SELECT 'step \"' || s.name || '\" ' || CASE WHEN s.status = 'failed' THEN 'failed: ' || coalesce(s.message, 'no reason given')"
+		" ELSE 'completed with outcome failure' END"
+		" FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 AND (s.status = 'failed' OR s.outcome = 'failure')"
+		" ORDER BY s.step_order LIMIT 1",
+		2, {TEXTOID, UUIDOID}
+	};
+	Args		args = {0};
+	char	   *message;
+	Rows		rows;
+
+	if (plan->message != NULL)
+		return plan->message;
+	if (plan->status == PLAN_CANCELLED)
+		return pstrdup("the plan was cancelled");
+	ArgTenant(&args, call);
+	ArgUuid(&args, &plan->id);
+	rows = QueryRun(&find, &args);
+	message = rows.count > 0 ? RowText(&rows, 0, 1) : pstrdup("the plan failed");
+	RowsFree(&rows);
+	return message;
+}
+
+/* The oldest checkpoint that waits in a plan or below it, as JSON; NULL if there is none. */
+Jsonb *
+OldestCheckpoint(Call *call, const PlanRow *plan)
+{
+	static KeptQuery read = {"SELECT stepwise.oldest_checkpoint_json($1, $2)", 2, {TEXTOID, UUIDOID}};
+	Args		args = {0};
+	Jsonb	   *json;
+	Rows		rows;
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, &plan->id);
+	rows = QueryRun(&read, &args);
+	json = rows.count > 0 ? RowJson(&rows, 0, 1) : NULL;
+	RowsFree(&rows);
+	return json;
+}
+
+static void
+PutPaused(JsonBuilder *b, Call *call, const PlanRow *plan)
+{
+	Jsonb	   *checkpoint = plan->status == PLAN_AWAITING_REVIEW ? OldestCheckpoint(call, plan) : NULL;
+
+	if (checkpoint != NULL)
+	{
+		JsonPutText(b, "checkpoint_id", JsonGetText(checkpoint, "checkpointId"));
+		JsonPutText(b, "prompt", JsonGetText(checkpoint, "prompt"));
+	}
+	else
+		JsonPutJson(b, "pause_reason", plan->pause_reason ? DatumGetJsonbP(PointerGetDatum(plan->pause_reason)) : NULL);
+}
+
+Jsonb *
+WorkflowResponse(Call *call, PlanRow *plan, bool detail)
+{
+	JsonBuilder b = {0};
+	bool		ended = PlanIsTerminal(plan->status);
+
+	JsonObjectStart(&b, NULL);
+	JsonPutUuid(&b, "plan_id", &plan->id);
+	if (plan->status == PLAN_COMPLETED && plan->outcome == OUTCOME_SUCCESS)
+	{
+		JsonPutText(&b, "status", "success");
+		JsonPutJson(&b, "outputs", plan->outputs ? DatumGetJsonbP(PointerGetDatum(plan->outputs)) : NULL);
+	}
+	else if (ended)
+	{
+		JsonPutText(&b, "status", "failure");
+		JsonPutText(&b, "error", FailureMessage(call, plan));
+	}
+	else if (plan->status == PLAN_AWAITING_REVIEW || plan->pause_reason != NULL)
+	{
+		JsonPutText(&b, "status", "paused");
+		PutPaused(&b, call, plan);
+	}
+	else
+		JsonPutText(&b, "status", "running");
+	if (detail)
+	{
+		JsonPutJson(&b, "metadata", PlanMetadata(call, plan));
+		PutBlocks(&b, call, &plan->id, INT_MAX);
+	}
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+Datum
+stepwise_workflow_response(PG_FUNCTION_ARGS)
+{
+	Call		call;
+	bool		detail = !PG_ARGISNULL(1) && PG_GETARG_BOOL(1);
+
+	CallBegin(&call);
+	return CallEnd(&call, WorkflowResponse(&call, PlanMustRead(&call, ArgumentUuid(fcinfo, 0)), detail));
 }

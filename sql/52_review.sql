@@ -1,0 +1,14 @@
+-- Reviews, decisions, and answers to prompts.
+
+CREATE FUNCTION stepwise.request_user_review(step_id uuid, summary text, questions jsonb = '[]') RETURNS jsonb
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_request_user_review';
+COMMENT ON FUNCTION stepwise.request_user_review(uuid, text, jsonb) IS 'let a step wait until a person has looked at it';
+
+CREATE FUNCTION stepwise.submit_user_decision(checkpoint_id uuid, decision text, feedback text = NULL, answers jsonb = NULL,
+    decided_by text = NULL) RETURNS jsonb
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_submit_user_decision';
+COMMENT ON FUNCTION stepwise.submit_user_decision(uuid, text, text, jsonb, text) IS 'decide a review: approve, reject, modify or skip';
+
+CREATE FUNCTION stepwise.resume(checkpoint_id uuid, response jsonb) RETURNS jsonb
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_resume';
+COMMENT ON FUNCTION stepwise.resume(uuid, jsonb) IS 'answer the prompt of a step, at any depth';

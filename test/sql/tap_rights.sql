@@ -1,0 +1,231 @@
+-- Who may do what: every function, table, view and type of the schema, against owner, agent of A, agent of B, reader,
+-- stranger and PUBLIC. Generated from the catalog: an object that the lists below do not name fails the test.
+-- A name in the lists that does not exist yet is no failure.
+--
+--   reader too   granted by grant_reader and by grant_agent
+--   agent        granted by grant_agent
+--   owner only   granted to nobody
+--   internal     granted to nobody, and not meant to be called: triggers and the like
+
+BEGIN;
+SELECT * FROM no_plan();
+
+CREATE TEMP TABLE listed (kind text, class text, names text);
+INSERT INTO listed VALUES
+('function', 'reader too', 'enter_tenant current_tenant derive_plan_status step_transition_allowed plan_transition_allowed'),
+('function', 'agent', 'create_plan define_workflow validate_definition start_workflow list_workflows get_workflow drop_workflow'),
+('function', 'agent', 'get_next_step submit_step_result advance fail_step retry_step skip_step release_step heartbeat'),
+('function', 'agent', 'reclaim_stalled cancel_plan request_user_review submit_user_decision resume modify_plan'),
+('function', 'agent', 'get_plan_status get_plan_context get_step_context list_active_plans why handoff'),
+('function', 'agent', 'store_artifact store_output search_artifacts log_skill_execution'),
+('function', 'agent', 'run run_steps list_tools record_tool_result set_variables task_variables'),
+('function', 'agent', 'execution execution_as_of workflow_response fork_plan verify_audit audit_head mcp uuid7'),
+('function', 'owner only', 'add_member remove_member grant_agent grant_reader purge check_integrity'),
+('function', 'owner only', 'register_tool drop_tool register_resource drop_resource'),
+('function', 'internal', 'members_changed engine_guard step_guard steps_changed audit_guard'),
+
+('table', 'reader too', 'plan plan_detail step dependency branching_condition workflow checkpoint tool resource state'),
+('table', 'reader too', 'artifact skill_execution tool_call audit'),
+('table', 'owner only', 'member'),
+('table', 'internal', 'engine'),
+
+('view', 'reader too', 'checkpoints plan_progress'),
+('view', 'owner only', 'grants'),
+
+('type', 'owner only', 'step_status plan_status outcome on_failure');
+
+-- ---------- the lists, the objects, and the roles ----------
+
+CREATE TEMP TABLE expected AS
+SELECT l.kind, l.class, n.name
+FROM listed AS l, regexp_split_to_table(l.names, '\s+') AS n (name);
+
+CREATE TEMP TABLE object AS
+SELECT 'function' AS kind, p.proname::text AS name, p.oid
+FROM pg_proc AS p WHERE p.pronamespace = 'stepwise'::regnamespace
+UNION ALL
+SELECT CASE WHEN c.relkind IN ('v', 'm') THEN 'view' ELSE 'table' END, c.relname::text, c.oid
+FROM pg_class AS c WHERE c.relnamespace = 'stepwise'::regnamespace AND c.relkind NOT IN ('i', 'I')
+UNION ALL
+-- not those of arrays, which have no privileges of their own, nor those of tables, which are looked at below
+SELECT 'type', t.typname::text, t.oid
+FROM pg_type AS t LEFT JOIN pg_class AS c ON c.oid = t.typrelid
+WHERE t.typnamespace = 'stepwise'::regnamespace AND t.typcategory <> 'A' AND coalesce(c.relkind = 'c', true);
+
+CREATE ROLE regress_rights_a;
+CREATE ROLE regress_rights_b;
+CREATE ROLE regress_rights_reader;
+CREATE ROLE regress_rights_stranger;
+SELECT stepwise.grant_agent('regress_rights_a') \g /dev/null
+SELECT stepwise.grant_agent('regress_rights_b') \g /dev/null
+SELECT stepwise.grant_reader('regress_rights_reader') \g /dev/null
+SELECT stepwise.add_member('regress_rights_a', 'A') \g /dev/null
+SELECT stepwise.add_member('regress_rights_b', 'B') \g /dev/null
+SELECT stepwise.add_member('regress_rights_reader', 'A') \g /dev/null
+
+CREATE TEMP TABLE who (label text, role text, classes text[]);
+INSERT INTO who VALUES
+('owner', current_user, '{reader too,agent,owner only,internal}'),
+('agent of A', 'regress_rights_a', '{reader too,agent}'),
+('agent of B', 'regress_rights_b', '{reader too,agent}'),
+('reader', 'regress_rights_reader', '{reader too}'),
+('stranger', 'regress_rights_stranger', '{}'),
+('PUBLIC', 'public', '{}');
+
+CREATE FUNCTION pg_temp.may_use(role text, kind text, object oid) RETURNS boolean
+LANGUAGE sql AS $$
+    SELECT CASE kind WHEN 'function' THEN has_function_privilege(role, object, 'EXECUTE')
+                     WHEN 'type' THEN has_type_privilege(role, object, 'USAGE')
+                     ELSE has_table_privilege(role, object, 'SELECT') OR has_any_column_privilege(role, object, 'SELECT') END
+$$;
+
+-- ---------- every object is listed, once ----------
+
+SELECT is_empty($$
+    SELECT o.kind, o.name FROM object AS o
+    WHERE NOT EXISTS (SELECT FROM expected AS e WHERE e.kind = o.kind AND e.name = o.name)
+    ORDER BY 1, 2 $$, 'every object has an expectation (if not: add its name to a list at the top of this file)');
+SELECT is_empty($$
+    SELECT e.kind, e.name FROM expected AS e GROUP BY 1, 2 HAVING count(*) > 1 ORDER BY 1, 2 $$, 'no object has two expectations');
+SELECT is_empty($$
+    SELECT o.kind, o.name FROM object AS o GROUP BY 1, 2 HAVING count(*) > 1 ORDER BY 1, 2 $$, 'no function is overloaded');
+
+-- ---------- every object is for those that its class says, and for nobody else ----------
+
+SELECT is(
+    ARRAY(SELECT w.label FROM who AS w WHERE pg_temp.may_use(w.role, o.kind, o.oid) ORDER BY w.label),
+    ARRAY(SELECT w.label FROM who AS w WHERE e.class = ANY (w.classes) ORDER BY w.label),
+    format('%s %s is for: %s', o.kind, o.name, e.class))
+FROM object AS o JOIN expected AS e ON e.kind = o.kind AND e.name = o.name
+ORDER BY o.kind, o.name;
+
+-- Nobody but the owner has more than SELECT, on a table or on a column of it.
+SELECT is_empty(format($$
+    SELECT w.label, p.privilege
+    FROM who AS w,
+         unnest('{INSERT,UPDATE,DELETE,TRUNCATE,REFERENCES,TRIGGER}'::text[]) AS p (privilege)
+    WHERE w.label <> 'owner'
+      AND (has_table_privilege(w.role, %1$s::oid, p.privilege)
+           OR p.privilege NOT IN ('DELETE', 'TRUNCATE', 'TRIGGER') AND has_any_column_privilege(w.role, %1$s::oid, p.privilege))
+    $$, o.oid), format('%s %s: only the owner writes', o.kind, o.name))
+FROM object AS o WHERE o.kind IN ('table', 'view') ORDER BY o.name;
+
+SELECT is(
+    ARRAY(SELECT w.label FROM who AS w WHERE has_schema_privilege(w.role, 'stepwise', 'USAGE') ORDER BY w.label),
+    ARRAY['agent of A', 'agent of B', 'owner', 'reader'], 'who may use the schema');
+SELECT is(
+    ARRAY(SELECT w.label FROM who AS w WHERE has_schema_privilege(w.role, 'stepwise', 'CREATE') ORDER BY w.label),
+    ARRAY['owner'], 'who may create in the schema');
+
+-- Whoever may use the row type of a table could hang a table of his own on it, and so hold up every upgrade.
+SELECT is_empty($$
+    SELECT w.label, t.typname
+    FROM pg_type AS t JOIN pg_class AS c ON c.oid = t.typrelid, who AS w
+    WHERE t.typnamespace = 'stepwise'::regnamespace AND c.relkind <> 'c' AND w.label <> 'owner'
+      AND has_type_privilege(w.role, t.oid, 'USAGE')
+    ORDER BY 1, 2 $$, 'the row types of tables are for nobody');
+
+-- No grant can be passed on.
+SELECT is_empty($$
+    SELECT 'function', p.proname FROM pg_proc AS p, aclexplode(p.proacl) AS a
+    WHERE p.pronamespace = 'stepwise'::regnamespace AND a.is_grantable AND a.grantee <> p.proowner
+    UNION ALL
+    SELECT 'table', c.relname FROM pg_class AS c, aclexplode(c.relacl) AS a
+    WHERE c.relnamespace = 'stepwise'::regnamespace AND a.is_grantable AND a.grantee <> c.relowner $$, 'no grant can be passed on');
+
+-- ---------- tenants: policies, views, keys ----------
+
+SELECT is_empty($$
+    SELECT c.relname FROM pg_class AS c
+    WHERE c.relnamespace = 'stepwise'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relrowsecurity $$,
+    'every table has row-level security');
+SELECT policies_are('stepwise', o.name, CASE WHEN o.name = 'engine' THEN '{}' ELSE '{tenant}' END::name[],
+                    format('table %s has exactly the policy of its tenant', o.name))
+FROM object AS o WHERE o.kind = 'table' ORDER BY o.name;
+SELECT is_empty($$
+    SELECT p.tablename, p.permissive, p.roles, p.cmd, p.qual, p.with_check
+    FROM pg_policies AS p
+    WHERE p.schemaname = 'stepwise'
+      AND (p.permissive, p.roles, p.cmd, p.qual, p.with_check) IS DISTINCT FROM
+          ('PERMISSIVE', '{public}'::name[], 'ALL', '(tenant = ( SELECT stepwise.current_tenant() AS current_tenant))', NULL) $$,
+    'every policy compares the tenant, and nothing else');
+SELECT is_empty($$
+    SELECT c.relname FROM pg_class AS c
+    WHERE c.relnamespace = 'stepwise'::regnamespace AND c.relkind = 'v'
+      AND NOT coalesce((SELECT o.option_value::boolean FROM pg_options_to_table(c.reloptions) AS o
+                        WHERE o.option_name = 'security_invoker'), false) $$,
+    'every view asks for the rights of its reader');
+SELECT is_empty($$
+    SELECT c.relname FROM pg_class AS c WHERE c.relnamespace = 'stepwise'::regnamespace AND c.relkind NOT IN ('r', 'v', 'i') $$,
+    'there are tables and views only: nothing that row-level security does not know');
+SELECT is_empty($$
+    SELECT i.indexrelid::regclass
+    FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indrelid
+    WHERE c.relnamespace = 'stepwise'::regnamespace AND (i.indisunique OR i.indisprimary)
+      AND NOT EXISTS (SELECT FROM pg_attribute AS a
+                      WHERE a.attrelid = i.indrelid AND a.attnum = i.indkey[0] AND a.attname = 'tenant') $$,
+    'every key leads with the tenant');
+SELECT is_empty($$
+    SELECT o.name FROM object AS o
+    WHERE o.kind = 'table' AND o.name <> 'engine'
+      AND NOT EXISTS (SELECT FROM pg_index AS i WHERE i.indrelid = o.oid AND i.indisunique AND i.indpred IS NULL) $$,
+    'every table has a key');
+SELECT is_empty($$
+    SELECT o.name FROM object AS o
+    WHERE o.kind = 'table' AND o.name <> 'engine'
+      AND NOT EXISTS (SELECT FROM pg_attribute AS a
+                      WHERE a.attrelid = o.oid AND a.attname = 'tenant' AND a.attnum = 1 AND a.attnotnull
+                        AND a.atttypid = 'text'::regtype AND a.attcollation = '"C"'::regcollation) $$,
+    'the tenant is the first column of every table');
+
+-- ---------- functions: nobody becomes another by calling one ----------
+
+SELECT is_empty($$
+    SELECT o.name FROM object AS o JOIN pg_proc AS p ON p.oid = o.oid WHERE o.kind = 'function' AND p.prosecdef $$,
+    'no function is SECURITY DEFINER: the caller would be lost');
+SELECT is_empty($$
+    SELECT o.name FROM object AS o JOIN pg_proc AS p ON p.oid = o.oid WHERE o.kind = 'function' AND p.proconfig IS NOT NULL $$,
+    'no function has a SET clause: a procedure could not commit');
+SELECT is_empty($$
+    SELECT o.name FROM object AS o JOIN pg_proc AS p ON p.oid = o.oid WHERE o.kind = 'function' AND p.proleakproof $$,
+    'no function is leakproof: it would be called on rows of other tenants');
+-- A worker has no tenant of its own; the policy is evaluated by the leader.
+SELECT is(
+    ARRAY(SELECT p.proname::text FROM object AS o JOIN pg_proc AS p ON p.oid = o.oid
+          WHERE o.kind = 'function' AND p.proparallel = 's' ORDER BY 1),
+    ARRAY['derive_plan_status', 'plan_transition_allowed', 'step_transition_allowed', 'uuid7'], 'only pure functions are parallel safe');
+SELECT is(
+    (SELECT (p.provolatile, p.proparallel)::text FROM pg_proc AS p WHERE p.oid = 'stepwise.current_tenant()'::regprocedure),
+    '(s,r)', 'current_tenant is stable, and restricted to the leader');
+SELECT is_empty($$
+    SELECT o.name FROM object AS o JOIN pg_proc AS p ON p.oid = o.oid
+    WHERE o.kind = 'function' AND p.proargnames IS NULL AND p.pronargs > 0 $$,
+    'every argument has a name');
+
+-- ---------- comments and dumps ----------
+
+SELECT is_empty($$
+    SELECT pg_describe_object(d.classid, d.objid, d.objsubid)
+    FROM pg_depend AS d JOIN pg_extension AS x ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = x.oid
+    WHERE x.extname = 'pg_stepwise' AND d.deptype = 'e'
+      AND obj_description(d.objid, d.classid::regclass::name) IS NULL
+      AND NOT EXISTS (SELECT FROM pg_type AS t WHERE d.classid = 'pg_type'::regclass AND t.oid = d.objid
+                                                     AND (t.typrelid <> 0 OR t.typcategory = 'A')) $$,
+    'every object of the extension has its comment');
+SELECT is_empty($$
+    SELECT p.polrelid::regclass, p.polname FROM pg_policy AS p JOIN pg_class AS c ON c.oid = p.polrelid
+    WHERE c.relnamespace = 'stepwise'::regnamespace AND obj_description(p.oid, 'pg_policy') IS NULL $$,
+    'every policy has its comment');
+SELECT is_empty($$
+    SELECT o.kind, o.name FROM object AS o
+    WHERE NOT EXISTS (SELECT FROM pg_depend AS d JOIN pg_extension AS x ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = x.oid
+                      WHERE x.extname = 'pg_stepwise' AND d.deptype = 'e' AND d.objid = o.oid) $$,
+    'every object belongs to the extension');
+SELECT results_eq($$
+    SELECT c.relname::text COLLATE "C" FROM pg_extension AS x, unnest(x.extconfig) AS e (oid) JOIN pg_class AS c ON c.oid = e.oid
+    WHERE x.extname = 'pg_stepwise' ORDER BY 1 $$,
+    $$ SELECT o.name COLLATE "C" FROM object AS o WHERE o.kind = 'table' AND o.name <> 'engine' ORDER BY 1 $$,
+    'every table is dumped, but the flag that says whether the engine has been used');
+
+SELECT * FROM finish();
+ROLLBACK;
