@@ -15,7 +15,7 @@ CREATE VIEW stepwise.grants WITH (security_invoker) AS
     WHERE n.nspname = 'stepwise' AND p.prorettype <> 'pg_catalog.trigger'::pg_catalog.regtype
       AND p.proname NOT IN ('add_member', 'remove_member', 'grant_agent', 'grant_reader', 'register_tool', 'drop_tool',
                             'register_resource', 'drop_resource', 'purge', 'check_integrity',
-                            'plan_complete_json', 'oldest_checkpoint_json')
+                            'stalled_steps', 'plan_status_json', 'plan_complete_json', 'oldest_checkpoint_json')
       AND (k.kind = 'agent' OR p.proname IN ('enter_tenant', 'current_tenant', 'derive_plan_status',
                                              'step_transition_allowed', 'plan_transition_allowed'));
 COMMENT ON VIEW stepwise.grants IS 'what grant_agent and grant_reader grant: all but what is for the owner alone';

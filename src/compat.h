@@ -13,6 +13,10 @@
 #include "varatt.h"
 #endif
 
+#ifndef pg_noreturn
+#define pg_noreturn __attribute__((noreturn))
+#endif
+
 /* 18 wants the module's name and version in the magic block */
 #if PG_VERSION_NUM >= 180000
 #define STEPWISE_MODULE_MAGIC(name, version) PG_MODULE_MAGIC_EXT(.name = name, .version = version)
@@ -33,7 +37,7 @@
 static inline bool
 InputSafe(PGFunction input, char *text, Datum *result)
 {
-	ErrorSaveContext context = {T_ErrorSaveContext};
+	ErrorSaveContext context = {.type = T_ErrorSaveContext};
 
 	return DirectInputFunctionCallSafe(input, text, InvalidOid, -1, (Node *) &context, result);
 }

@@ -640,8 +640,8 @@ extern StepRow *StepFromTuple(HeapTuple tuple, TupleDesc desc);
 extern void StepSave(Call *call, const StepRow *step);
 extern void StepInstruct(Call *call, StepRow *step, const char *instructions);
 extern StepRow *StepFetch(KeptQuery *query, const Args *args);	/* first of whole step rows; NULL: none */
-extern void PlanNotFound(const pg_uuid_t *plan_id) pg_attribute_noreturn();
-extern void StepNotFound(const pg_uuid_t *step_id) pg_attribute_noreturn();
+pg_noreturn extern void PlanNotFound(const pg_uuid_t *plan_id);
+pg_noreturn extern void StepNotFound(const pg_uuid_t *step_id);
 extern PlanRow *PlanMustRead(Call *call, const pg_uuid_t *plan_id);	/* no lock; SW001 */
 extern void StoreInit(void);
 extern void MarkEngineUsed(void);
@@ -658,7 +658,7 @@ extern void Sha256(const void *data, size_t size, uint8 digest[32]);
 
 /* every move: check, stamp, save, count, audit; PlanSettle then draws the consequences, once */
 extern void StepMove(Call *call, PlanRow *plan, StepRow *step, StepStatus to, Jsonb *detail);
-extern void StepTransitionRefuse(const StepRow *step, StepStatus to) pg_attribute_noreturn();	/* SW003 */
+pg_noreturn extern void StepTransitionRefuse(const StepRow *step, StepStatus to);	/* SW003 */
 extern void StepStamp(StepRow *step, StepStatus to);	/* check the transition, set what goes with it */
 extern bool StepStampInPlan(PlanRow *plan, StepRow *step, StepStatus from);	/* the part that needs the plan */
 extern void StepMoved(Call *call, PlanRow *plan, StepRow *step, StepStatus from, Jsonb *detail);

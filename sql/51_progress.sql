@@ -1,0 +1,69 @@
+-- How a plan stands, and claims that show no sign of life.
+
+CREATE FUNCTION stepwise.get_plan_status(plan_id uuid, stall_after interval = NULL) RETURNS jsonb
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_get_plan_status';
+COMMENT ON FUNCTION stepwise.get_plan_status(uuid, interval) IS 'how a plan stands; marks it stalled when a claim shows no sign of life';
+
+CREATE FUNCTION stepwise.reclaim_stalled(older_than interval = NULL) RETURNS jsonb
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_reclaim_stalled';
+COMMENT ON FUNCTION stepwise.reclaim_stalled(interval) IS 'put stalled and expired claims of the tenant back to pending';
+
+-- Internal: the tenant is an argument.
+
+CREATE FUNCTION stepwise.stalled_steps(tenant text, plan_id uuid, stall_after interval, default_after interval)
+RETURNS TABLE (step_id uuid, name text, silent_for interval)
+LANGUAGE sql STABLE
+BEGIN ATOMIC
+    WITH RECURSIVE tree AS (
+        SELECT p.id, p.stall_after FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.id = $2 AND p.completed_at IS NULL
+        UNION ALL
+        SELECT n.id, n.stall_after FROM tree AS t
+        JOIN stepwise.step AS h ON h.tenant = $1 AND h.plan_id = t.id AND h.workflow IS NOT NULL AND h.status = 'in_progress'
+        JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = h.id AND n.completed_at IS NULL)
+    SELECT s.id, s.name, clock_timestamp() - coalesce(s.active_at, s.started_at)
+    FROM tree AS t JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = t.id
+    WHERE s.status = 'in_progress' AND s.workflow IS NULL
+      AND coalesce(s.active_at, s.started_at) <= clock_timestamp() - coalesce($3, s.stall_after, t.stall_after, $4)
+    ORDER BY s.id;
+END;
+COMMENT ON FUNCTION stepwise.stalled_steps(text, uuid, interval, interval) IS 'internal: claims of a plan, and of those nested in it, that are stalled';
+
+CREATE FUNCTION stepwise.plan_status_json(tenant text, plan_id uuid, stall_after interval, default_after interval) RETURNS jsonb
+LANGUAGE sql STABLE
+BEGIN ATOMIC
+    WITH steps AS (
+        SELECT s.step_order, s.status,
+               jsonb_build_object('stepId', s.id, 'stepOrder', s.step_order, 'name', s.name, 'stepType', s.type,
+                                  'status', s.status) AS brief,
+               jsonb_build_object('outcome', s.outcome, 'resultSummary', s.result_summary) AS achieved,
+               jsonb_build_object('error', s.message, 'retryable', coalesce(s.retryable, false), 'attempt', s.attempt) AS trouble,
+               jsonb_build_object('worker', s.worker, 'attempt', s.attempt, 'startedAt', s.started_at,
+                                  'leaseExpiresAt', s.lease_expires_at) AS claim
+        FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2),
+    stalled AS (
+        SELECT coalesce(jsonb_agg(jsonb_build_object('stepId', x.step_id, 'name', x.name,
+                                                     'silentSeconds', floor(extract(epoch FROM x.silent_for)))), '[]') AS list
+        FROM stepwise.stalled_steps($1, $2, $3, $4) AS x)
+    SELECT jsonb_build_object(
+        'planId', p.id,
+        'name', p.name,
+        'status', p.status,
+        'planStatus', p.status,
+        'derivedStatus', (SELECT stepwise.derive_plan_status(coalesce(array_agg(s.status), '{}'), p.on_failure::text) FROM steps AS s),
+        'outcome', p.outcome,
+        'stalled', (SELECT x.list <> '[]' FROM stalled AS x),
+        'stalledSteps', (SELECT x.list FROM stalled AS x),
+        'progress', (SELECT round(100.0 * count(*) FILTER (WHERE s.status IN ('completed', 'skipped')) / greatest(count(*), 1)) FROM steps AS s),
+        'totalSteps', (SELECT count(*) FROM steps AS s),
+        'currentStep', (SELECT s.brief || s.claim FROM steps AS s WHERE s.status IN ('in_progress', 'awaiting_input')
+                        ORDER BY s.step_order LIMIT 1),
+        'completedSteps', (SELECT coalesce(jsonb_agg(s.brief || s.achieved ORDER BY s.step_order), '[]') FROM steps AS s
+                           WHERE s.status IN ('completed', 'skipped')),
+        'failedSteps', (SELECT coalesce(jsonb_agg(s.brief || s.trouble ORDER BY s.step_order), '[]') FROM steps AS s
+                        WHERE s.status = 'failed'),
+        'pendingSteps', (SELECT coalesce(jsonb_agg(s.brief ORDER BY s.step_order), '[]') FROM steps AS s
+                         WHERE s.status = 'pending'),
+        'pauseReason', p.pause_reason)
+    FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.id = $2;
+END;
+COMMENT ON FUNCTION stepwise.plan_status_json(text, uuid, interval, interval) IS 'internal: what get_plan_status answers';

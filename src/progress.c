@@ -1,0 +1,201 @@
+/*
+ * progress.c
+ *	  how a plan stands: status, stalls, and claims that are taken back
+ *
+ * A claim is stalled when it has shown no sign of life for longer than its
+ * threshold: the one that the call gives, the step's, the plan's, or the
+ * setting. Steps that hold a nested plan have no claim; the claims below
+ * them are looked at.
+ */
+#include "stepwise.h"
+
+#include "access/xact.h"
+#include "utils/fmgrprotos.h"
+
+PG_FUNCTION_INFO_V1(stepwise_get_plan_status);
+PG_FUNCTION_INFO_V1(stepwise_reclaim_stalled);
+
+static Interval *
+ArgumentThreshold(FunctionCallInfo fcinfo, int n, const char *what)
+{
+	Interval	zero = {0};
+
+	if (PG_ARGISNULL(n))
+		return NULL;
+	if (DatumGetInt32(DirectFunctionCall2(interval_cmp, PG_GETARG_DATUM(n), IntervalPGetDatum(&zero))) < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("%s must not be negative", what),
+				 errhint("Use an interval such as '30 minutes'.")));
+	return PG_GETARG_INTERVAL_P(n);
+}
+
+static void
+ArgInterval(Args *args, Interval *interval)
+{
+	if (interval == NULL)
+		ArgNull(args);
+	else
+		ArgDatum(args, IntervalPGetDatum(interval));
+}
+
+/* ---------- status ---------- */
+
+static bool
+HasStalledStep(Call *call, const PlanRow *plan, Interval *stall_after)
+{
+	static KeptQuery find = {
+		"SELECT FROM stepwise.stalled_steps($1, $2, $3, $4) LIMIT 1",
+		4, {TEXTOID, UUIDOID, INTERVALOID, INTERVALOID}
+	};
+	Args		args = {0};
+	Rows		rows;
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, &plan->id);
+	ArgInterval(&args, stall_after);
+	ArgInterval(&args, DefaultStallAfter());
+	rows = QueryRun(&find, &args);
+	return rows.count > 0;
+}
+
+/* Mark an executing plan stalled; only if nobody else is at it, because then it is not. */
+static void
+MarkStalled(Call *call, const pg_uuid_t *plan_id, Interval *stall_after)
+{
+	bool		found;
+	PlanRow    *plan = PlanLockIfFree(call, plan_id, &found);
+
+	if (plan == NULL || plan->status != PLAN_EXECUTING || !HasStalledStep(call, plan, stall_after))
+		return;
+	PlanMove(call, plan, PLAN_STALLED, NULL);
+	PlanSave(call, plan);
+}
+
+static Jsonb *
+StatusJson(Call *call, const PlanRow *plan, Interval *stall_after)
+{
+	static KeptQuery read = {
+		"SELECT stepwise.plan_status_json($1, $2, $3, $4)",
+		4, {TEXTOID, UUIDOID, INTERVALOID, INTERVALOID}
+	};
+	Args		args = {0};
+	Jsonb	   *json;
+	Rows		rows;
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, &plan->id);
+	ArgInterval(&args, stall_after);
+	ArgInterval(&args, DefaultStallAfter());
+	rows = QueryRun(&read, &args);
+	json = RowJson(&rows, 0, 1);
+	RowsFree(&rows);
+	return json;
+}
+
+Datum
+stepwise_get_plan_status(PG_FUNCTION_ARGS)
+{
+	Call		call;
+	PlanRow    *plan;
+	Interval   *stall_after;
+
+	CallBegin(&call);
+	stall_after = ArgumentThreshold(fcinfo, 1, "stall_after");
+	plan = PlanMustRead(&call, ArgumentUuid(fcinfo, 0));
+	/* a read-only transaction, or a standby, just shows it */
+	if (plan->status == PLAN_EXECUTING && !XactReadOnly && HasStalledStep(&call, plan, stall_after))
+		MarkStalled(&call, &plan->id, stall_after);
+	return CallEnd(&call, StatusJson(&call, plan, stall_after));
+}
+
+/* ---------- reclaiming ---------- */
+
+/* columns of the query that finds trees with stalled claims */
+enum
+{
+	R_ROOT_ID = 1, R_PLAN_ID, R_STEP_ID
+};
+
+static void
+PutReclaimed(JsonBuilder *b, const PlanRow *plan, const StepRow *step)
+{
+	JsonObjectStart(b, NULL);
+	PutStepAnswer(b, plan, step);
+	JsonPutText(b, "name", step->name);
+	JsonPutInt(b, "attempt", step->attempt);
+	JsonObjectEnd(b);
+}
+
+/* Look again under the lock: the claim may have shown life, or ended. */
+static bool
+StillStalled(Call *call, const StepRow *step, Interval *older_than)
+{
+	static KeptQuery find = {
+		"SELECT FROM stepwise.step AS s JOIN stepwise.plan AS p ON p.tenant = $1 AND p.id = s.plan_id"
+		" WHERE s.tenant = $1 AND s.id = $2 AND s.status = 'in_progress' AND s.workflow IS NULL"
+		" AND (s.lease_expires_at < pg_catalog.clock_timestamp() OR coalesce(s.active_at, s.started_at) <="
+		" pg_catalog.clock_timestamp() - coalesce($3, s.stall_after, p.stall_after, $4))",
+		4, {TEXTOID, UUIDOID, INTERVALOID, INTERVALOID}
+	};
+	Args		args = {0};
+	Rows		rows;
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, &step->id);
+	ArgInterval(&args, older_than);
+	ArgInterval(&args, DefaultStallAfter());
+	rows = QueryRun(&find, &args);
+	return rows.count > 0;
+}
+
+/* Take back every claim of the tenant that is stalled or expired; trees in the order of their roots. */
+static Jsonb *
+ReclaimStalled(Call *call, Interval *older_than)
+{
+	static KeptQuery find = {
+		"SELECT p.root_id, p.id, s.id FROM stepwise.plan AS p JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = p.id"
+		" WHERE p.tenant = $1 AND p.completed_at IS NULL AND p.in_progress > 0 AND s.status = 'in_progress'"
+		" AND s.workflow IS NULL AND (s.lease_expires_at < pg_catalog.clock_timestamp()"
+		" OR coalesce(s.active_at, s.started_at) <= pg_catalog.clock_timestamp() - coalesce($2, s.stall_after, p.stall_after, $3))"
+		" ORDER BY p.root_id, p.id, s.step_order",
+		3, {TEXTOID, INTERVALOID, INTERVALOID}
+	};
+	Args		args = {0};
+	JsonBuilder b = {0};
+	int			count = 0;
+	Rows		rows;
+
+	ArgTenant(&args, call);
+	ArgInterval(&args, older_than);
+	ArgInterval(&args, DefaultStallAfter());
+	rows = QueryRun(&find, &args);
+	JsonObjectStart(&b, NULL);
+	JsonArrayStart(&b, "reclaimed");
+	for (uint64 i = 0; i < rows.count; i++)
+	{
+		pg_uuid_t	step_id = RowUuid(&rows, i, R_STEP_ID);
+		StepRow    *step;
+		PlanRow    *plan = PlanLockOfStep(call, &step_id, &step);
+
+		if (!StillStalled(call, step, older_than))
+			continue;
+		StepRelease(call, plan, step, step->lease_expires_at ? "lease expired" : "stalled");
+		PlanSettle(call, plan);
+		PutReclaimed(&b, plan, step);
+		count++;
+	}
+	JsonArrayEnd(&b);
+	JsonPutInt(&b, "count", count);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+Datum
+stepwise_reclaim_stalled(PG_FUNCTION_ARGS)
+{
+	Call		call;
+
+	CallBegin(&call);
+	return CallEnd(&call, ReclaimStalled(&call, ArgumentThreshold(fcinfo, 0, "older_than")));
+}
