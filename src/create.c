@@ -665,8 +665,8 @@ ReadKnownSteps(Call *call, const PlanRow *plan, PresentStep **present, int *coun
 	return known;
 }
 
-/* Make room: what stands behind an order moves on. */
-static void
+/* Make room, or close a hole: what stands behind an order moves by so much. */
+void
 ShiftSteps(Call *call, const PlanRow *plan, int after, int by)
 {
 	static KeptQuery shift = {
@@ -773,6 +773,16 @@ CheckStillSequential(Faults *faults, const PlanRow *plan, const Definition *defi
 				 "the steps of plan \"%s\" go in order, so added ones cannot have dependsOn", plan->name);
 }
 
+/* The inputs that steps may refer to: those given, and those that the workflow declares. */
+const Jsonb *
+PlanInputNames(Call *call, const PlanRow *plan)
+{
+	const Jsonb *given = DatumGetJsonbP(PointerGetDatum(plan->inputs));
+	Jsonb	   *workflow = plan->workflow ? WorkflowDefinition(call, plan->workflow, plan->version) : NULL;
+
+	return workflow ? JsonMerge(JsonGetJson(workflow, "inputs"), given) : given;
+}
+
 /* Add steps after an order (0: before all, -1: at the end); faults instead of errors. The ids come back. */
 pg_uuid_t *
 PlanAddSteps(Call *call, PlanRow *plan, const Jsonb *steps, int after, Faults *faults, int *count)
@@ -782,7 +792,7 @@ PlanAddSteps(Call *call, PlanRow *plan, const Jsonb *steps, int after, Faults *f
 
 	a.after = after < 0 ? a.npresent : after;
 	a.definition = DefinitionAcceptSteps(call, steps, known, a.npresent, a.after, plan->sequential,
-										 DatumGetJsonbP(PointerGetDatum(plan->inputs)), "steps", faults);
+										 PlanInputNames(call, plan), "steps", faults);
 	CheckStepCount(faults, plan, a.npresent, a.definition->nsteps);
 	CheckStillSequential(faults, plan, a.definition);
 	if (FaultsAny(faults))

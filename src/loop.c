@@ -162,7 +162,7 @@ PutStepAnswer(JsonBuilder *b, const PlanRow *plan, const StepRow *step)
 	JsonPutText(b, "planStatus", PlanStatusName[plan->status]);
 }
 
-static Jsonb *
+Jsonb *
 StepAnswer(const PlanRow *plan, const StepRow *step)
 {
 	JsonBuilder b = {0};

@@ -333,16 +333,15 @@ CallEnd(Call *call, Jsonb *answer)
 	Datum		result = (Datum) 0;
 
 	OwnerLeave(call);
+	/* copied first: it may be in SPI's memory, for instance after a bare SPI_execute */
+	if (answer != NULL)
+	{
+		result = PointerGetDatum(MemoryContextAlloc(call->outer, VARSIZE(answer)));
+		memcpy(DatumGetPointer(result), answer, VARSIZE(answer));
+	}
 	if (SPI_finish() != SPI_OK_FINISH)
 		elog(ERROR, "SPI_finish failed");
 	MemoryContextSwitchTo(call->outer);
-	if (answer != NULL)
-	{
-		void	   *copy = palloc(VARSIZE(answer));
-
-		memcpy(copy, answer, VARSIZE(answer));
-		result = PointerGetDatum(copy);
-	}
 	MemoryContextDelete(call->context);
 	return result;
 }

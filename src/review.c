@@ -469,7 +469,7 @@ Resume(Call *call, PlanRow *plan, StepRow *step, const Checkpoint *checkpoint, J
 	step->result = (struct varlena *) JsonFinish(&result);
 	StepMove(call, plan, step, STEP_COMPLETED, JsonFinish(&detail));
 	PlanSettle(call, plan);
-	return WorkflowResponse(call, plan->root, false);
+	return JsonMerge(WorkflowResponse(call, plan->root, false), StepAnswer(plan, step));
 }
 
 Datum

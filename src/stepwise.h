@@ -701,6 +701,8 @@ extern PlanRow *PlanCreate(Call *call, const Definition *definition, const PlanO
 extern Definition *WorkflowOpen(Call *call, PlanOrigin *origin, Faults *faults);
 extern pg_uuid_t *PlanAddSteps(Call *call, PlanRow *plan, const Jsonb *steps, int after, Faults *faults, int *count);
 extern StepRow *PlanAddCheckpointStep(Call *call, PlanRow *plan, const StepRow *after);
+extern void ShiftSteps(Call *call, const PlanRow *plan, int after, int by);
+extern const Jsonb *PlanInputNames(Call *call, const PlanRow *plan);
 
 /* ---------- guard.c: triggers for raw SQL ---------- */
 
@@ -755,6 +757,7 @@ extern void AuditReviewRequested(Call *call, PlanRow *plan, const StepRow *step)
 
 extern bool NestedPlanId(Call *call, const pg_uuid_t *step_id, pg_uuid_t *plan_id);	/* false: none */
 extern const char *TreeStatusOfStep(const StepRow *step);
+extern const char *TreeStatusOfPlan(const PlanRow *plan);
 extern Jsonb *StepMetadata(const StepRow *step);
 extern Jsonb *StepInputs(const StepRow *step); /* resolved arguments */
 extern void TreeRise(Call *call, PlanRow *plan);	/* tell the step that holds a nested plan how it stands */
@@ -786,6 +789,22 @@ extern void PlanNoteSession(Call *call, PlanRow *plan); /* session_resumed; the 
 extern Jsonb *NextAnswer(Call *call, PlanRow *scope);	/* when there is no step to hand out */
 extern void PutPath(JsonBuilder *b, Call *call, PlanRow *plan, const StepRow *step);
 extern void PutStepAnswer(JsonBuilder *b, const PlanRow *plan, const StepRow *step);
+extern Jsonb *StepAnswer(const PlanRow *plan, const StepRow *step);	/* what every change of a step answers */
 extern Outcome CheckOutcome(const char *outcome);
+
+/* ---------- mention.c: where the steps of a plan name each other ---------- */
+
+typedef struct Mention
+{
+	int			order;			/* of the step in which it stands; 0: in the outputs of the plan */
+	const char *place;			/* key of the step: "arguments", "condition", … */
+	bool		branch;			/* in a branch after the step, which may name the step itself */
+	bool		binding;
+	char	   *name;			/* of the step, or of the binding */
+	char	   *source;			/* as it is written */
+} Mention;
+
+extern List *StepMentions(const StepRow *step); /* of Mention */
+extern List *PlanMentions(Call *call, const PlanRow *plan);
 
 #endif							/* STEPWISE_H */

@@ -332,7 +332,7 @@ PutBlocks(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, int depth)
 	RowsFree(&rows);
 }
 
-static const char *
+const char *
 TreeStatusOfPlan(const PlanRow *plan)
 {
 	switch (plan->status)
@@ -486,7 +486,6 @@ WorkflowResponse(Call *call, PlanRow *plan, bool detail)
 	bool		ended = PlanIsTerminal(plan->status);
 
 	JsonObjectStart(&b, NULL);
-	JsonPutUuid(&b, "plan_id", &plan->id);
 	if (plan->status == PLAN_COMPLETED && plan->outcome == OUTCOME_SUCCESS)
 	{
 		JsonPutText(&b, "status", "success");

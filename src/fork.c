@@ -1,0 +1,363 @@
+/*
+ * fork.c
+ *	  try another way: a new plan with what an old one did before a step
+ *
+ * Steps that were completed or skipped before the step, and do not depend on
+ * it, keep their results, with the plans nested in them; the others begin
+ * again. Rows are copied by PostgreSQL itself, with the few columns that
+ * differ laid over them, so that a new column needs no line here.
+ *
+ * Locks: the old tree; the new one is seen by nobody yet.
+ */
+#include "stepwise.h"
+
+#include "utils/array.h"
+#include "utils/fmgrprotos.h"
+
+PG_FUNCTION_INFO_V1(stepwise_fork_plan);
+
+/* the steps of the old plan, and the ids of their copies */
+typedef struct Copies
+{
+	int			count;
+	Datum	   *old_ids;
+	Datum	   *new_ids;
+	bool	   *kept;
+} Copies;
+
+/* what a step that begins again looks like */
+static const char FreshStep[] =
+"{\"status\": \"pending\", \"outcome\": \"n/a\", \"attempt\": 0, \"execution_order\": null, \"ready\": null,"
+" \"started_at\": null, \"completed_at\": null, \"active_at\": null, \"lease_expires_at\": null, \"confidence\": null,"
+" \"worker\": null, \"holder\": null, \"message\": null, \"pause_reason\": null, \"inputs\": null, \"result\": null,"
+" \"result_summary\": null, \"execution_report\": null, \"output_formatting_notes\": null}";
+
+/* what a plan that begins again looks like */
+static const char FreshPlan[] =
+"{\"status\": \"planning\", \"outcome\": \"n/a\", \"leases\": false, \"nests\": false, \"workable\": null, \"depth\": 0,"
+" \"parent_step_id\": null, \"pending\": 0, \"in_progress\": 0, \"awaiting_input\": 0, \"completed\": 0, \"failed\": 0,"
+" \"skipped\": 0, \"unsuccessful\": 0, \"paused\": 0, \"started_steps\": 0, \"next_order\": 1, \"started_at\": null,"
+" \"completed_at\": null, \"message\": null, \"pause_reason\": null, \"outputs\": null}";
+
+static Jsonb *
+JsonFromText(const char *text)
+{
+	return DatumGetJsonbP(DirectFunctionCall1(jsonb_in, CStringGetDatum(text)));
+}
+
+static Datum
+UuidArray(Datum *ids, int count)
+{
+	return PointerGetDatum(construct_array(ids, count, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR));
+}
+
+static Datum
+UuidCopy(const pg_uuid_t *uuid)
+{
+	pg_uuid_t  *copy = palloc(sizeof(pg_uuid_t));
+
+	*copy = *uuid;
+	return UUIDPGetDatum(copy);
+}
+
+/* ---------- which steps keep their results ---------- */
+
+static Copies
+PlanCopies(Call *call, const PlanRow *plan, const StepRow *from)
+{
+	/* all steps; kept are those before the step, in a plan with dependencies those that do not hang on it */
+	static KeptQuery find = {
+		"WITH RECURSIVE again AS ("
+		" SELECT $3 AS id"
+		" UNION SELECT d.step_id FROM again AS a JOIN stepwise.dependency AS d ON d.tenant = $1 AND d.depends_on = a.id)"
+		" SELECT s.id, s.status IN ('completed', 'skipped') AND CASE WHEN $4 THEN s.step_order < $5"
+		" ELSE NOT EXISTS (SELECT FROM again AS a WHERE a.id = s.id) END"
+		" FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 ORDER BY s.step_order",
+		5, {TEXTOID, UUIDOID, UUIDOID, BOOLOID, INT4OID}
+	};
+	Args		args = {0};
+	Copies		copies = {0};
+	Rows		rows;
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, &plan->id);
+	ArgUuid(&args, from ? &from->id : NULL);
+	ArgBool(&args, from == NULL || plan->sequential);
+	ArgInt(&args, from ? from->order : INT_MAX);
+	rows = QueryRun(&find, &args);
+	copies.count = (int) rows.count;
+	copies.old_ids = palloc(sizeof(Datum) * Max(rows.count, 1));
+	copies.new_ids = palloc(sizeof(Datum) * Max(rows.count, 1));
+	copies.kept = palloc(sizeof(bool) * Max(rows.count, 1));
+	for (uint64 i = 0; i < rows.count; i++)
+	{
+		pg_uuid_t	old_id = RowUuid(&rows, i, 1);
+		pg_uuid_t	new_id = UuidNew();
+
+		copies.old_ids[i] = UuidCopy(&old_id);
+		copies.new_ids[i] = UuidCopy(&new_id);
+		copies.kept[i] = from == NULL || RowBool(&rows, i, 2);
+	}
+	RowsFree(&rows);
+	return copies;
+}
+
+/* ---------- copying rows ---------- */
+
+static Datum
+KeptIds(const Copies *copies)
+{
+	Datum	   *ids = palloc(sizeof(Datum) * Max(copies->count, 1));
+	int			count = 0;
+
+	for (int i = 0; i < copies->count; i++)
+		if (copies->kept[i])
+			ids[count++] = copies->old_ids[i];
+	return UuidArray(ids, count);
+}
+
+static void
+CopySteps(Call *call, const PlanRow *copy, const Copies *copies)
+{
+	static KeptQuery steps = {
+		"INSERT INTO stepwise.step SELECT r.*"
+		" FROM ROWS FROM (pg_catalog.unnest($4), pg_catalog.unnest($5)) AS m (old_id, new_id)"
+		" JOIN stepwise.step AS s ON s.tenant = $1 AND s.id = m.old_id,"
+		" LATERAL pg_catalog.jsonb_populate_record(s, pg_catalog.jsonb_build_object('id', m.new_id, 'plan_id', $2, 'root_id', $3)"
+		" || CASE WHEN s.id = ANY ($6) THEN '{}' ELSE $7 || pg_catalog.jsonb_build_object('blockers',"
+		" (SELECT pg_catalog.count(*) FROM stepwise.dependency AS d WHERE d.tenant = $1 AND d.step_id = s.id)) END) AS r",
+		7, {TEXTOID, UUIDOID, UUIDOID, UUIDARRAYOID, UUIDARRAYOID, UUIDARRAYOID, JSONBOID}
+	};
+	static KeptQuery dependencies = {
+		"INSERT INTO stepwise.dependency (tenant, plan_id, step_id, depends_on, required)"
+		" SELECT $1, $2, m.new_id, n.new_id, d.required FROM stepwise.dependency AS d"
+		" JOIN ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4)) AS m (old_id, new_id) ON m.old_id = d.step_id"
+		" JOIN ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4)) AS n (old_id, new_id) ON n.old_id = d.depends_on"
+		" WHERE d.tenant = $1 AND d.step_id = ANY ($3)",
+		4, {TEXTOID, UUIDOID, UUIDARRAYOID, UUIDARRAYOID}
+	};
+	static KeptQuery branches = {
+		"INSERT INTO stepwise.branching_condition SELECT r.* FROM stepwise.branching_condition AS b"
+		" JOIN ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4)) AS m (old_id, new_id) ON m.old_id = b.step_id"
+		" LEFT JOIN ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4)) AS n (old_id, new_id) ON n.old_id = b.target_id,"
+		" LATERAL pg_catalog.jsonb_populate_record(b, pg_catalog.jsonb_build_object('plan_id', $2, 'step_id', m.new_id,"
+		" 'target_id', n.new_id)) AS r"
+		" WHERE b.tenant = $1 AND b.step_id = ANY ($3)",
+		4, {TEXTOID, UUIDOID, UUIDARRAYOID, UUIDARRAYOID}
+	};
+	Datum		old_ids = UuidArray(copies->old_ids, copies->count);
+	Datum		new_ids = UuidArray(copies->new_ids, copies->count);
+	Args		args = {0};
+	Args		hanging = {0};
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, &copy->id);
+	ArgUuid(&args, &copy->root_id);
+	ArgDatum(&args, old_ids);
+	ArgDatum(&args, new_ids);
+	ArgDatum(&args, KeptIds(copies));
+	ArgDatum(&args, JsonbPGetDatum(JsonFromText(FreshStep)));
+	QueryRun(&steps, &args);
+	ArgTenant(&hanging, call);
+	ArgUuid(&hanging, &copy->id);
+	ArgDatum(&hanging, old_ids);
+	ArgDatum(&hanging, new_ids);
+	QueryRun(&dependencies, &hanging);
+	QueryRun(&branches, &hanging);
+}
+
+/* Copy the row of a plan and its detail with some columns laid over; the copy has no audit entries yet. */
+static PlanRow *
+CopyPlan(Call *call, const PlanRow *plan, PlanRow *root, const Jsonb *over)
+{
+	static KeptQuery row = {
+		"INSERT INTO stepwise.plan SELECT r.* FROM stepwise.plan AS p, LATERAL pg_catalog.jsonb_populate_record(p, $4 ||"
+		" pg_catalog.jsonb_build_object('id', $3, 'audit_entries', 0, 'audit_head', NULL, 'idempotency_key', NULL,"
+		" 'created_at', pg_catalog.clock_timestamp())) AS r WHERE p.tenant = $1 AND p.id = $2",
+		4, {TEXTOID, UUIDOID, UUIDOID, JSONBOID}
+	};
+	static KeptQuery detail = {
+		"INSERT INTO stepwise.plan_detail SELECT r.* FROM stepwise.plan_detail AS p,"
+		" LATERAL pg_catalog.jsonb_populate_record(p, pg_catalog.jsonb_build_object('plan_id', $3, 'forked_from', $2,"
+		" 'request_digest', NULL)) AS r WHERE p.tenant = $1 AND p.plan_id = $2",
+		3, {TEXTOID, UUIDOID, UUIDOID}
+	};
+	pg_uuid_t	id = UuidNew();
+	JsonBuilder b = {0};
+	Args		args = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutUuid(&b, "root_id", root ? &root->id : &id);
+	JsonObjectEnd(&b);
+	ArgTenant(&args, call);
+	ArgUuid(&args, &plan->id);
+	ArgUuid(&args, &id);
+	ArgDatum(&args, JsonbPGetDatum(JsonMerge(over, JsonFinish(&b))));
+	QueryRun(&row, &args);
+	args.count = 3;
+	QueryRun(&detail, &args);
+	return root ? PlanInTree(call, root, &id) : PlanLock(call, &id);
+}
+
+/* ---------- the audit of a fork ---------- */
+
+static Jsonb *
+LinkDetail(const char *action, const char *key, const pg_uuid_t *id, const char *from_step)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "action", action);
+	JsonPutUuid(&b, key, id);
+	if (from_step != NULL)
+		JsonPutText(&b, "fromStep", from_step);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+/* Count a kept step and enter it into the chain, so that its result is covered too. */
+static void
+AdoptStep(Call *call, PlanRow *copy, StepRow *step)
+{
+	JsonBuilder b = {0};
+
+	copy->counts[step->status]++;
+	copy->unsuccessful += step->outcome == OUTCOME_FAILURE;
+	copy->started_steps = Max(copy->started_steps, step->execution_order);
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "from", StepStatusName[STEP_PENDING]);
+	JsonPutText(&b, "to", StepStatusName[step->status]);
+	JsonPutBool(&b, "forked", true);
+	if (step->status == STEP_COMPLETED)
+	{
+		JsonPutText(&b, "outcome", OutcomeName[step->outcome]);
+		JsonPutText(&b, "resultDigest", DigestText(step->result));
+	}
+	JsonObjectEnd(&b);
+	AuditAppend(call, copy, &step->id, step->status == STEP_COMPLETED ? "step_completed" : "step_skipped", JsonFinish(&b));
+	/* those that depend on it look at it; its branches have been taken already */
+	step->branches = false;
+	if (!copy->sequential)
+		copy->settled = lappend(copy->settled, step);
+}
+
+/* ---------- forking ---------- */
+
+static void CopyNested(Call *call, PlanRow *root, PlanRow *parent, Datum old_holder, Datum new_holder);
+
+static void
+AdoptSteps(Call *call, PlanRow *copy, const Copies *copies)
+{
+	for (int i = 0; i < copies->count; i++)
+	{
+		StepRow    *step = StepRead(call, DatumGetUUIDP(copies->new_ids[i]));
+
+		if (!copies->kept[i])
+		{
+			copy->counts[STEP_PENDING]++;
+			continue;
+		}
+		AdoptStep(call, copy, step);
+		if (step->workflow != NULL)
+			CopyNested(call, copy->root, copy, copies->old_ids[i], copies->new_ids[i]);
+	}
+}
+
+/* A nested plan that has ended is copied as it is: references may lead into it. */
+static void
+CopyNested(Call *call, PlanRow *root, PlanRow *parent, Datum old_holder, Datum new_holder)
+{
+	pg_uuid_t	nested_id;
+	PlanRow    *nested;
+	PlanRow    *copy;
+	Copies		copies;
+	JsonBuilder b = {0};
+
+	if (!NestedPlanId(call, DatumGetUUIDP(old_holder), &nested_id))
+		return;
+	nested = PlanRead(call, &nested_id);
+	JsonObjectStart(&b, NULL);
+	JsonPutUuid(&b, "parent_step_id", DatumGetUUIDP(new_holder));
+	JsonPutInt(&b, "depth", parent->depth + 1);
+	JsonObjectEnd(&b);
+	copy = CopyPlan(call, nested, root, JsonFinish(&b));
+	AuditAppend(call, copy, NULL, "plan_modified", LinkDetail("created", "forkedFrom", &nested_id, NULL));
+	copies = PlanCopies(call, nested, NULL);
+	CopySteps(call, copy, &copies);
+	for (int i = 0; i < copies.count; i++)
+	{
+		StepRow    *step = StepRead(call, DatumGetUUIDP(copies.new_ids[i]));
+
+		if (step->workflow != NULL)
+			CopyNested(call, root, copy, copies.old_ids[i], copies.new_ids[i]);
+	}
+	root->nests = true;
+	PlanSave(call, copy);
+}
+
+/* Steps that wait for nothing are ready, in a plan with dependencies. */
+static void
+MarkReady(Call *call, const PlanRow *copy)
+{
+	static KeptQuery mark = {
+		"UPDATE stepwise.step SET ready = true WHERE tenant = $1 AND plan_id = $2 AND status = 'pending' AND blockers = 0",
+		2, {TEXTOID, UUIDOID}
+	};
+	Args		args = {0};
+
+	if (copy->sequential)
+		return;
+	ArgTenant(&args, call);
+	ArgUuid(&args, &copy->id);
+	QueryRun(&mark, &args);
+}
+
+static Jsonb *
+ForkAnswer(const PlanRow *plan, const PlanRow *copy, const char *from_step)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutUuid(&b, "planId", &copy->id);
+	JsonPutText(&b, "planStatus", PlanStatusName[copy->status]);
+	JsonPutUuid(&b, "forkedFrom", &plan->id);
+	JsonPutText(&b, "fromStep", from_step);
+	JsonPutInt(&b, "keptSteps", copy->counts[STEP_COMPLETED] + copy->counts[STEP_SKIPPED]);
+	JsonPutInt(&b, "pendingSteps", copy->counts[STEP_PENDING]);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+static Jsonb *
+Fork(Call *call, PlanRow *plan, const char *from_step)
+{
+	StepRow    *from = from_step ? StepReadByName(call, &plan->id, from_step) : NULL;
+	PlanRow    *copy;
+	Copies		copies;
+
+	if (from == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_STEP_NOT_FOUND),
+				 errmsg("plan \"%s\" has no step \"%s\"", plan->name, from_step ? from_step : ""),
+				 errhint("stepwise.get_plan_context(plan_id) lists the steps of a plan.")));
+	copies = PlanCopies(call, plan, from);
+	copy = CopyPlan(call, plan, NULL, JsonFromText(FreshPlan));
+	AuditAppend(call, copy, NULL, "plan_modified", LinkDetail("created", "forkedFrom", &plan->id, from_step));
+	CopySteps(call, copy, &copies);
+	MarkReady(call, copy);
+	AdoptSteps(call, copy, &copies);
+	copy->moved = true;
+	PlanSettle(call, copy);
+	AuditAppend(call, plan, &from->id, "plan_modified", LinkDetail("forked", "forkedTo", &copy->id, from_step));
+	PlanSave(call, plan);
+	return ForkAnswer(plan, copy, from_step);
+}
+
+Datum
+stepwise_fork_plan(PG_FUNCTION_ARGS)
+{
+	Call		call;
+
+	CallBegin(&call);
+	return CallEnd(&call, Fork(&call, PlanLock(&call, ArgumentUuid(fcinfo, 0)), ArgumentText(fcinfo, 1)));
+}
