@@ -173,6 +173,7 @@ EntryWrite(Call *call, const Entry *entry, Jsonb *detail, const uint8 hash[32])
 void
 AuditAppend(Call *call, PlanRow *plan, const pg_uuid_t *step_id, const char *event, Jsonb *detail)
 {
+	MemoryContext outer = MemoryContextSwitchTo(call->scratch);
 	Entry		entry = {0};
 
 	MarkEngineUsed();
@@ -189,6 +190,8 @@ AuditAppend(Call *call, PlanRow *plan, const pg_uuid_t *step_id, const char *eve
 	entry.detail = JsonToText(detail);
 	EntryHash(&entry, plan->audit_head, plan->audit_head);
 	EntryWrite(call, &entry, detail, plan->audit_head);
+	MemoryContextSwitchTo(outer);
+	MemoryContextReset(call->scratch);
 }
 
 /* Append an entry that belongs to no plan. */

@@ -19,9 +19,9 @@
 
 /* 18 wants the module's name and version in the magic block */
 #if PG_VERSION_NUM >= 180000
-#define STEPWISE_MODULE_MAGIC(name, version) PG_MODULE_MAGIC_EXT(.name = name, .version = version)
+#define STEPWISE_MODULE_MAGIC(module, number) PG_MODULE_MAGIC_EXT(.name = module, .version = number)
 #else
-#define STEPWISE_MODULE_MAGIC(name, version) PG_MODULE_MAGIC
+#define STEPWISE_MODULE_MAGIC(module, number) PG_MODULE_MAGIC
 #endif
 
 /*

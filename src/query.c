@@ -299,6 +299,7 @@ CallStart(Call *call, const char *tenant, int spi_options)
 	call->outer = CurrentMemoryContext;
 	call->caller = GetUserId();
 	call->context = AllocSetContextCreate(CurrentMemoryContext, "stepwise call", ALLOCSET_DEFAULT_SIZES);
+	call->scratch = AllocSetContextCreate(call->context, "stepwise audit entry", ALLOCSET_SMALL_SIZES);
 	MemoryContextSwitchTo(call->context);
 	call->tenant = pstrdup(tenant);
 	call->tenant_datum = CStringGetTextDatum(tenant);

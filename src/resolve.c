@@ -521,7 +521,5 @@ PlanOutputs(Call *call, PlanRow *plan)
 	rows = QueryRun(&read, &args);
 	outputs = rows.count > 0 ? RowJson(&rows, 0, 1) : JsonEmptyObject();
 	RowsFree(&rows);
-	outputs = FillJson(&r, outputs);
-	CheckJsonLimits(outputs, "outputs of the plan");
-	return (struct varlena *) outputs;
+	return (struct varlena *) FillJson(&r, outputs);
 }

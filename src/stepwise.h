@@ -147,6 +147,7 @@ typedef struct Call
 	const char *actor;			/* name that the caller gave himself, or NULL */
 	const char *session;		/* session id given with the call, or NULL */
 	MemoryContext context;
+	MemoryContext scratch;		/* of one audit entry at a time */
 	MemoryContext outer;
 	Oid			saved_user;
 	int			saved_security;

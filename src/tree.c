@@ -261,6 +261,16 @@ HolderMove(Call *call, PlanRow *plan, StepRow *step, const PlanRow *nested, Step
 	StepMove(call, plan, step, to, NestedDetail(nested));
 }
 
+/* A stalled plan goes on when a step moves, also one below it. */
+static void
+Wake(Call *call, PlanRow *plan)
+{
+	if (plan->status != PLAN_STALLED)
+		return;
+	plan->moved = true;
+	PlanSettle(call, plan);
+}
+
 void
 TreeRise(Call *call, PlanRow *nested)
 {
@@ -275,6 +285,11 @@ TreeRise(Call *call, PlanRow *nested)
 	plan = PlanInTree(call, nested->root, &step->plan_id);
 	if (PlanIsTerminal(plan->status))
 		return;
+	if (nested->moved)
+	{
+		Wake(call, plan);
+		Wake(call, nested->root);
+	}
 	if (nested->pause_reason != NULL && !PlanIsTerminal(nested->status))
 		reason = RisenReason(DatumGetJsonbP(PointerGetDatum(nested->pause_reason)), step->name);
 	if (step->status != to)
