@@ -15,6 +15,18 @@ COMMENT ON TYPE stepwise.outcome IS 'what completed work achieved; n/a while it 
 CREATE TYPE stepwise.on_failure AS ENUM ('continue', 'pause', 'fail');
 COMMENT ON TYPE stepwise.on_failure IS 'what a failed step does to its plan';
 
+-- PostgreSQL reads the text of a CHECK anew for every statement; one call of C is the shortest text.
+
+CREATE FUNCTION stepwise.step_fits(status stepwise.step_status, outcome stepwise.outcome) RETURNS boolean
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'stepwise_step_fits';
+COMMENT ON FUNCTION stepwise.step_fits(stepwise.step_status, stepwise.outcome)
+IS 'whether a step may have this outcome in this state: success or failure when completed, otherwise n/a';
+
+CREATE FUNCTION stepwise.plan_fits(status stepwise.plan_status, outcome stepwise.outcome, completed_at timestamptz) RETURNS boolean
+LANGUAGE C IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'stepwise_plan_fits';
+COMMENT ON FUNCTION stepwise.plan_fits(stepwise.plan_status, stepwise.outcome, timestamptz)
+IS 'whether a plan may have this outcome in this state, and has a time of completion when it has ended';
+
 CREATE FUNCTION stepwise.uuid7() RETURNS uuid
 LANGUAGE C VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'stepwise_uuid7';
 COMMENT ON FUNCTION stepwise.uuid7() IS 'a new time-ordered UUID (version 7)';

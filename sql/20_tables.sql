@@ -55,8 +55,7 @@ CREATE TABLE stepwise.plan (
     idempotency_key   text COLLATE "C",
     inputs            jsonb NOT NULL DEFAULT '{}',
     PRIMARY KEY (tenant, id),
-    CONSTRAINT plan_outcome CHECK ((status = 'completed') = (outcome <> 'n/a')),
-    CONSTRAINT plan_completed_at CHECK ((status IN ('completed', 'failed', 'cancelled')) = (completed_at IS NOT NULL))
+    CONSTRAINT plan_outcome CHECK (stepwise.plan_fits(status, outcome, completed_at))
 ) WITH (fillfactor = 70, toast_tuple_target = 512);
 CREATE INDEX plan_open ON stepwise.plan (tenant, id) WHERE completed_at IS NULL;
 CREATE INDEX plan_finished ON stepwise.plan (tenant, completed_at) WHERE completed_at IS NOT NULL AND parent_step_id IS NULL;
@@ -146,7 +145,7 @@ CREATE TABLE stepwise.step (
     condition_operands      text[],
     PRIMARY KEY (tenant, id),
     CONSTRAINT step_order_unique UNIQUE (tenant, plan_id, step_order) DEFERRABLE,
-    CONSTRAINT step_outcome CHECK ((status = 'completed') = (outcome <> 'n/a'))
+    CONSTRAINT step_outcome CHECK (stepwise.step_fits(status, outcome))
 ) WITH (fillfactor = 65, toast_tuple_target = 1024);
 CREATE UNIQUE INDEX step_name ON stepwise.step (tenant, plan_id, name);
 CREATE UNIQUE INDEX step_binding ON stepwise.step (tenant, plan_id, binding) WHERE binding IS NOT NULL;

@@ -253,7 +253,8 @@ CheckInsertedStep(const StepRow *step)
 		step->result || step->message || step->pause_reason || step->inputs || step->blockers != 0 || step->branches)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_TRANSITION),
-				 errmsg("step \"%s\" cannot begin as %s", step->name, StepStatusName[step->status]),
+				 errmsg("step \"%s\" cannot begin as %s%s", step->name, StepStatusName[step->status],
+						step->status == STEP_PENDING ? " with what only the engine sets" : ""),
 				 errdetail("A step begins pending, and has done nothing yet."),
 				 errhint("Add steps with stepwise.modify_plan(plan_id, 'add_steps', params).")));
 }

@@ -377,6 +377,7 @@ NextStep(Call *call, PlanRow *scope, const Claim *claim)
 	{
 		if (scope->touched)
 			PlanSave(call, scope);
+		PlansSave(call);
 		return NextAnswer(call, scope);
 	}
 	ClaimStep(call, &next, claim);
@@ -555,11 +556,14 @@ stepwise_advance(PG_FUNCTION_ARGS)
 	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, SUBMIT_STEP_ID), &step);
 	CheckOptionalAttempt(fcinfo, SUBMIT_ATTEMPT, step);
 	call.actor = claim.worker ? claim.worker : step->worker;
+	/* a search through nested plans reads their rows: then each change is saved at once */
+	call.deferred = !plan->root->nests;
 	submitted = SubmitStep(&call, plan, step, &s);
 	JsonObjectStart(&b, NULL);
 	JsonPutJson(&b, "submitted", submitted);
 	JsonPutJson(&b, "next", NextStep(&call, plan->root, &claim));
 	JsonObjectEnd(&b);
+	PlansSave(&call);
 	return CallEnd(&call, JsonFinish(&b));
 }
 

@@ -521,5 +521,5 @@ PlanSettle(Call *call, PlanRow *plan)
 	PlanSave(call, plan);
 	if (plan->nested)
 		TreeRise(call, plan);
-	plan->moved = plan->touched = false;
+	plan->moved = false;
 }

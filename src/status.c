@@ -47,6 +47,8 @@ static const int PlanTransitions[PLAN_STATUSES] = {
 };
 
 PG_FUNCTION_INFO_V1(stepwise_derive_plan_status);
+PG_FUNCTION_INFO_V1(stepwise_step_fits);
+PG_FUNCTION_INFO_V1(stepwise_plan_fits);
 PG_FUNCTION_INFO_V1(stepwise_step_transition_allowed);
 PG_FUNCTION_INFO_V1(stepwise_plan_transition_allowed);
 
@@ -177,6 +179,29 @@ stepwise_step_transition_allowed(PG_FUNCTION_ARGS)
 	int			to = EnumIndex(PG_GETARG_OID(1), StepStatusName, STEP_STATUSES);
 
 	PG_RETURN_BOOL(StepTransitionAllowed(from, to));
+}
+
+Datum
+stepwise_step_fits(PG_FUNCTION_ARGS)
+{
+	int			status = EnumIndex(PG_GETARG_OID(0), StepStatusName, STEP_STATUSES);
+	int			outcome = EnumIndex(PG_GETARG_OID(1), OutcomeName, OUTCOMES);
+
+	PG_RETURN_BOOL((status == STEP_COMPLETED) == (outcome != OUTCOME_NA));
+}
+
+/* Not strict: a plan that has not ended has no time of completion. */
+Datum
+stepwise_plan_fits(PG_FUNCTION_ARGS)
+{
+	int			status;
+	int			outcome;
+
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
+		PG_RETURN_BOOL(false);
+	status = EnumIndex(PG_GETARG_OID(0), PlanStatusName, PLAN_STATUSES);
+	outcome = EnumIndex(PG_GETARG_OID(1), OutcomeName, OUTCOMES);
+	PG_RETURN_BOOL((status == PLAN_COMPLETED) == (outcome != OUTCOME_NA) && PlanIsTerminal(status) == !PG_ARGISNULL(2));
 }
 
 Datum

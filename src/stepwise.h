@@ -153,6 +153,7 @@ typedef struct Call
 	int			saved_security;
 	int			guc_level;
 	bool		as_owner;
+	bool		deferred;		/* plans are saved once, at the end: PlansSave */
 	List	   *plans;			/* of Plan: those that this call has locked */
 } Call;
 
@@ -631,6 +632,7 @@ extern PlanRow *PlanLockIfFree(Call *call, const pg_uuid_t *plan_id, bool *found
 extern PlanRow *PlanRead(Call *call, const pg_uuid_t *plan_id);	/* no lock; NULL: none */
 extern PlanRow *PlanInTree(Call *call, PlanRow *root, const pg_uuid_t *plan_id);	/* another plan of a locked tree */
 extern void PlanSave(Call *call, PlanRow *plan);
+extern void PlansSave(Call *call);	/* those that were deferred */
 extern StepRow *StepRead(Call *call, const pg_uuid_t *step_id);	/* NULL: none */
 extern StepRow *StepReadByName(Call *call, const pg_uuid_t *plan_id, const char *name);
 extern StepRow *StepReadByBinding(Call *call, const pg_uuid_t *plan_id, const char *binding);

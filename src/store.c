@@ -343,37 +343,6 @@ PlanLockIfFree(Call *call, const pg_uuid_t *plan_id, bool *found)
 	return PlanInTree(call, root, plan_id);
 }
 
-PlanRow *
-PlanLockOfStep(Call *call, const pg_uuid_t *step_id, StepRow **step)
-{
-	static KeptQuery find = {
-		"SELECT s.plan_id, s.root_id FROM stepwise.step AS s WHERE s.tenant = $1 AND s.id = $2",
-		2, {TEXTOID, UUIDOID}
-	};
-	Args		args = {0};
-	PlanRow	   *plan;
-	Rows		rows;
-	pg_uuid_t	plan_id;
-	pg_uuid_t	root_id;
-
-	if (step_id == NULL)
-		StepNotFound(step_id);
-	ArgTenant(&args, call);
-	ArgUuid(&args, step_id);
-	rows = QueryRun(&find, &args);
-	if (rows.count == 0)
-		StepNotFound(step_id);
-	plan_id = RowUuid(&rows, 0, 1);
-	root_id = RowUuid(&rows, 0, 2);
-	RowsFree(&rows);
-	plan = NestedLock(call, &plan_id, &root_id);
-	/* read only now: before the lock it may have been another state */
-	*step = StepRead(call, step_id);
-	if (*step == NULL)
-		StepNotFound(step_id);
-	return plan;
-}
-
 void
 PlanSave(Call *call, PlanRow *plan)
 {
@@ -391,6 +360,9 @@ PlanSave(Call *call, PlanRow *plan)
 	Args		args = {0};
 	Rows		rows;
 
+	plan->touched = call->deferred;
+	if (call->deferred)
+		return;
 	plan->updated_at = GetCurrentTimestamp();
 	ArgTenant(&args, call);
 	ArgUuid(&args, &plan->id);
@@ -420,6 +392,111 @@ PlanSave(Call *call, PlanRow *plan)
 	rows = QueryRun(&save, &args);
 	if (rows.count != 1)
 		elog(ERROR, "plan %s could not be saved", UuidText(&plan->id));
+}
+
+/* Save what was deferred; from here on every save is at once again. */
+void
+PlansSave(Call *call)
+{
+	ListCell   *cell;
+
+	if (!call->deferred)
+		return;
+	call->deferred = false;
+	foreach(cell, call->plans)
+	{
+		PlanRow    *plan = lfirst(cell);
+
+		if (plan->touched)
+			PlanSave(call, plan);
+	}
+}
+
+/* ---------- where a step belongs ---------- */
+
+/*
+ * A step never changes its plan, nor a plan its root: so what a backend has
+ * seen once saves it a query later. A wrong tenant, or a step that was purged,
+ * shows when the step itself is read.
+ */
+#define PLACES	1024
+
+typedef struct Place
+{
+	pg_uuid_t	step_id;
+	pg_uuid_t	plan_id;
+	pg_uuid_t	root_id;
+} Place;
+
+static Place places[PLACES];
+
+/* The last bytes of our ids are random. */
+static Place *
+PlaceOf(const pg_uuid_t *step_id)
+{
+	return &places[(step_id->data[14] << 8 | step_id->data[15]) % PLACES];
+}
+
+static void
+PlaceRemember(const StepRow *step)
+{
+	Place	   *place = PlaceOf(&step->id);
+
+	place->step_id = step->id;
+	place->plan_id = step->plan_id;
+	place->root_id = step->root_id;
+}
+
+/* Find where a step belongs: from memory, or from its row. */
+static Place
+PlaceFind(Call *call, const pg_uuid_t *step_id)
+{
+	static KeptQuery find = {
+		"SELECT s.plan_id, s.root_id FROM stepwise.step AS s WHERE s.tenant = $1 AND s.id = $2",
+		2, {TEXTOID, UUIDOID}
+	};
+	Place		place = *PlaceOf(step_id);
+	Args		args = {0};
+	Rows		rows;
+
+	if (UuidEqual(&place.step_id, step_id))
+		return place;
+	ArgTenant(&args, call);
+	ArgUuid(&args, step_id);
+	rows = QueryRun(&find, &args);
+	if (rows.count == 0)
+		StepNotFound(step_id);
+	place.plan_id = RowUuid(&rows, 0, 1);
+	place.root_id = RowUuid(&rows, 0, 2);
+	RowsFree(&rows);
+	return place;
+}
+
+/* Lock root and plan; NULL if there is no such tree in this tenant. */
+static PlanRow *
+PlaceLock(Call *call, const Place *place)
+{
+	PlanRow    *root = RootLock(call, &place->root_id);
+
+	return root ? PlanInTree(call, root, &place->plan_id) : NULL;
+}
+
+PlanRow *
+PlanLockOfStep(Call *call, const pg_uuid_t *step_id, StepRow **step)
+{
+	Place		place;
+	PlanRow    *plan;
+
+	if (step_id == NULL)
+		StepNotFound(step_id);
+	place = PlaceFind(call, step_id);
+	plan = PlaceLock(call, &place);
+	/* read only now: before the lock it may have been another state */
+	*step = plan ? StepRead(call, step_id) : NULL;
+	if (*step == NULL)
+		StepNotFound(step_id);
+	PlaceRemember(*step);
+	return plan;
 }
 
 /* ---------- steps ---------- */
@@ -634,6 +711,7 @@ StepSave(Call *call, const StepRow *step)
 		ArgInt(&args, step->max_attempts);
 	else
 		ArgNull(&args);
+	PlaceRemember(step);
 	rows = QueryRun(&save, &args);
 	if (rows.count != 1)
 		elog(ERROR, "step %s could not be saved", UuidText(&step->id));
