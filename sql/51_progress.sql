@@ -23,7 +23,7 @@ BEGIN ATOMIC
     SELECT s.id, s.name, clock_timestamp() - coalesce(s.active_at, s.started_at)
     FROM tree AS t JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = t.id
     WHERE s.status = 'in_progress' AND s.workflow IS NULL
-      AND coalesce(s.active_at, s.started_at) <= clock_timestamp() - coalesce($3, s.stall_after, t.stall_after, $4)
+      AND clock_timestamp() - coalesce(s.active_at, s.started_at) >= coalesce($3, s.stall_after, t.stall_after, $4)
     ORDER BY s.id;
 END;
 COMMENT ON FUNCTION stepwise.stalled_steps(text, uuid, interval, interval) IS 'internal: claims of a plan, and of those nested in it, that are stalled';

@@ -67,4 +67,11 @@ InputSafe(PGFunction input, char *text, Datum *result)
 }
 #endif
 
+/* from 16 on, one function checks the rights on all kinds of objects */
+#if PG_VERSION_NUM >= 160000
+#define FunctionAclCheck(function, role, mode) object_aclcheck(ProcedureRelationId, function, role, mode)
+#else
+#define FunctionAclCheck(function, role, mode) pg_proc_aclcheck(function, role, mode)
+#endif
+
 #endif							/* STEPWISE_COMPAT_H */

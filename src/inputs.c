@@ -53,8 +53,8 @@ NumberIsIntegral(const JsonbValue *value)
 /*
  * Does a value have a type? Of NULL, that is, any, everything is.
  */
-static bool
-HasType(const JsonbValue *value, const char *type)
+bool
+JsonHasType(const JsonbValue *value, const char *type)
 {
 	if (type == NULL)
 		return true;
@@ -91,7 +91,7 @@ ReadDeclaration(Reader *reader, const Path *path, JsonbValue *value)
 		JsonbExtractScalar(&input.fallback->root, &fallback);
 	else
 		JsonbToJsonbValue(input.fallback, &fallback);
-	if (!HasType(&fallback, input.type))
+	if (!JsonHasType(&fallback, input.type))
 		FaultAt(reader, &((Path) {.up = path,.key = "default"}), ERRCODE_INVALID_DEFINITION,
 				"A default has the type of its input.",
 				"must be of type %s, not %s", input.type, JsonKindName(&fallback));
@@ -159,7 +159,7 @@ AcceptInput(JsonBuilder *b, const char *name, const InputDeclaration *input, con
 					 psprintf("Give a value%s%s.", input->type ? " of type " : "", input->type ? input->type : ""),
 					 "required input \"%s\" is missing", name);
 	}
-	else if (!HasType(&value, input->type))
+	else if (!JsonHasType(&value, input->type))
 		FaultAdd(faults, ERRCODE_INVALID_DEFINITION, path, NULL,
 				 "must be of type %s, not %s", input->type, JsonKindName(&value));
 	else if (input->required && value.type == jbvNull)

@@ -8,6 +8,7 @@
 #include "stepwise.h"
 
 #include "common/hashfn.h"
+#include "miscadmin.h"
 #include "utils/datetime.h"
 #include "utils/fmgrprotos.h"
 #include "utils/json.h"
@@ -329,10 +330,102 @@ JsonMerge(const Jsonb *a, const Jsonb *b)
 	return JsonFinish(&builder);
 }
 
+/* Join two values: objects at every depth; of anything else, the second one's value stays. */
+Jsonb *
+JsonMergeDeep(const Jsonb *a, const Jsonb *b)
+{
+	JsonBuilder builder = {0};
+	JsonbIterator *iterator;
+	JsonbValue	value;
+	JsonbIteratorToken token;
+
+	check_stack_depth();
+	if (!JsonIsObject(a) || !JsonIsObject(b))
+		return unconstify(Jsonb *, b);
+	JsonObjectStart(&builder, NULL);
+	PutMembers(&builder, a);
+	iterator = JsonbIteratorInit(unconstify(JsonbContainer *, &b->root));
+	while ((token = JsonbIteratorNext(&iterator, &value, true)) != WJB_DONE)
+	{
+		if (token == WJB_KEY)
+		{
+			char	   *key = JsonValueText(&value);
+
+			JsonPutJson(&builder, key, JsonMergeDeep(JsonGetJson(a, key), JsonGetJson(b, key)));
+		}
+	}
+	JsonObjectEnd(&builder);
+	return JsonFinish(&builder);
+}
+
 Jsonb *
 JsonEmptyObject(void)
 {
 	return JsonMerge(NULL, NULL);
+}
+
+Jsonb *
+JsonObjectOf(const char *key, const Jsonb *value)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutJson(&b, key, value);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+Jsonb *
+JsonTextOf(const char *key, const char *value)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, key, value);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+Jsonb *
+JsonNull(void)
+{
+	JsonbValue	value;
+
+	value.type = jbvNull;
+	return JsonFromValue(&value);
+}
+
+bool
+JsonIsNull(const Jsonb *json)
+{
+	JsonbValue	value;
+
+	return JB_ROOT_IS_SCALAR(json) && JsonbExtractScalar(unconstify(JsonbContainer *, &json->root), &value) &&
+		value.type == jbvNull;
+}
+
+Jsonb *
+JsonCopy(const Jsonb *value)
+{
+	return memcpy(palloc(VARSIZE(value)), value, VARSIZE(value));
+}
+
+Jsonb *
+JsonParse(const char *text)
+{
+	return DatumGetJsonbP(DirectFunctionCall1(jsonb_in, CStringGetDatum(text)));
+}
+
+char *
+JsonScalarText(const JsonbValue *value)
+{
+	StringInfoData text;
+
+	if (value->type == jbvString)
+		return JsonValueText(value);
+	initStringInfo(&text);
+	JsonCompact(&text, unconstify(JsonbValue *, value));
+	return text.data;
 }
 
 static int

@@ -8,6 +8,7 @@
  */
 #include "stepwise.h"
 
+#include "datatype/timestamp.h"
 #include "miscadmin.h"
 #include "utils/fmgrprotos.h"
 #include "utils/numeric.h"
@@ -28,11 +29,16 @@ static Interval *
 ArgumentInterval(FunctionCallInfo fcinfo, int n, const char *what)
 {
 	Interval	zero = {0};
+	Interval	longest = {.month = 1000 * MONTHS_PER_YEAR};
 	Interval   *interval;
 
 	if (PG_ARGISNULL(n))
 		return NULL;
 	interval = PG_GETARG_INTERVAL_P(n);
+	if (DatumGetInt32(DirectFunctionCall2(interval_cmp, IntervalPGetDatum(interval), IntervalPGetDatum(&longest))) > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("%s must not be longer than 1000 years", what)));
 	if (DatumGetInt32(DirectFunctionCall2(interval_cmp, IntervalPGetDatum(interval), IntervalPGetDatum(&zero))) <= 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_DEFINITION),
@@ -67,7 +73,7 @@ CheckOptionalAttempt(FunctionCallInfo fcinfo, int n, const StepRow *step)
 		CheckAttempt(step, PG_GETARG_INT32(n));
 }
 
-static void
+void
 CheckNotHolder(const StepRow *step, const char *what)
 {
 	if (step->workflow != NULL)
@@ -94,7 +100,7 @@ CheckFailed(const StepRow *step)
 }
 
 /* What waits for a person is not the agent's to answer. */
-static void
+void
 CheckNotPrompt(const StepRow *step)
 {
 	if (step->prompt != NULL)
@@ -183,8 +189,10 @@ typedef struct Claim
 } Claim;
 
 static Jsonb *
-ReadyAnswer(Call *call, PlanRow *plan, const StepRow *step, const char *instructions, bool again)
+ReadyAnswer(Call *call, const Next *next, bool again)
 {
+	PlanRow    *plan = next->plan;
+	const StepRow *step = next->step;
 	JsonBuilder b = {0};
 
 	JsonObjectStart(&b, NULL);
@@ -199,10 +207,10 @@ ReadyAnswer(Call *call, PlanRow *plan, const StepRow *step, const char *instruct
 	JsonPutText(&b, "name", step->name);
 	JsonPutText(&b, "stepType", step->type);
 	JsonPutText(&b, "tool", step->tool);
-	JsonPutText(&b, "instructions", instructions);
+	JsonPutText(&b, "instructions", next->instructions);
 	JsonPutJson(&b, "arguments", StepInputs(step));
-	if (step->resources != NULL)
-		JsonPutJson(&b, "resources", DatumGetJsonbP(PointerGetDatum(step->resources)));
+	if (next->resources != NULL)
+		JsonPutJson(&b, "resources", next->resources);
 	JsonPutInt(&b, "attempt", step->attempt);
 	JsonPutTime(&b, "leaseExpiresAt", step->lease_expires_at);
 	if (again)
@@ -212,15 +220,15 @@ ReadyAnswer(Call *call, PlanRow *plan, const StepRow *step, const char *instruct
 }
 
 /* Read a JSON that an internal SQL function makes of (tenant, plan). */
-static Jsonb *
-PlanJson(Call *call, KeptQuery *query, const PlanRow *plan)
+Jsonb *
+PlanJson(Call *call, KeptQuery *query, const pg_uuid_t *plan_id)
 {
 	Args		args = {0};
 	Jsonb	   *json;
 	Rows		rows;
 
 	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
+	ArgUuid(&args, plan_id);
 	rows = QueryRun(query, &args);
 	json = rows.count > 0 ? RowJson(&rows, 0, 1) : NULL;
 	RowsFree(&rows);
@@ -232,7 +240,7 @@ CompleteDetail(Call *call, PlanRow *scope)
 {
 	static KeptQuery read = {"SELECT stepwise.plan_complete_json($1, $2)", 2, {TEXTOID, UUIDOID}};
 
-	return PlanJson(call, &read, scope);
+	return PlanJson(call, &read, &scope->id);
 }
 
 static Jsonb *
@@ -327,20 +335,24 @@ PlanNoteSession(Call *call, PlanRow *plan)
 	AuditAppend(call, plan, NULL, "session_resumed", JsonFinish(&b));
 }
 
+/* A worker that asks again is alive, and so is its plan. */
 static Jsonb *
 ClaimAgain(Call *call, PlanRow *root, StepRow *step, const Claim *claim)
 {
-	PlanRow    *plan = PlanInTree(call, root, &step->plan_id);
+	Next		next = {.plan = PlanInTree(call, root, &step->plan_id), .step = step};
 
+	next.instructions = ClaimedInstructions(call, next.plan, step);
+	next.resources = ClaimedResources(call, next.plan, step);
+	step->active_at = GetCurrentTimestamp();
 	if (claim->lease != NULL)
 	{
-		root->leases = true;
-		step->active_at = GetCurrentTimestamp();
+		root->leases = root->touched = true;
 		step->lease_expires_at = TimeAfter(step->active_at, claim->lease);
-		StepSave(call, step);
 	}
-	PlanSave(call, root);
-	return ReadyAnswer(call, plan, step, ClaimedInstructions(call, plan, step), true);
+	StepSave(call, step);
+	next.plan->moved = true;
+	PlanSettle(call, next.plan);
+	return ReadyAnswer(call, &next, true);
 }
 
 static void
@@ -352,36 +364,48 @@ ClaimStep(Call *call, Next *next, const Claim *claim)
 		step->worker = step->holder = pstrdup(claim->worker);
 	if (claim->lease != NULL)
 	{
-		next->plan->root->leases = true;
+		next->plan->root->leases = next->plan->root->touched = true;
 		step->lease_expires_at = TimeAfter(GetCurrentTimestamp(), claim->lease);
 	}
 	StepMove(call, next->plan, step, STEP_IN_PROGRESS, NULL);
 	PlanSettle(call, next->plan);
-	if (claim->lease != NULL && next->plan->root != next->plan)
-		PlanSave(call, next->plan->root);
+}
+
+static Jsonb *
+ClaimNext(Call *call, PlanRow *scope, const Claim *claim)
+{
+	Next		next = {0};
+	StepRow    *held = NULL;
+
+	if (claim->worker != NULL && !PlanIsTerminal(scope->root->status))
+		held = ClaimOfWorker(call, scope->root, claim->worker);
+	if (held != NULL)
+		return ClaimAgain(call, scope->root, held, claim);
+	if (!NextFind(call, scope, &next))
+	{
+		PlansSave(call);
+		return NextAnswer(call, scope);
+	}
+	ClaimStep(call, &next, claim);
+	return ReadyAnswer(call, &next, false);
 }
 
 static Jsonb *
 NextStep(Call *call, PlanRow *scope, const Claim *claim)
 {
-	Next		next = {0};
-	StepRow    *held;
+	Jsonb	   *answer;
 
 	call->actor = claim->worker;
 	PlanNoteSession(call, scope);
-	ReleaseExpired(call, scope->root);
-	held = claim->worker ? ClaimOfWorker(call, scope->root, claim->worker) : NULL;
-	if (held != NULL)
-		return ClaimAgain(call, scope->root, held, claim);
-	if (!NextFind(call, scope, &next))
-	{
-		if (scope->touched)
-			PlanSave(call, scope);
-		PlansSave(call);
-		return NextAnswer(call, scope);
-	}
-	ClaimStep(call, &next, claim);
-	return ReadyAnswer(call, next.plan, next.step, next.instructions, false);
+	if (!PlanIsTerminal(scope->root->status))
+		ReleaseExpired(call, scope->root);
+	answer = ClaimNext(call, scope, claim);
+	/* the step may be one of a nested plan, which alone is saved then */
+	if (scope->touched)
+		PlanSave(call, scope);
+	if (scope->root != scope && scope->root->touched)
+		PlanSave(call, scope->root);
+	return answer;
 }
 
 static Claim
@@ -480,6 +504,32 @@ IsDuplicate(const StepRow *step, const Submission *s)
 		SameJson(s->report, step->execution_report) && SameText(s->notes, step->output_formatting_notes);
 }
 
+/* What a branching condition did when the step completed, for an answer that is given again. */
+static Jsonb *
+BranchTaken(Call *call, const StepRow *step)
+{
+	static KeptQuery read = {
+		"SELECT pg_catalog.jsonb_build_object('action', b.action, 'condition', b.expression, 'params', b.params)"
+		" || CASE WHEN a.detail ? 'note' THEN pg_catalog.jsonb_build_object('note', a.detail -> 'note') ELSE '{}' END"
+		" FROM stepwise.audit AS a JOIN stepwise.branching_condition AS b"
+		" ON b.tenant = $1 AND b.step_id = $3 AND b.position = (a.detail ->> 'position')::int"
+		" WHERE a.tenant = $1 AND a.plan_id = $2 AND a.step_id = $3 AND a.event = 'plan_modified'"
+		" AND a.detail @> '{\"action\": \"branch\", \"fired\": true}' ORDER BY a.id DESC LIMIT 1",
+		3, {TEXTOID, UUIDOID, UUIDOID}
+	};
+	Args		args = {0};
+	Jsonb	   *branch;
+	Rows		rows;
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, &step->plan_id);
+	ArgUuid(&args, &step->id);
+	rows = QueryRun(&read, &args);
+	branch = rows.count > 0 ? RowJson(&rows, 0, 1) : NULL;
+	RowsFree(&rows);
+	return branch;
+}
+
 static Jsonb *
 SubmitAnswer(const PlanRow *plan, const StepRow *step, bool duplicate)
 {
@@ -501,6 +551,7 @@ SubmitStep(Call *call, PlanRow *plan, StepRow *step, const Submission *s)
 	CheckNotHolder(step, "submitted");
 	if (IsDuplicate(step, s))
 	{
+		plan->branch = step->branches ? BranchTaken(call, step) : NULL;
 		PlanSave(call, plan);
 		return SubmitAnswer(plan, step, true);
 	}
@@ -695,6 +746,7 @@ stepwise_heartbeat(PG_FUNCTION_ARGS)
 				 errmsg("heartbeat needs the attempt"),
 				 errhint("It is the \"attempt\" that stepwise.get_next_step answered.")));
 	CheckAttempt(step, PG_GETARG_INT32(1));
+	PlanCheckOpen(plan);
 	CheckInProgress(step, STEP_IN_PROGRESS);
 	return CallEnd(&call, Heartbeat(&call, plan, step, extend));
 }

@@ -70,7 +70,12 @@ static Verdict
 PrepareFault(Call *call, PlanRow *plan, StepRow *step, const ResolveFault *fault)
 {
 	if (fault->problem == RESOLVE_NOT_READY)
+	{
+		/* it may have been blocked by a step that is now being tried again */
+		StepPause(call, plan, step, NULL);
 		return VERDICT_WAITS;
+	}
+	step->message = fault->message;
 	StepPause(call, plan, step, UnresolvedReason(step, fault));
 	return VERDICT_BLOCKED;
 }
@@ -87,9 +92,22 @@ FillStepText(Call *call, PlanRow *plan, const StepRow *step, struct varlena *tem
 	return step->dynamic ? ResolveText(call, plan, written, param, fault) : written;
 }
 
-/* Fill arguments and instructions; READY means that both could be. */
+/* Fill the URIs of a step; NULL if it has none, or a fault. */
+static Jsonb *
+FillResources(Call *call, PlanRow *plan, const StepRow *step, ResolveFault *fault)
+{
+	Jsonb	   *written;
+
+	if (step->resources == NULL)
+		return NULL;
+	written = DatumGetJsonbP(PointerGetDatum(step->resources));
+	fault->param = "resources";
+	return step->dynamic ? ResolveJson(call, plan, written, fault) : written;
+}
+
+/* Fill arguments, resources and instructions; READY means that all could be. */
 static Verdict
-PrepareArguments(Call *call, PlanRow *plan, StepRow *step, char **instructions)
+PrepareArguments(Call *call, PlanRow *plan, StepRow *step, Next *next)
 {
 	ResolveFault fault = {0};
 
@@ -102,7 +120,9 @@ PrepareArguments(Call *call, PlanRow *plan, StepRow *step, char **instructions)
 		CheckJsonLimits(inputs, "the resolved arguments");
 		step->inputs = (struct varlena *) inputs;
 	}
-	*instructions = FillStepText(call, plan, step, step->instructions, "instructions", &fault);
+	next->resources = FillResources(call, plan, step, &fault);
+	if (fault.problem == RESOLVE_FINE)
+		next->instructions = FillStepText(call, plan, step, step->instructions, "instructions", &fault);
 	if (fault.problem != RESOLVE_FINE)
 		return PrepareFault(call, plan, step, &fault);
 	return VERDICT_READY;
@@ -137,8 +157,22 @@ GiveUp(Call *call, PlanRow *plan, StepRow *step)
 	return true;
 }
 
+/* A run does only what a tool in the database can do; the rest is the client's. */
 static Verdict
-Prepare(Call *call, PlanRow *plan, StepRow *step, char **instructions)
+PrepareRun(Call *call, PlanRow *plan, StepRow *step, Next *next)
+{
+	char	   *why = NULL;
+	Jsonb	   *reason = RunObstacle(call, step, next, &why);
+
+	if (reason == NULL)
+		return VERDICT_READY;
+	step->message = why;
+	StepPause(call, plan, step, reason);
+	return VERDICT_BLOCKED;
+}
+
+static Verdict
+Prepare(Call *call, PlanRow *plan, StepRow *step, Next *next)
 {
 	Verdict		verdict;
 
@@ -149,10 +183,12 @@ Prepare(Call *call, PlanRow *plan, StepRow *step, char **instructions)
 		return verdict;
 	if (step->prompt != NULL)
 		return PreparePrompt(call, plan, step);
-	verdict = PrepareArguments(call, plan, step, instructions);
-	if (verdict == VERDICT_READY && step->workflow != NULL)
+	verdict = PrepareArguments(call, plan, step, next);
+	if (verdict != VERDICT_READY)
+		return verdict;
+	if (step->workflow != NULL)
 		return NestedOpen(call, plan, step) ? VERDICT_NESTED : VERDICT_GONE;
-	return verdict;
+	return next->run ? PrepareRun(call, plan, step, next) : VERDICT_READY;
 }
 
 /* ---------- searching one plan ---------- */
@@ -196,25 +232,24 @@ SearchSequence(Call *call, PlanRow *plan, Next *next)
 		plan->next_order = step->order;
 		next->plan = plan;
 		next->step = step;
-		switch (Prepare(call, plan, step, &next->instructions))
+		switch (Prepare(call, plan, step, next))
 		{
 			case VERDICT_READY:
 				return true;
 			case VERDICT_NESTED:
 				if (SearchNested(call, plan, step, next))
 					return true;
-				/* its step may have ended, or wait, or be blocked */
-				obstacle = FirstObstacle(call, plan);
 				break;
 			case VERDICT_GONE:
 				PlanSettle(call, plan);
-				if (PlanIsTerminal(plan->status))
-					return false;
-				obstacle = FirstObstacle(call, plan);
 				break;
 			default:
 				return false;
 		}
+		/* the step, or the one that holds the nested plan, may have ended, or wait, or be blocked */
+		if (PlanIsTerminal(plan->status))
+			return false;
+		obstacle = FirstObstacle(call, plan);
 		CHECK_FOR_INTERRUPTS();
 	}
 }
@@ -230,7 +265,7 @@ SearchReady(Call *call, PlanRow *plan, Next *next)
 	{
 		next->plan = plan;
 		next->step = step;
-		switch (Prepare(call, plan, step, &next->instructions))
+		switch (Prepare(call, plan, step, next))
 		{
 			case VERDICT_READY:
 				return true;
@@ -269,7 +304,9 @@ SearchPlan(Call *call, PlanRow *plan, Next *next)
 	if (!found && (plan->touched || plan->workable))
 	{
 		PlanDrain(call, plan);
-		plan->workable = false;
+		/* what a run cannot do, an agent may */
+		if (!next->run)
+			plan->workable = false;
 		PlanSettle(call, plan);
 	}
 	return found;
@@ -288,7 +325,7 @@ SearchNested(Call *call, PlanRow *plan, StepRow *step, Next *next)
 
 /* ---------- searching the tree ---------- */
 
-/* Does a nested plan belong under the plan that was asked for? */
+/* Does a nested plan belong under the plan that was asked for, and nothing between them has ended? */
 static bool
 IsUnder(Call *call, PlanRow *plan, const PlanRow *scope)
 {
@@ -296,7 +333,7 @@ IsUnder(Call *call, PlanRow *plan, const PlanRow *scope)
 	{
 		StepRow    *holder;
 
-		if (!plan->nested)
+		if (!plan->nested || PlanIsTerminal(plan->status))
 			return false;
 		holder = StepRead(call, &plan->parent_step_id);
 		if (holder == NULL)
@@ -342,7 +379,8 @@ NextFind(Call *call, PlanRow *scope, Next *next)
 	PlanRow    *tried = NULL;
 	PlanRow    *plan;
 
-	if (scope->root->nests)
+	/* a plan that has failed may have left nested ones open */
+	if (scope->root->nests && !PlanIsTerminal(scope->status))
 	{
 		while ((plan = NextWorkable(call, scope->root, tried)) != NULL)
 		{
@@ -356,12 +394,16 @@ NextFind(Call *call, PlanRow *scope, Next *next)
 
 /* ---------- claims ---------- */
 
+/* A plan that failed leaves its steps as they were; what is claimed there is nobody's work any more. */
+#define IN_OPEN_PLAN \
+	" AND EXISTS (SELECT FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.id = s.plan_id AND p.completed_at IS NULL)"
+
 /* An expired lease counts as released. */
 void
 ReleaseExpired(Call *call, PlanRow *root)
 {
 	static KeptQuery find = {
-		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.root_id = $2 AND s.lease_expires_at < $3"
+		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.root_id = $2 AND s.lease_expires_at < $3" IN_OPEN_PLAN
 		" ORDER BY s.lease_expires_at LIMIT 1",
 		3, {TEXTOID, UUIDOID, TIMESTAMPTZOID}
 	};
@@ -403,7 +445,7 @@ StepRow *
 ClaimOfWorker(Call *call, const PlanRow *root, const char *worker)
 {
 	static KeptQuery find = {
-		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.root_id = $2 AND s.holder = $3"
+		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.root_id = $2 AND s.holder = $3" IN_OPEN_PLAN
 		" ORDER BY s.started_at LIMIT 1",
 		3, {TEXTOID, UUIDOID, TEXTOID}
 	};
@@ -424,5 +466,17 @@ ClaimedInstructions(Call *call, PlanRow *plan, const StepRow *step)
 
 	if (filled == NULL && step->instructions != NULL)
 		filled = text_to_cstring((text *) step->instructions);
+	return filled;
+}
+
+/* Likewise its resources. */
+Jsonb *
+ClaimedResources(Call *call, PlanRow *plan, const StepRow *step)
+{
+	ResolveFault fault = {0};
+	Jsonb	   *filled = FillResources(call, plan, step, &fault);
+
+	if (filled == NULL && step->resources != NULL)
+		filled = DatumGetJsonbP(PointerGetDatum(step->resources));
 	return filled;
 }

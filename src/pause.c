@@ -86,7 +86,6 @@ UnresolvedReason(const StepRow *step, const ResolveFault *fault)
 		JsonPutText(&b, "missingParam", fault->param);
 		PutSuggestedTool(&b, step);
 	}
-	JsonPutText(&b, "message", fault->message);
 	return ReasonEnd(&b);
 }
 
@@ -98,6 +97,57 @@ ConditionReason(const StepRow *step, const char *error)
 	ReasonStart(&b, "conditionError", "blockedStep", step);
 	JsonPutText(&b, "condition", step->condition ? text_to_cstring((text *) step->condition) : NULL);
 	JsonPutText(&b, "error", error ? error : "the condition cannot be decided");
+	return ReasonEnd(&b);
+}
+
+/* The reason of a step that a run cannot do. */
+Jsonb *
+ClientToolReason(const StepRow *step, const Jsonb *arguments, const char *instructions)
+{
+	JsonBuilder b = {0};
+
+	ReasonStart(&b, "clientTool", "blockedStep", step);
+	PutSuggestedTool(&b, step);
+	JsonPutJson(&b, "arguments", arguments);
+	JsonPutText(&b, "instructions", instructions);
+	return ReasonEnd(&b);
+}
+
+static void
+PutNames(JsonBuilder *b, const char *key, const List *names)
+{
+	ListCell   *cell;
+
+	JsonArrayStart(b, key);
+	foreach(cell, names)
+		JsonPutText(b, NULL, lfirst(cell));
+	JsonArrayEnd(b);
+}
+
+/* The reason of a step whose arguments its tool would not take. */
+Jsonb *
+SchemaReason(const StepRow *step, const SchemaFault *fault)
+{
+	JsonBuilder b = {0};
+
+	ReasonStart(&b, "schemaMismatch", "blockedStep", step);
+	PutNames(&b, "missingFields", fault->missing);
+	if (fault->invalid != NIL)
+		PutNames(&b, "invalidFields", fault->invalid);
+	PutSuggestedTool(&b, step);
+	return ReasonEnd(&b);
+}
+
+Jsonb *
+ResourceErrorReason(const StepRow *step, const char *uri, const char *error, bool retryable, const char *suggested)
+{
+	JsonBuilder b = {0};
+
+	ReasonStart(&b, "resourceError", "failedStep", step);
+	JsonPutText(&b, "uri", uri);
+	JsonPutText(&b, "error", error);
+	JsonPutBool(&b, "retryable", retryable);
+	JsonPutText(&b, "suggestedTool", suggested);
 	return ReasonEnd(&b);
 }
 

@@ -133,9 +133,9 @@ StillStalled(Call *call, const StepRow *step, Interval *older_than)
 {
 	static KeptQuery find = {
 		"SELECT FROM stepwise.step AS s JOIN stepwise.plan AS p ON p.tenant = $1 AND p.id = s.plan_id"
-		" WHERE s.tenant = $1 AND s.id = $2 AND s.status = 'in_progress' AND s.workflow IS NULL"
-		" AND (s.lease_expires_at < pg_catalog.clock_timestamp() OR coalesce(s.active_at, s.started_at) <="
-		" pg_catalog.clock_timestamp() - coalesce($3, s.stall_after, p.stall_after, $4))",
+		" WHERE s.tenant = $1 AND s.id = $2 AND s.status = 'in_progress' AND s.workflow IS NULL AND p.completed_at IS NULL"
+		" AND (s.lease_expires_at < pg_catalog.clock_timestamp() OR pg_catalog.clock_timestamp() -"
+		" coalesce(s.active_at, s.started_at) >= coalesce($3, s.stall_after, p.stall_after, $4))",
 		4, {TEXTOID, UUIDOID, INTERVALOID, INTERVALOID}
 	};
 	Args		args = {0};
@@ -149,6 +149,12 @@ StillStalled(Call *call, const StepRow *step, Interval *older_than)
 	return rows.count > 0;
 }
 
+static bool
+IsExpired(const StepRow *step)
+{
+	return step->lease_expires_at && step->lease_expires_at < GetCurrentTimestamp();
+}
+
 /* Take back every claim of the tenant that is stalled or expired; trees in the order of their roots. */
 static Jsonb *
 ReclaimStalled(Call *call, Interval *older_than)
@@ -157,7 +163,7 @@ ReclaimStalled(Call *call, Interval *older_than)
 		"SELECT p.root_id, p.id, s.id FROM stepwise.plan AS p JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = p.id"
 		" WHERE p.tenant = $1 AND p.completed_at IS NULL AND p.in_progress > 0 AND s.status = 'in_progress'"
 		" AND s.workflow IS NULL AND (s.lease_expires_at < pg_catalog.clock_timestamp()"
-		" OR coalesce(s.active_at, s.started_at) <= pg_catalog.clock_timestamp() - coalesce($2, s.stall_after, p.stall_after, $3))"
+		" OR pg_catalog.clock_timestamp() - coalesce(s.active_at, s.started_at) >= coalesce($2, s.stall_after, p.stall_after, $3))"
 		" ORDER BY p.root_id, p.id, s.step_order",
 		3, {TEXTOID, INTERVALOID, INTERVALOID}
 	};
@@ -180,7 +186,7 @@ ReclaimStalled(Call *call, Interval *older_than)
 
 		if (!StillStalled(call, step, older_than))
 			continue;
-		StepRelease(call, plan, step, step->lease_expires_at ? "lease expired" : "stalled");
+		StepRelease(call, plan, step, IsExpired(step) ? "lease expired" : "stalled");
 		PlanSettle(call, plan);
 		PutReclaimed(&b, plan, step);
 		count++;

@@ -119,13 +119,8 @@ AllTenants(void)
 static void
 CommitBatch(FunctionCallInfo fcinfo, Oid caller)
 {
-	if (!IsA(fcinfo->context, CallContext) || castNode(CallContext, fcinfo->context)->atomic)
-		return;
-	if (GetUserId() != caller)
-		elog(ERROR, "about to commit as another role");
-	SPI_connect_ext(SPI_OPT_NONATOMIC);
-	SPI_commit();
-	SPI_finish();
+	if (MayCommit(fcinfo))
+		CommitAs(caller);
 }
 
 static void

@@ -21,6 +21,7 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "miscadmin.h"
+#include "nodes/parsenodes.h"
 #include "utils/acl.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -345,6 +346,32 @@ CallEnd(Call *call, Jsonb *answer)
 	MemoryContextSwitchTo(call->outer);
 	MemoryContextDelete(call->context);
 	return result;
+}
+
+/* ---------- procedures that commit ---------- */
+
+bool
+MayCommit(FunctionCallInfo fcinfo)
+{
+	return fcinfo->context && IsA(fcinfo->context, CallContext) && !castNode(CallContext, fcinfo->context)->atomic;
+}
+
+/* Commit, and begin anew. As the owner, the session would stay the owner for good. */
+void
+CommitAs(Oid caller)
+{
+	if (GetUserId() != caller)
+		elog(ERROR, "about to commit as another role");
+	SPI_connect_ext(SPI_OPT_NONATOMIC);
+	SPI_commit();
+	SPI_finish();
+	/* SET LOCAL ROLE ends with the transaction: nothing more may be done as whoever is behind it */
+	if (GetUserId() != caller)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSITION),
+				 errmsg("the role has changed at the commit"),
+				 errdetail("What was committed so far stays."),
+				 errhint("A procedure that commits needs SET ROLE; SET LOCAL ROLE ends with the first commit.")));
 }
 
 /* ---------- arguments of SQL-callable functions ---------- */

@@ -11,9 +11,11 @@
  */
 #include "stepwise.h"
 
+#include "mb/pg_wchar.h"
 #include "utils/array.h"
 
 #define KEYS_SHOWN	10
+#define KEY_BYTES_SHOWN	64
 
 /* one resolution: where it looks, and what went wrong first */
 typedef struct Resolver
@@ -22,6 +24,7 @@ typedef struct Resolver
 	PlanRow	   *plan;
 	StepRow	   *completed;		/* of a branching condition: the step that completed */
 	bool		lenient;		/* what cannot be resolved is null */
+	bool		sketch;			/* or stays as it is written, in <…> instead of ${…} */
 	ResolveFault *fault;
 } Resolver;
 
@@ -69,7 +72,8 @@ WhatIsThere(const JsonbValue *value)
 	iterator = JsonbIteratorInit(value->val.binary.data);
 	while ((token = JsonbIteratorNext(&iterator, &key, true)) != WJB_DONE)
 		if (token == WJB_KEY && ++count <= KEYS_SHOWN)
-			appendStringInfo(&text, "%s%.*s", text.len ? ", " : "", Min(key.val.string.len, 64), key.val.string.val);
+			appendStringInfo(&text, "%s%.*s", text.len ? ", " : "",
+							 pg_mbcliplen(key.val.string.val, key.val.string.len, KEY_BYTES_SHOWN), key.val.string.val);
 	if (count == 0)
 		return pstrdup("there is an empty object");
 	if (count > KEYS_SHOWN)
@@ -162,13 +166,17 @@ ValueOfVarlena(struct varlena *jsonb, JsonbValue *value)
 
 /* ---------- steps ---------- */
 
-/* Find the step that a reference names, through nested plans. */
+/*
+ * Find the step that a reference names, through nested plans. *open: it has not
+ * ended, and may yet; in a step that has ended, what is nested goes on no more.
+ */
 static StepRow *
-StepOfReference(Resolver *r, const Reference *ref)
+StepOfReference(Resolver *r, const Reference *ref, bool *open)
 {
 	pg_uuid_t	plan_id = r->plan->id;
 	StepRow	   *step = NULL;
 
+	*open = true;
 	if (ref->root == REF_BINDINGS)
 		step = StepReadByBinding(r->call, &plan_id, ref->steps[0]);
 	else
@@ -184,17 +192,29 @@ StepOfReference(Resolver *r, const Reference *ref)
 			step = StepReadByName(r->call, &plan_id, ref->steps[i]);
 			if (step == NULL)
 				break;
+			*open = *open && step->completed_at == 0;
 		}
 	}
-	if (step == NULL)
+	if (step != NULL)
+		*open = *open && step->completed_at == 0;
+	else
 		Fault(r, RESOLVE_MISSING, psprintf("${%s} names no %s of the plan", ref->source,
 										   ref->root == REF_BINDINGS ? "binding" : "step"));
 	return step;
 }
 
+/* A step that has not ended has no value; whether it will have one depends on whether it may yet end. */
+static bool
+FaultOfOpenStep(Resolver *r, const Reference *ref, const StepRow *step, bool open)
+{
+	return FaultOfStep(r, open ? RESOLVE_NOT_READY : RESOLVE_DEPENDENCY, ref, step,
+					   psprintf("step \"%s\" is %s, so ${%s} has no value%s", step->name,
+								StepStatusName[step->status], ref->source, open ? " yet" : ""));
+}
+
 /* The result of a step counts only when the step is completed. */
 static bool
-ValueOfResult(Resolver *r, const Reference *ref, StepRow *step, JsonbValue *value)
+ValueOfResult(Resolver *r, const Reference *ref, StepRow *step, bool open, JsonbValue *value)
 {
 	switch (step->status)
 	{
@@ -208,31 +228,28 @@ ValueOfResult(Resolver *r, const Reference *ref, StepRow *step, JsonbValue *valu
 							   psprintf("step \"%s\" %s, so ${%s} has no value", step->name,
 										step->status == STEP_FAILED ? "failed" : "was skipped", ref->source));
 		default:
-			return FaultOfStep(r, RESOLVE_NOT_READY, ref, step,
-							   psprintf("step \"%s\" is %s, so ${%s} has no value yet", step->name,
-										StepStatusName[step->status], ref->source));
+			return FaultOfOpenStep(r, ref, step, open);
 	}
 }
 
+/* The arguments of a step as they were resolved; before that there are only templates. */
 static bool
-ValueOfStep(Resolver *r, const Reference *ref, JsonbValue *value)
+ValueOfInputs(Resolver *r, const Reference *ref, StepRow *step, bool open, JsonbValue *value)
 {
-	StepRow	   *step = StepOfReference(r, ref);
+	if (step->dynamic && step->arguments != NULL && step->inputs == NULL)
+		return FaultOfOpenStep(r, ref, step, open);
+	ValueOfJson(StepInputs(step), value);
+	return WalkPath(r, ref, value);
+}
 
-	if (step == NULL)
-		return false;
-	if (ref->root == REF_BINDINGS)
-		return ValueOfResult(r, ref, step, value);
+/* How a step ended counts only when it has: until then it would look as if it had not succeeded. */
+static bool
+ValueOfEnd(Resolver *r, const Reference *ref, StepRow *step, bool open, JsonbValue *value)
+{
+	if (open)
+		return FaultOfOpenStep(r, ref, step, open);
 	switch (ref->field)
 	{
-		case FIELD_OUTPUTS:
-			return ValueOfResult(r, ref, step, value);
-		case FIELD_INPUTS:
-			ValueOfJson(StepInputs(step), value);
-			return WalkPath(r, ref, value);
-		case FIELD_METADATA:
-			ValueOfJson(StepMetadata(step), value);
-			return WalkPath(r, ref, value);
 		case FIELD_SUCCEEDED:
 			ValueOfBool(step->status == STEP_COMPLETED && step->outcome == OUTCOME_SUCCESS, value);
 			return true;
@@ -242,14 +259,37 @@ ValueOfStep(Resolver *r, const Reference *ref, JsonbValue *value)
 		case FIELD_SKIPPED:
 			ValueOfBool(step->status == STEP_SKIPPED, value);
 			return true;
-		case FIELD_STATUS:
-			ValueOfText(TreeStatusOfStep(step), value);
-			return true;
-		case FIELD_OUTCOME:
+		default:
 			ValueOfText(OutcomeName[step->outcome], value);
 			return true;
 	}
-	return false;
+}
+
+static bool
+ValueOfStep(Resolver *r, const Reference *ref, JsonbValue *value)
+{
+	bool		open;
+	StepRow	   *step = StepOfReference(r, ref, &open);
+
+	if (step == NULL)
+		return false;
+	if (ref->root == REF_BINDINGS)
+		return ValueOfResult(r, ref, step, open, value);
+	switch (ref->field)
+	{
+		case FIELD_OUTPUTS:
+			return ValueOfResult(r, ref, step, open, value);
+		case FIELD_INPUTS:
+			return ValueOfInputs(r, ref, step, open, value);
+		case FIELD_METADATA:
+			ValueOfJson(StepMetadata(step), value);
+			return WalkPath(r, ref, value);
+		case FIELD_STATUS:
+			ValueOfText(TreeStatusOfStep(step), value);
+			return true;
+		default:
+			return ValueOfEnd(r, ref, step, open, value);
+	}
 }
 
 /* ---------- other roots ---------- */
@@ -356,14 +396,43 @@ FillText(Resolver *r, const char *template, JsonbValue *value)
 	return true;
 }
 
+/* Write what has no value yet so that a reader sees what belongs there. */
+static void
+SketchText(JsonbValue *value)
+{
+	StringInfoData text;
+	ListCell   *cell;
+
+	initStringInfo(&text);
+	foreach(cell, ReferenceScan(JsonValueText(value), &((ParseFault) {0})))
+	{
+		TextPart   *part = lfirst(cell);
+
+		if (part->reference == NULL)
+			appendStringInfoString(&text, part->literal);
+		else
+			appendStringInfo(&text, "<%s>", part->reference->source);
+	}
+	ValueOfText(text.data, value);
+}
+
 /* Fill a value of a template if it is a string; others stay. */
 static bool
 FillValue(Resolver *r, JsonbValue *value)
 {
+	JsonbValue	written;
+
 	if (value->type != jbvString)
 		return true;
+	written = *value;
 	if (FillText(r, JsonValueText(value), value))
 		return true;
+	if (r->sketch)
+	{
+		*value = written;
+		SketchText(value);
+		return true;
+	}
 	if (!r->lenient)
 		return false;
 	value->type = jbvNull;
@@ -400,7 +469,17 @@ FillJson(Resolver *r, const Jsonb *template)
 Jsonb *
 ResolveJson(Call *call, PlanRow *plan, const Jsonb *template, ResolveFault *fault)
 {
-	Resolver	r = {call, plan, NULL, false, fault};
+	Resolver	r = {.call = call, .plan = plan, .fault = fault};
+
+	return FillJson(&r, template);
+}
+
+/* Fill what has a value already. */
+Jsonb *
+ResolveSketch(Call *call, PlanRow *plan, const Jsonb *template)
+{
+	ResolveFault fault = {0};
+	Resolver	r = {.call = call, .plan = plan, .sketch = true, .fault = &fault};
 
 	return FillJson(&r, template);
 }
@@ -409,7 +488,7 @@ ResolveJson(Call *call, PlanRow *plan, const Jsonb *template, ResolveFault *faul
 char *
 ResolveText(Call *call, PlanRow *plan, const char *template, const char *param, ResolveFault *fault)
 {
-	Resolver	r = {call, plan, NULL, false, fault};
+	Resolver	r = {.call = call, .plan = plan, .fault = fault};
 	JsonbValue	value;
 	StringInfoData text;
 
@@ -486,7 +565,7 @@ Decide(Resolver *r, Datum path, struct varlena *operands, char **why, bool *not_
 ConditionResult
 StepConditionDecide(Call *call, PlanRow *plan, const StepRow *step, char **why, bool *not_ready)
 {
-	Resolver	r = {call, plan, NULL, false, NULL};
+	Resolver	r = {.call = call, .plan = plan};
 
 	return Decide(&r, PointerGetDatum(step->condition_path), step->condition_operands, why, not_ready);
 }
@@ -494,7 +573,7 @@ StepConditionDecide(Call *call, PlanRow *plan, const StepRow *step, char **why, 
 ConditionResult
 BranchConditionDecide(Call *call, PlanRow *plan, StepRow *completed, Datum path, struct varlena *operands, char **why)
 {
-	Resolver	r = {call, plan, completed, false, NULL};
+	Resolver	r = {.call = call, .plan = plan, .completed = completed};
 	bool		not_ready;
 
 	return Decide(&r, path, operands, why, &not_ready);
@@ -511,7 +590,7 @@ PlanOutputs(Call *call, PlanRow *plan)
 		2, {TEXTOID, UUIDOID}
 	};
 	ResolveFault fault = {0};
-	Resolver	r = {call, plan, NULL, true, &fault};
+	Resolver	r = {.call = call, .plan = plan, .lenient = true, .fault = &fault};
 	Args		args = {0};
 	Jsonb	   *outputs;
 	Rows		rows;

@@ -281,8 +281,9 @@ CheckShown(const Decision *d)
 static void
 CheckReviewer(const Call *call, const Decision *d)
 {
-	const char *name = d->decided_by ? d->decided_by : "";
 	const char *requested_by = d->checkpoint->requested_by ? d->checkpoint->requested_by : "";
+	/* who does not say that he is another is the one who asked */
+	const char *name = d->decided_by ? d->decided_by : requested_by;
 
 	if (!d->plan->separate_reviewer)
 		return;

@@ -240,6 +240,25 @@ StepDetail(const StepRow *step, StepStatus from, const Jsonb *extra)
 	return extra ? JsonMerge(JsonFinish(&b), extra) : JsonFinish(&b);
 }
 
+/* A failed step is tried again: those that its failure blocked wait for it now. */
+static void
+PlanUnblock(Call *call, PlanRow *plan)
+{
+	static KeptQuery unblock = {
+		"UPDATE stepwise.step SET pause_reason = NULL, message = NULL WHERE tenant = $1 AND plan_id = $2"
+		" AND status = 'pending' AND pause_reason IS NOT NULL"
+		" AND pause_reason ->> 'type' IN ('unresolvedDependency', 'conditionError')",
+		2, {TEXTOID, UUIDOID}
+	};
+	Args		args = {0};
+
+	if (plan->paused == 0)
+		return;
+	ArgTenant(&args, call);
+	ArgUuid(&args, &plan->id);
+	plan->paused -= QueryRun(&unblock, &args).count;
+}
+
 /* Count and audit a move that is already in the table; note what has to look at it. */
 void
 StepMoved(Call *call, PlanRow *plan, StepRow *step, StepStatus from, Jsonb *detail)
@@ -248,6 +267,8 @@ StepMoved(Call *call, PlanRow *plan, StepRow *step, StepStatus from, Jsonb *deta
 	AuditAppend(call, plan, &step->id, EventOf(from, step->status), StepDetail(step, from, detail));
 	if (from == STEP_AWAITING_INPUT)
 		CheckpointClose(call, step);
+	if (from == STEP_FAILED && step->status != STEP_SKIPPED)
+		PlanUnblock(call, plan);
 	if (step->status == STEP_AWAITING_INPUT && step->waiting != NULL)
 		CheckpointOpen(call, plan, step);
 	if (step->workflow != NULL && step->status != STEP_IN_PROGRESS && step->status != STEP_AWAITING_INPUT)

@@ -169,6 +169,8 @@ extern bool RoleIsOwner(Oid role);
 extern void CheckOwner(const char *what);
 extern void ArgTenant(Args *args, const Call *call);
 extern bool EngineWrites(void); /* for triggers: is it the engine that writes? */
+extern bool MayCommit(FunctionCallInfo fcinfo); /* of a procedure: not inside a larger transaction? */
+extern void CommitAs(Oid caller);	/* no call is open */
 
 /* reading the arguments of SQL-callable functions; NULL if null */
 extern char *ArgumentText(FunctionCallInfo fcinfo, int n);
@@ -179,6 +181,9 @@ extern pg_uuid_t *ArgumentUuid(FunctionCallInfo fcinfo, int n);
 
 extern void TenantInit(void);
 extern char *TenantOfCaller(void);	/* raises SW010 when there is none or several */
+extern void TenantEnter(const char *tenant);	/* until the end of the (sub)transaction; SW011 */
+extern void *TenantMark(void);	/* what is entered now */
+extern void TenantRestore(void *mark);	/* undo what was entered since */
 
 /* ---------- json.c: get and put ---------- */
 
@@ -216,7 +221,15 @@ extern bool JsonIsObject(const Jsonb *value);
 extern bool JsonIsArray(const Jsonb *value);
 extern bool JsonEqual(const Jsonb *a, const Jsonb *b);	/* NULL equals NULL only */
 extern Jsonb *JsonMerge(const Jsonb *a, const Jsonb *b);	/* a || b for objects; NULL: empty */
+extern Jsonb *JsonMergeDeep(const Jsonb *a, const Jsonb *b);	/* objects at every depth; what else b has replaces */
 extern Jsonb *JsonEmptyObject(void);
+extern Jsonb *JsonObjectOf(const char *key, const Jsonb *value);	/* of one member */
+extern Jsonb *JsonTextOf(const char *key, const char *value);	/* likewise */
+extern Jsonb *JsonNull(void);
+extern bool JsonIsNull(const Jsonb *value);
+extern Jsonb *JsonCopy(const Jsonb *value);
+extern Jsonb *JsonParse(const char *text);	/* must be JSON */
+extern char *JsonScalarText(const JsonbValue *value);	/* a string as it is, others as compact JSON */
 extern void CheckJsonLimits(const Jsonb *value, const char *what);	/* SW007 */
 extern void CheckTextLimit(const char *value, const char *what);	/* SW007 */
 extern char *UuidText(const pg_uuid_t *uuid);
@@ -490,6 +503,7 @@ extern List *ReadBranches(Reader *reader, const Path *path, JsonbValue *value);
 
 extern void ReadInputs(Reader *reader, const Path *path, JsonbValue *value, void *field);
 extern Jsonb *InputsAccept(const Jsonb *declarations, const Jsonb *values, Faults *faults);
+extern bool JsonHasType(const JsonbValue *value, const char *type); /* JSON's kinds, and integer; NULL: any */
 
 /* ---------- scope.c: what names a definition has, and what references may reach ---------- */
 
@@ -741,13 +755,75 @@ extern ConditionResult StepConditionDecide(Call *call, PlanRow *plan, const Step
 extern ConditionResult BranchConditionDecide(Call *call, PlanRow *plan, StepRow *completed, Datum path,
 											 struct varlena *operands, char **why);
 extern struct varlena *PlanOutputs(Call *call, PlanRow *plan);
+extern Jsonb *ResolveSketch(Call *call, PlanRow *plan, const Jsonb *template);	/* <…> where there is no value yet */
 
-/* ---------- pause.c: pause reasons, why, handoff ---------- */
+/* ---------- invoke.c: registered functions, called as the caller ---------- */
+
+typedef struct ToolFault
+{
+	char	   *message;
+	char		code[6];		/* SQLSTATE; empty: none */
+} ToolFault;
+
+extern char *FunctionSignature(Oid function, Oid argument, const char *hint);	/* checked, as the caller */
+extern bool FunctionTakesText(Oid function);
+extern bool SignatureTakesText(const char *signature);
+extern Jsonb *Invoke(const char *signature, Datum argument, const char *what, ToolFault **fault);	/* no call is open */
+
+/* ---------- tool.c: the register of tools and resources ---------- */
+
+#define OWN_SCHEME	"stepwise://"
+
+typedef struct Tool
+{
+	char	   *function;		/* signature; NULL: the client's */
+	Jsonb	   *input_schema;	/* or NULL */
+	char	   *description;	/* or NULL */
+	bool		retryable;
+	bool		expose;
+} Tool;
+
+extern Tool *ToolFind(Call *call, const char *name);	/* NULL: never registered */
+extern char *ResourceFind(Call *call, const char *uri); /* signature; NULL: none */
+
+/* ---------- state_tools.c: the built-in tools ---------- */
+
+extern Tool *BuiltInTool(const char *name); /* NULL: not built in */
+extern const char *BuiltInToolName(int index);	/* NULL: no more */
+
+/* ---------- schema.c: input schemas of tools ---------- */
+
+typedef struct SchemaFault
+{
+	List	   *missing;		/* of char *, in the order of the schema */
+	List	   *invalid;		/* of char * */
+	char	   *why;
+} SchemaFault;
+
+extern void CheckInputSchema(const Jsonb *schema);	/* SW005 */
+extern bool SchemaMatch(const Jsonb *schema, const Jsonb *arguments, SchemaFault *fault);
+
+/* ---------- resource.c: read the resources of a step ---------- */
+
+typedef struct ResourcePlace
+{
+	const char *tenant;
+	pg_uuid_t	plan_id;
+	pg_uuid_t	root_id;
+} ResourcePlace;
+
+extern Jsonb *ResourcesRead(const ResourcePlace *place, const Jsonb *uris, const char **uri, ToolFault **fault);	/* no call is open */
+
+/* ---------- pause.c: pause reasons ---------- */
 
 extern Jsonb *ToolErrorReason(const StepRow *step, const char *error, const char *code, bool retryable);
 extern Jsonb *WaitingReason(const StepRow *step);
 extern Jsonb *UnresolvedReason(const StepRow *step, const ResolveFault *fault);
 extern Jsonb *ConditionReason(const StepRow *step, const char *error);
+extern Jsonb *ClientToolReason(const StepRow *step, const Jsonb *arguments, const char *instructions);
+extern Jsonb *SchemaReason(const StepRow *step, const SchemaFault *fault);
+extern Jsonb *ResourceErrorReason(const StepRow *step, const char *uri, const char *error, bool retryable,
+								  const char *suggested);
 extern Jsonb *RisenReason(const Jsonb *reason, const char *step_name);
 
 /* ---------- review.c ---------- */
@@ -777,7 +853,9 @@ typedef struct Next
 	bool		run;			/* set before: a run asks, not an agent */
 	PlanRow    *plan;
 	StepRow    *step;
-	char	   *instructions;	/* filled */
+	char	   *instructions;	/* filled; so the next */
+	Jsonb	   *resources;
+	Tool	   *tool;			/* of a run: NULL if it only reads resources */
 } Next;
 
 extern bool NextFind(Call *call, PlanRow *scope, Next *next);
@@ -785,6 +863,20 @@ extern void ReleaseExpired(Call *call, PlanRow *root);
 extern void StepRelease(Call *call, PlanRow *plan, StepRow *step, const char *why);
 extern StepRow *ClaimOfWorker(Call *call, const PlanRow *root, const char *worker);
 extern char *ClaimedInstructions(Call *call, PlanRow *plan, const StepRow *step);
+extern Jsonb *ClaimedResources(Call *call, PlanRow *plan, const StepRow *step);
+
+/* ---------- runner.c: run a plan in the database ---------- */
+
+extern Jsonb *RunObstacle(Call *call, const StepRow *step, Next *next, char **why); /* NULL: a run can do it */
+extern Outcome ResultOutcome(const Jsonb *result);	/* failure if it says isError */
+extern void StepComplete(Call *call, PlanRow *plan, StepRow *step, Jsonb *result, Outcome outcome);
+extern void StepFail(Call *call, PlanRow *plan, StepRow *step, const ToolFault *fault, Jsonb *reason);
+extern Jsonb *TaskAnswer(Call *call, const pg_uuid_t *plan_id); /* how a plan stands, as run answers it */
+
+/* ---------- variables.c: the variables of a plan ---------- */
+
+extern Jsonb *VariablesRead(Call *call, const pg_uuid_t *plan_id);	/* the plan's own */
+extern void VariablesStore(Call *call, const pg_uuid_t *plan_id, const Jsonb *variables);	/* SW007 */
 
 /* ---------- loop.c: the agent's loop ---------- */
 
@@ -794,6 +886,9 @@ extern void PutPath(JsonBuilder *b, Call *call, PlanRow *plan, const StepRow *st
 extern void PutStepAnswer(JsonBuilder *b, const PlanRow *plan, const StepRow *step);
 extern Jsonb *StepAnswer(const PlanRow *plan, const StepRow *step);	/* what every change of a step answers */
 extern Outcome CheckOutcome(const char *outcome);
+extern void CheckNotHolder(const StepRow *step, const char *what);
+extern void CheckNotPrompt(const StepRow *step);
+extern Jsonb *PlanJson(Call *call, KeptQuery *query, const pg_uuid_t *plan_id); /* what a query over (tenant, plan) makes */
 
 /* ---------- mention.c: where the steps of a plan name each other ---------- */
 

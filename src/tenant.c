@@ -25,6 +25,7 @@
 #include "utils/rel.h"
 
 #define DEFAULT_TENANT	"default"
+#define TENANT_MAX		200
 
 typedef struct Entered
 {
@@ -185,7 +186,7 @@ RoleMayEnter(Oid role, const char *tenant)
 static void
 CheckMayEnter(Oid role, const char *tenant)
 {
-	if (tenant == NULL || *tenant == '\0' || !RoleMayEnter(role, tenant))
+	if (tenant == NULL || *tenant == '\0' || strlen(tenant) > TENANT_MAX || !RoleMayEnter(role, tenant))
 		ereport(ERROR,
 				(errcode(ERRCODE_TENANT_REFUSED),
 				 errmsg("role \"%s\" may not enter tenant \"%s\"", GetUserNameFromId(role, false), tenant ? tenant : ""),
@@ -238,7 +239,7 @@ stepwise_current_tenant(PG_FUNCTION_ARGS)
 }
 
 /* Enter a tenant until the end of the (sub)transaction. */
-static void
+void
 TenantEnter(const char *tenant)
 {
 	Entered    *e = entered;
@@ -253,6 +254,19 @@ TenantEnter(const char *tenant)
 	e->subtransaction = GetCurrentSubTransactionId();
 	e->below = entered;
 	entered = e;
+}
+
+/* Remember what is entered, to go back to it. Both in one transaction. */
+void *
+TenantMark(void)
+{
+	return entered;
+}
+
+void
+TenantRestore(void *mark)
+{
+	entered = mark;
 }
 
 Datum
@@ -274,6 +288,11 @@ CheckMember(FunctionCallInfo fcinfo)
 				(errcode(ERRCODE_INVALID_DEFINITION),
 				 errmsg("role and tenant must be given"),
 				 errhint("Call it as stepwise.add_member('agent_role', 'tenant_name').")));
+	/* it leads every key, and must leave room there */
+	if (strlen(tenant) > TENANT_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_VALUE_TOO_LARGE),
+				 errmsg("the name of a tenant may have %d bytes at most", TENANT_MAX)));
 }
 
 /* Run a query over (role, tenant) and answer whether it changed something. */

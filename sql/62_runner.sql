@@ -1,0 +1,26 @@
+-- Running in the database.
+
+CREATE FUNCTION stepwise.run(plan_id uuid, max_steps int = NULL) RETURNS jsonb
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_run';
+COMMENT ON FUNCTION stepwise.run(uuid, int) IS 'do the steps of a plan whose tools are in the database, in one transaction, until it ends or cannot go on';
+
+CREATE PROCEDURE stepwise.run_steps(plan_id uuid, max_steps int = NULL, tenant text = NULL, INOUT result jsonb = NULL)
+LANGUAGE C AS 'MODULE_PATHNAME', 'stepwise_run_steps';
+COMMENT ON PROCEDURE stepwise.run_steps(uuid, int, text, jsonb) IS 'the same as run, but each step in a transaction of its own';
+
+-- Not for callers, because the tenant is an argument.
+CREATE FUNCTION stepwise.task_json(tenant text, plan_id uuid) RETURNS jsonb
+LANGUAGE sql STABLE
+BEGIN ATOMIC
+    SELECT jsonb_build_object(
+        'task_id', p.id,
+        'task_status', CASE p.status WHEN 'awaiting_review' THEN 'input_required'
+                                     WHEN 'completed' THEN 'completed' WHEN 'failed' THEN 'failed'
+                                     WHEN 'cancelled' THEN 'cancelled' ELSE 'working' END,
+        'steps', (SELECT coalesce(jsonb_agg(jsonb_build_object('name', s.name, 'status', s.status) ORDER BY s.step_order), '[]')
+                  FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2))
+        || CASE WHEN p.pause_reason IS NULL THEN '{}' ELSE jsonb_build_object('pause_reason', p.pause_reason) END
+    FROM stepwise.plan AS p
+    WHERE p.tenant = $1 AND p.id = $2;
+END;
+COMMENT ON FUNCTION stepwise.task_json(text, uuid) IS 'internal: how a plan stands, as run answers it';

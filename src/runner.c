@@ -1,0 +1,385 @@
+/*
+ * runner.c
+ *	  run a plan in the database: step by step, each by its tool
+ *
+ * A step is claimed, its tool called, and the outcome filed. Claiming and
+ * filing are calls into the engine, each with its own reading of the rows;
+ * between them no call is open and nothing is unsaved. So the tool runs as the
+ * caller, and may itself use the engine, on this plan too: whoever files reads
+ * again, and does nothing to a step that is no longer as it was claimed.
+ *
+ * Locks: the root, from the first claim to the end of the transaction. So of
+ * two runs on one plan, one waits.
+ *
+ * Memory: each step has a context of its own, deleted with it.
+ */
+#include "stepwise.h"
+
+#include "access/htup_details.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "nodes/parsenodes.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+PG_FUNCTION_INFO_V1(stepwise_run);
+PG_FUNCTION_INFO_V1(stepwise_run_steps);
+
+typedef struct Run
+{
+	const char *tenant;
+	pg_uuid_t  *plan_id;
+	int			left;			/* how many steps it may still do */
+} Run;
+
+/* a step that the run has claimed, and what it takes to do it */
+typedef struct Task
+{
+	pg_uuid_t	step_id;
+	int			attempt;
+	ResourcePlace place;
+	char	   *function;		/* NULL: it only reads resources */
+	bool		retryable;
+	Jsonb	   *arguments;
+	Jsonb	   *resources;		/* URIs, or NULL */
+} Task;
+
+/* what came of it: a result, or a fault, which is of the tool or of a resource */
+typedef struct Done
+{
+	Jsonb	   *result;
+	ToolFault  *fault;
+	const char *uri;			/* of the resource, or NULL */
+} Done;
+
+/* ---------- what stops a run before the call ---------- */
+
+/*
+ * Say why a step that is ready is not for a run to do; NULL: it is. *why
+ * explains what the reason does not.
+ */
+Jsonb *
+RunObstacle(Call *call, const StepRow *step, Next *next, char **why)
+{
+	SchemaFault fault = {0};
+	Jsonb	   *arguments = StepInputs(step);
+
+	next->tool = step->tool ? ToolFind(call, step->tool) : NULL;
+	if (step->tool == NULL && step->resources != NULL)
+		return NULL;
+	if (next->tool == NULL || next->tool->function == NULL)
+		return ClientToolReason(step, arguments, next->instructions);
+	if (next->tool->input_schema == NULL)
+		return NULL;
+	/* they are read only after the claim, and handed over under this name */
+	if (step->resources != NULL)
+		arguments = JsonMerge(arguments, JsonObjectOf("resources", next->resources));
+	if (SchemaMatch(next->tool->input_schema, arguments, &fault))
+		return NULL;
+	*why = fault.why;
+	return SchemaReason(step, &fault);
+}
+
+/* ---------- claiming ---------- */
+
+static Jsonb *
+ByRunDetail(void)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "by", "run");
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+/* Copy what the tool needs out of the call. */
+static void
+TaskFill(Task *task, const Call *call, const Next *next, const char *tenant)
+{
+	MemoryContext inner = MemoryContextSwitchTo(call->outer);
+	const StepRow *step = next->step;
+
+	task->step_id = step->id;
+	task->attempt = step->attempt;
+	task->place.tenant = tenant;
+	task->place.plan_id = next->plan->id;
+	task->place.root_id = next->plan->root_id;
+	task->function = next->tool ? pstrdup(next->tool->function) : NULL;
+	task->retryable = step->retryable >= 0 ? step->retryable : next->tool && next->tool->retryable;
+	task->arguments = JsonCopy(StepInputs(step));
+	task->resources = next->resources ? JsonCopy(next->resources) : NULL;
+	MemoryContextSwitchTo(inner);
+}
+
+/* Nothing may be unsaved when the tool runs. */
+static void
+SettleTouched(Call *call)
+{
+	ListCell   *cell;
+
+	foreach(cell, call->plans)
+	{
+		PlanRow    *plan = lfirst(cell);
+
+		if (plan->touched)
+			PlanSettle(call, plan);
+	}
+}
+
+static bool
+ClaimInCall(Call *call, const Run *run, Task *task)
+{
+	PlanRow    *scope = PlanLock(call, run->plan_id);
+	Next		next = {.run = true};
+
+	ReleaseExpired(call, scope->root);
+	if (!NextFind(call, scope, &next))
+	{
+		SettleTouched(call);
+		return false;
+	}
+	StepMove(call, next.plan, next.step, STEP_IN_PROGRESS, ByRunDetail());
+	PlanSettle(call, next.plan);
+	SettleTouched(call);
+	TaskFill(task, call, &next, run->tenant);
+	return true;
+}
+
+static bool
+TaskClaim(const Run *run, Task *task)
+{
+	Call		call;
+	bool		claimed;
+
+	CallBeginIn(&call, run->tenant);
+	claimed = ClaimInCall(&call, run, task);
+	CallEnd(&call, NULL);
+	return claimed;
+}
+
+/* ---------- doing ---------- */
+
+static void
+TaskDo(const Task *task, Done *done)
+{
+	Jsonb	   *contents = NULL;
+	Jsonb	   *arguments = task->arguments;
+
+	if (task->resources != NULL)
+	{
+		contents = ResourcesRead(&task->place, task->resources, &done->uri, &done->fault);
+		if (done->fault != NULL)
+			return;
+		contents = JsonObjectOf("resources", contents);
+	}
+	done->uri = NULL;
+	if (task->function == NULL)
+	{
+		done->result = contents;
+		return;
+	}
+	if (contents != NULL)
+		arguments = JsonMerge(arguments, contents);
+	done->result = Invoke(task->function, JsonbPGetDatum(arguments), "result of the tool", &done->fault);
+}
+
+/* ---------- filing ---------- */
+
+/* The outcome of a completed step whose tool says itself that it did not succeed. */
+Outcome
+ResultOutcome(const Jsonb *result)
+{
+	JsonbValue	value;
+
+	if (JsonGet(result, "isError", &value) && value.type == jbvBool && value.val.boolean)
+		return OUTCOME_FAILURE;
+	return OUTCOME_SUCCESS;
+}
+
+/* Complete a step that is in progress. */
+void
+StepComplete(Call *call, PlanRow *plan, StepRow *step, Jsonb *result, Outcome outcome)
+{
+	step->result = (struct varlena *) result;
+	step->outcome = outcome;
+	StepMove(call, plan, step, STEP_COMPLETED, NULL);
+	PlanSettle(call, plan);
+}
+
+/* Fail a step that is in progress; the reason shows if its plan pauses for that. */
+void
+StepFail(Call *call, PlanRow *plan, StepRow *step, const ToolFault *fault, Jsonb *reason)
+{
+	step->message = fault->message;
+	step->pause_reason = (struct varlena *) reason;
+	StepMove(call, plan, step, STEP_FAILED, *fault->code ? JsonTextOf("code", fault->code) : NULL);
+	PlanSettle(call, plan);
+}
+
+/* The tool that a client calls instead: the step's, or if it only reads, that of the step after it. */
+static const char *
+ToolAfterResource(Call *call, const StepRow *step)
+{
+	StepRow    *after;
+
+	if (step->tool != NULL)
+		return step->tool;
+	after = StepReadByOrder(call, &step->plan_id, step->order + 1);
+	return after && after->tool ? after->tool : "";
+}
+
+static void
+FileInCall(Call *call, const Task *task, const Done *done)
+{
+	StepRow    *step;
+	PlanRow    *plan = PlanLockOfStep(call, &task->step_id, &step);
+	ToolFault  *fault = done->fault;
+	Jsonb	   *reason;
+
+	/* the tool itself may have ended the step, or the plan */
+	if (step->status != STEP_IN_PROGRESS || step->attempt != task->attempt || PlanIsTerminal(plan->status))
+		return;
+	if (fault == NULL)
+	{
+		StepComplete(call, plan, step, done->result, ResultOutcome(done->result));
+		return;
+	}
+	if (done->uri != NULL)
+		reason = ResourceErrorReason(step, done->uri, fault->message, task->retryable, ToolAfterResource(call, step));
+	else
+		reason = ToolErrorReason(step, fault->message, fault->code, task->retryable);
+	StepFail(call, plan, step, fault, reason);
+}
+
+/* File what came of a step; false: it has to be done again, which is not for this run. */
+static bool
+TaskFile(const Run *run, const Task *task, const Done *done)
+{
+	Call		call;
+	StepRow    *step;
+	bool		over;
+
+	CallBeginIn(&call, run->tenant);
+	FileInCall(&call, task, done);
+	step = StepRead(&call, &task->step_id);
+	over = step == NULL || step->status != STEP_PENDING;
+	CallEnd(&call, NULL);
+	return over;
+}
+
+/* ---------- the run ---------- */
+
+/* Do one step; false: there is none, or the run has done its share. */
+static bool
+RunStep(Run *run)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "stepwise run", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext outer = MemoryContextSwitchTo(context);
+	Task		task = {0};
+	Done		done = {0};
+	bool		more = false;
+
+	if (TaskClaim(run, &task))
+	{
+		TaskDo(&task, &done);
+		more = TaskFile(run, &task, &done) && --run->left > 0;
+	}
+	MemoryContextSwitchTo(outer);
+	MemoryContextDelete(context);
+	CHECK_FOR_INTERRUPTS();
+	return more;
+}
+
+/* What a run answers: from the rows, as any later reader would. */
+Jsonb *
+TaskAnswer(Call *call, const pg_uuid_t *plan_id)
+{
+	static KeptQuery read = {"SELECT stepwise.task_json($1, $2)", 2, {TEXTOID, UUIDOID}};
+
+	return PlanJson(call, &read, plan_id);
+}
+
+static Datum
+RunAnswer(const Run *run)
+{
+	Call		call;
+
+	CallBeginIn(&call, run->tenant);
+	return CallEnd(&call, TaskAnswer(&call, run->plan_id));
+}
+
+static int
+ArgumentMaxSteps(FunctionCallInfo fcinfo, int n)
+{
+	if (PG_ARGISNULL(n))
+		return INT_MAX;
+	if (PG_GETARG_INT32(n) < 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("max_steps must be at least 1"),
+				 errhint("Leave it out to run as far as the plan goes.")));
+	return PG_GETARG_INT32(n);
+}
+
+Datum
+stepwise_run(PG_FUNCTION_ARGS)
+{
+	Run			run = {0};
+
+	run.tenant = TenantOfCaller();
+	run.plan_id = ArgumentUuid(fcinfo, 0);
+	run.left = ArgumentMaxSteps(fcinfo, 1);
+	while (RunStep(&run))
+		;
+	return RunAnswer(&run);
+}
+
+/* ---------- one transaction a step ---------- */
+
+static void
+CheckMayCommit(FunctionCallInfo fcinfo)
+{
+	if (!MayCommit(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSITION),
+				 errmsg("run_steps commits after each step, and cannot do so inside a transaction"),
+				 errhint("Call it outside of a transaction block, or use stepwise.run(plan_id), which needs none.")));
+}
+
+/* An INOUT argument comes back as a row. */
+static Datum
+ResultRow(Datum result)
+{
+	TupleDesc	desc = CreateTemplateTupleDesc(1);
+	bool		isnull = result == (Datum) 0;
+
+	TupleDescInitEntry(desc, 1, "result", JSONBOID, -1, 0);
+	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), &result, &isnull));
+}
+
+Datum
+stepwise_run_steps(PG_FUNCTION_ARGS)
+{
+	Run			run = {0};
+	Oid			caller = GetUserId();
+	bool		more = true;
+	Datum		answer;
+
+	CheckMayCommit(fcinfo);
+	run.plan_id = ArgumentUuid(fcinfo, 0);
+	run.left = ArgumentMaxSteps(fcinfo, 1);
+	run.tenant = PG_ARGISNULL(2) ? TenantOfCaller() : ArgumentText(fcinfo, 2);
+	while (more)
+	{
+		TenantEnter(run.tenant);
+		PushActiveSnapshot(GetTransactionSnapshot());
+		more = RunStep(&run);
+		PopActiveSnapshot();
+		CommitAs(caller);
+	}
+	PushActiveSnapshot(GetTransactionSnapshot());
+	answer = RunAnswer(&run);
+	PopActiveSnapshot();
+	return ResultRow(answer);
+}
