@@ -17,12 +17,18 @@ EXTRA_CLEAN = build
 
 # Behaviour, in reading order. The answers are in expected/.
 REGRESS = \
-	define
+	define \
+	modify \
+	context \
+	artifact \
+	skill \
+	tenant
 
 # Races: what two sessions may do to each other. The answers are in expected/ too,
 # so no spec may have the name of a test above.
 ISOLATION = \
-	workflow
+	workflow \
+	tenant_lock
 
 REGRESS_OPTS = --inputdir=test --load-extension=$(EXTENSION)
 # PGXS would put the results into output_iso/, and version 15 look for the answers there.

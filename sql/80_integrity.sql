@@ -60,6 +60,7 @@ BEGIN ATOMIC
     SELECT s.tenant, s.plan_id, 'step ' || s.name || ' waits without a checkpoint'
     FROM stepwise.step AS s
     WHERE s.status = 'awaiting_input' AND s.workflow IS NULL
+      AND NOT EXISTS (SELECT FROM stepwise.plan AS p WHERE p.tenant = s.tenant AND p.id = s.plan_id AND p.completed_at IS NOT NULL)
       AND NOT EXISTS (SELECT FROM stepwise.checkpoint AS k WHERE k.tenant = s.tenant AND k.step_id = s.id)
     UNION ALL
     SELECT d.tenant, d.plan_id, 'dependency of or on a step that is not there'

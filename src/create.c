@@ -574,8 +574,11 @@ WorkflowOpen(Call *call, PlanOrigin *origin, Faults *faults)
 	Jsonb	   *json = WorkflowPin(call, origin->workflow, &origin->version);
 	Definition *definition = DefinitionAccept(call, json, &stored);
 
-	/* it was good when it was stored; a workflow that it calls may have been dropped since */
-	FaultsRaise(&stored, "definition");
+	/* it was good when it was stored; a setting may have changed since */
+	if (origin->holder == NULL)
+		FaultsRaise(&stored, "definition");
+	else
+		*faults = stored;
 	CheckInputsObject(faults, origin->inputs);
 	if (!FaultsAny(faults))
 		origin->inputs = InputsAccept(definition->inputs, origin->inputs ? origin->inputs : JsonEmptyObject(), faults);

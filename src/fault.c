@@ -144,6 +144,27 @@ FaultsFirst(const Faults *faults)
 }
 
 /*
+ * Put all faults in words, in one line.
+ */
+char *
+FaultsText(const Faults *faults)
+{
+	StringInfoData text;
+	ListCell   *cell;
+
+	initStringInfo(&text);
+	foreach(cell, faults->items)
+	{
+		const Fault *fault = lfirst(cell);
+
+		appendStringInfo(&text, "%s%s%s%s", text.len ? "; " : "", fault->path, fault->path[0] ? ": " : "", fault->message);
+	}
+	if (faults->more > 0)
+		appendStringInfo(&text, "; and %d more", faults->more);
+	return text.data;
+}
+
+/*
  * Raise the faults, if there are any, as one error about a definition, the
  * inputs, or what else they were found in.
  */

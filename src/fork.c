@@ -2,9 +2,9 @@
  * fork.c
  *	  try another way: a new plan with what an old one did before a step
  *
- * Steps that were completed or skipped before the step, and do not depend on
- * it, keep their results, with the plans nested in them; the others begin
- * again. Rows are copied by PostgreSQL itself, with the few columns that
+ * Steps that were completed or skipped before the step, and depend on nothing
+ * that begins again, keep their results, with the plans nested in them; the
+ * others begin again. Rows are copied by PostgreSQL itself, with the few columns that
  * differ laid over them, so that a new column needs no line here.
  *
  * Locks: the old tree; the new one is seen by nobody yet.
@@ -22,7 +22,8 @@ typedef struct Copies
 	int			count;
 	Datum	   *old_ids;
 	Datum	   *new_ids;
-	bool	   *kept;
+	Datum	   *kept;			/* booleans */
+	bool		whole;			/* copied as it is: nothing begins again */
 } Copies;
 
 /* what a step that begins again looks like */
@@ -65,10 +66,11 @@ UuidCopy(const pg_uuid_t *uuid)
 static Copies
 PlanCopies(Call *call, const PlanRow *plan, const StepRow *from)
 {
-	/* all steps; kept are those before the step, in a plan with dependencies those that do not hang on it */
+	/* all steps; kept are those before the step, in a plan with dependencies those that hang on nothing that begins again */
 	static KeptQuery find = {
 		"WITH RECURSIVE again AS ("
-		" SELECT $3 AS id"
+		" SELECT s.id FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 AND NOT $4"
+		" AND (s.id = $3 OR s.status NOT IN ('completed', 'skipped'))"
 		" UNION SELECT d.step_id FROM again AS a JOIN stepwise.dependency AS d ON d.tenant = $1 AND d.depends_on = a.id)"
 		" SELECT s.id, s.status IN ('completed', 'skipped') AND CASE WHEN $4 THEN s.step_order < $5"
 		" ELSE NOT EXISTS (SELECT FROM again AS a WHERE a.id = s.id) END"
@@ -86,9 +88,10 @@ PlanCopies(Call *call, const PlanRow *plan, const StepRow *from)
 	ArgInt(&args, from ? from->order : INT_MAX);
 	rows = QueryRun(&find, &args);
 	copies.count = (int) rows.count;
+	copies.whole = from == NULL;
 	copies.old_ids = palloc(sizeof(Datum) * Max(rows.count, 1));
 	copies.new_ids = palloc(sizeof(Datum) * Max(rows.count, 1));
-	copies.kept = palloc(sizeof(bool) * Max(rows.count, 1));
+	copies.kept = palloc(sizeof(Datum) * Max(rows.count, 1));
 	for (uint64 i = 0; i < rows.count; i++)
 	{
 		pg_uuid_t	old_id = RowUuid(&rows, i, 1);
@@ -96,7 +99,7 @@ PlanCopies(Call *call, const PlanRow *plan, const StepRow *from)
 
 		copies.old_ids[i] = UuidCopy(&old_id);
 		copies.new_ids[i] = UuidCopy(&new_id);
-		copies.kept[i] = from == NULL || RowBool(&rows, i, 2);
+		copies.kept[i] = BoolGetDatum(copies.whole || RowBool(&rows, i, 2));
 	}
 	RowsFree(&rows);
 	return copies;
@@ -104,29 +107,21 @@ PlanCopies(Call *call, const PlanRow *plan, const StepRow *from)
 
 /* ---------- copying rows ---------- */
 
-static Datum
-KeptIds(const Copies *copies)
-{
-	Datum	   *ids = palloc(sizeof(Datum) * Max(copies->count, 1));
-	int			count = 0;
-
-	for (int i = 0; i < copies->count; i++)
-		if (copies->kept[i])
-			ids[count++] = copies->old_ids[i];
-	return UuidArray(ids, count);
-}
-
 static void
 CopySteps(Call *call, const PlanRow *copy, const Copies *copies)
 {
 	static KeptQuery steps = {
-		"INSERT INTO stepwise.step SELECT r.*"
-		" FROM ROWS FROM (pg_catalog.unnest($4), pg_catalog.unnest($5)) AS m (old_id, new_id)"
-		" JOIN stepwise.step AS s ON s.tenant = $1 AND s.id = m.old_id,"
-		" LATERAL pg_catalog.jsonb_populate_record(s, pg_catalog.jsonb_build_object('id', m.new_id, 'plan_id', $2, 'root_id', $3)"
-		" || CASE WHEN s.id = ANY ($6) THEN '{}' ELSE $7 || pg_catalog.jsonb_build_object('blockers',"
-		" (SELECT pg_catalog.count(*) FROM stepwise.dependency AS d WHERE d.tenant = $1 AND d.step_id = s.id)) END) AS r",
-		7, {TEXTOID, UUIDOID, UUIDOID, UUIDARRAYOID, UUIDARRAYOID, UUIDARRAYOID, JSONBOID}
+		"INSERT INTO stepwise.step SELECT r.* FROM ("
+		" SELECT s, m.new_id, m.kept, CASE WHEN s.execution_order IS NOT NULL THEN pg_catalog.row_number()"
+		" OVER (PARTITION BY m.kept, s.execution_order IS NULL ORDER BY s.execution_order) END AS execution_order,"
+		" CASE WHEN $7 THEN s.blockers ELSE (SELECT pg_catalog.count(*) FROM stepwise.dependency AS d"
+		" WHERE d.tenant = $1 AND d.step_id = s.id) END AS blockers"
+		" FROM ROWS FROM (pg_catalog.unnest($4), pg_catalog.unnest($5), pg_catalog.unnest($6)) AS m (old_id, new_id, kept)"
+		" JOIN stepwise.step AS s ON s.tenant = $1 AND s.id = m.old_id) AS x,"
+		" LATERAL pg_catalog.jsonb_populate_record(x.s, pg_catalog.jsonb_build_object('id', x.new_id, 'plan_id', $2,"
+		" 'root_id', $3, 'execution_order', x.execution_order, 'blockers', x.blockers)"
+		" || CASE WHEN x.kept THEN '{}' ELSE $8 END) AS r",
+		8, {TEXTOID, UUIDOID, UUIDOID, UUIDARRAYOID, UUIDARRAYOID, BOOLARRAYOID, BOOLOID, JSONBOID}
 	};
 	static KeptQuery dependencies = {
 		"INSERT INTO stepwise.dependency (tenant, plan_id, step_id, depends_on, required)"
@@ -155,7 +150,8 @@ CopySteps(Call *call, const PlanRow *copy, const Copies *copies)
 	ArgUuid(&args, &copy->root_id);
 	ArgDatum(&args, old_ids);
 	ArgDatum(&args, new_ids);
-	ArgDatum(&args, KeptIds(copies));
+	ArgDatum(&args, PointerGetDatum(construct_array(copies->kept, copies->count, BOOLOID, 1, true, TYPALIGN_CHAR)));
+	ArgBool(&args, copies->whole);
 	ArgDatum(&args, JsonbPGetDatum(JsonFromText(FreshStep)));
 	QueryRun(&steps, &args);
 	ArgTenant(&hanging, call);
@@ -179,8 +175,9 @@ CopyPlan(Call *call, const PlanRow *plan, PlanRow *root, const Jsonb *over)
 	static KeptQuery detail = {
 		"INSERT INTO stepwise.plan_detail SELECT r.* FROM stepwise.plan_detail AS p,"
 		" LATERAL pg_catalog.jsonb_populate_record(p, pg_catalog.jsonb_build_object('plan_id', $3, 'forked_from', $2,"
-		" 'request_digest', NULL)) AS r WHERE p.tenant = $1 AND p.plan_id = $2",
-		3, {TEXTOID, UUIDOID, UUIDOID}
+		" 'request_digest', NULL) || CASE WHEN $4 THEN '{}' ELSE '{\"final_output\": null, \"final_media_type\": null}'::jsonb END) AS r"
+		" WHERE p.tenant = $1 AND p.plan_id = $2",
+		4, {TEXTOID, UUIDOID, UUIDOID, BOOLOID}
 	};
 	pg_uuid_t	id = UuidNew();
 	JsonBuilder b = {0};
@@ -195,6 +192,7 @@ CopyPlan(Call *call, const PlanRow *plan, PlanRow *root, const Jsonb *over)
 	ArgDatum(&args, JsonbPGetDatum(JsonMerge(over, JsonFinish(&b))));
 	QueryRun(&row, &args);
 	args.count = 3;
+	ArgBool(&args, root != NULL);
 	QueryRun(&detail, &args);
 	return root ? PlanInTree(call, root, &id) : PlanLock(call, &id);
 }
@@ -215,35 +213,65 @@ LinkDetail(const char *action, const char *key, const pg_uuid_t *id, const char 
 	return JsonFinish(&b);
 }
 
-/* Count a kept step and enter it into the chain, so that its result is covered too. */
-static void
-AdoptStep(Call *call, PlanRow *copy, StepRow *step)
+static Jsonb *
+ForkedDetail(void)
 {
 	JsonBuilder b = {0};
 
-	copy->counts[step->status]++;
-	copy->unsuccessful += step->outcome == OUTCOME_FAILURE;
-	copy->started_steps = Max(copy->started_steps, step->execution_order);
 	JsonObjectStart(&b, NULL);
-	JsonPutText(&b, "from", StepStatusName[STEP_PENDING]);
-	JsonPutText(&b, "to", StepStatusName[step->status]);
 	JsonPutBool(&b, "forked", true);
-	if (step->status == STEP_COMPLETED)
-	{
-		JsonPutText(&b, "outcome", OutcomeName[step->outcome]);
-		JsonPutText(&b, "resultDigest", DigestText(step->result));
-	}
 	JsonObjectEnd(&b);
-	AuditAppend(call, copy, &step->id, step->status == STEP_COMPLETED ? "step_completed" : "step_skipped", JsonFinish(&b));
-	/* those that depend on it look at it; its branches have been taken already */
-	step->branches = false;
-	if (!copy->sequential)
-		copy->settled = lappend(copy->settled, step);
+	return JsonFinish(&b);
+}
+
+/* Begin the chain of a copy as that of every plan begins. */
+static void
+AuditCreated(Call *call, PlanRow *copy, const pg_uuid_t *old_id, const char *from_step)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "to", PlanStatusName[PLAN_PLANNING]);
+	JsonPutText(&b, "name", copy->name);
+	JsonObjectEnd(&b);
+	AuditAppend(call, copy, NULL, "plan_modified",
+				JsonMerge(LinkDetail("created", "forkedFrom", old_id, from_step), JsonFinish(&b)));
+}
+
+/* Enter a step that was copied with what it did, so that the chain covers its result too. */
+static void
+AuditAdopted(Call *call, PlanRow *copy, const StepRow *step)
+{
+	if (step->status != STEP_PENDING)
+		StepAudit(call, copy, step, STEP_PENDING, ForkedDetail());
+}
+
+/* Enter the status with which a nested plan was copied: it got there through executing. */
+static void
+AuditEnded(Call *call, PlanRow *copy)
+{
+	AuditAppend(call, copy, NULL, "plan_status_changed",
+				MoveDetail(PlanStatusName[PLAN_PLANNING], PlanStatusName[PLAN_EXECUTING], ForkedDetail()));
+	AuditAppend(call, copy, NULL, "plan_status_changed",
+				MoveDetail(PlanStatusName[PLAN_EXECUTING], PlanStatusName[copy->status], ForkedDetail()));
 }
 
 /* ---------- forking ---------- */
 
 static void CopyNested(Call *call, PlanRow *root, PlanRow *parent, Datum old_holder, Datum new_holder);
+
+/* Count a step that keeps its result; those that depend on it look at it, its branches have been taken already. */
+static void
+AdoptStep(Call *call, PlanRow *copy, StepRow *step)
+{
+	copy->counts[step->status]++;
+	copy->unsuccessful += step->outcome == OUTCOME_FAILURE;
+	copy->started_steps = Max(copy->started_steps, step->execution_order);
+	AuditAdopted(call, copy, step);
+	step->branches = false;
+	if (!copy->sequential)
+		copy->settled = lappend(copy->settled, step);
+}
 
 static void
 AdoptSteps(Call *call, PlanRow *copy, const Copies *copies)
@@ -252,7 +280,7 @@ AdoptSteps(Call *call, PlanRow *copy, const Copies *copies)
 	{
 		StepRow    *step = StepRead(call, DatumGetUUIDP(copies->new_ids[i]));
 
-		if (!copies->kept[i])
+		if (!DatumGetBool(copies->kept[i]))
 		{
 			copy->counts[STEP_PENDING]++;
 			continue;
@@ -281,16 +309,18 @@ CopyNested(Call *call, PlanRow *root, PlanRow *parent, Datum old_holder, Datum n
 	JsonPutInt(&b, "depth", parent->depth + 1);
 	JsonObjectEnd(&b);
 	copy = CopyPlan(call, nested, root, JsonFinish(&b));
-	AuditAppend(call, copy, NULL, "plan_modified", LinkDetail("created", "forkedFrom", &nested_id, NULL));
+	AuditCreated(call, copy, &nested_id, NULL);
 	copies = PlanCopies(call, nested, NULL);
 	CopySteps(call, copy, &copies);
 	for (int i = 0; i < copies.count; i++)
 	{
 		StepRow    *step = StepRead(call, DatumGetUUIDP(copies.new_ids[i]));
 
+		AuditAdopted(call, copy, step);
 		if (step->workflow != NULL)
 			CopyNested(call, root, copy, copies.old_ids[i], copies.new_ids[i]);
 	}
+	AuditEnded(call, copy);
 	root->nests = true;
 	PlanSave(call, copy);
 }
@@ -342,7 +372,7 @@ Fork(Call *call, PlanRow *plan, const char *from_step)
 				 errhint("stepwise.get_plan_context(plan_id) lists the steps of a plan.")));
 	copies = PlanCopies(call, plan, from);
 	copy = CopyPlan(call, plan, NULL, JsonFromText(FreshPlan));
-	AuditAppend(call, copy, NULL, "plan_modified", LinkDetail("created", "forkedFrom", &plan->id, from_step));
+	AuditCreated(call, copy, &plan->id, from_step);
 	CopySteps(call, copy, &copies);
 	MarkReady(call, copy);
 	AdoptSteps(call, copy, &copies);

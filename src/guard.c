@@ -172,14 +172,29 @@ CheckStepNotFinal(const StepRow *step)
 				 errhint("Add a step with stepwise.modify_plan to do more work.")));
 }
 
-/* Only a step that is in progress has a claim, so only it has a lease. */
+/* What its nested plan decides is not set by hand; to end the step, or to retry it, is free. */
+static void
+CheckNotHeld(const StepRow *step, StepStatus to)
+{
+	if (step->workflow != NULL && to != STEP_FAILED && to != STEP_SKIPPED &&
+		!(to == STEP_PENDING && step->status == STEP_FAILED))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSITION),
+				 errmsg("step \"%s\" runs workflow \"%s\" and cannot be set to %s by hand", step->name, step->workflow,
+						StepStatusName[to]),
+				 errdetail("Its state is what its nested plan makes."),
+				 errhint("stepwise.get_next_step(plan_id) opens the nested plan and hands out its steps.")));
+}
+
+/* Only a step that is in progress has a claim, so only it has a lease; never one that holds a nested plan. */
 static void
 CheckLease(const StepRow *step)
 {
-	if (step->lease_expires_at && step->status != STEP_IN_PROGRESS)
+	if (step->lease_expires_at && (step->status != STEP_IN_PROGRESS || step->workflow))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_TRANSITION),
-				 errmsg("step \"%s\" is %s, and cannot have a lease", step->name, StepStatusName[step->status]),
+				 errmsg("step \"%s\" is %s, and cannot have a lease", step->name,
+						step->workflow ? "a nested plan" : StepStatusName[step->status]),
 				 errhint("Claim the step with stepwise.get_next_step(plan_id, worker, lease).")));
 }
 
@@ -240,6 +255,7 @@ RawUpdate(const TriggerData *trigger)
 		CheckLease(new);
 		return Pass(trigger);
 	}
+	CheckNotHeld(old, to);
 	new->status = old->status;
 	StepStamp(new, to);
 	return PointerGetDatum(StampedTuple(trigger, trigger->tg_newtuple, new));
@@ -321,7 +337,11 @@ typedef struct RawChange
 	StepRow	   *new;
 } RawChange;
 
-/* By tenant, then tree: so that roots are locked in the order of their ids. */
+/*
+ * By tenant, then tree: so that roots are locked in the order of their ids. In
+ * a tree a nested plan, which is newer, before the step that holds it: should
+ * that end too, it finds the nested plan settled.
+ */
 static int
 RawChangeCompare(const ListCell *a, const ListCell *b)
 {
@@ -332,7 +352,7 @@ RawChangeCompare(const ListCell *a, const ListCell *b)
 	if (result == 0)
 		result = memcmp(&x->new->root_id, &y->new->root_id, UUID_LEN);
 	if (result == 0)
-		result = memcmp(&x->new->plan_id, &y->new->plan_id, UUID_LEN);
+		result = memcmp(&y->new->plan_id, &x->new->plan_id, UUID_LEN);
 	if (result == 0)
 		result = x->new->order - y->new->order;
 	return result;

@@ -4,7 +4,8 @@
  *
  * What the log says: states, times, attempts, who. Of the results it holds
  * only digests; an output is shown where the stored one is still that which
- * was recorded.
+ * was recorded. That a pause has ended is not in the log: a plan that was
+ * executing is shown as running.
  */
 #include "stepwise.h"
 
@@ -15,8 +16,7 @@ PG_FUNCTION_INFO_V1(stepwise_execution_as_of);
 /* columns of the query that reads the steps of a plan as they were */
 enum
 {
-	H_NAME = 1, H_ID, H_WAVE, H_STATUS, H_OUTCOME, H_STARTED_AT, H_ENDED_AT, H_ATTEMPT, H_MESSAGE, H_ACTOR, H_DIGEST,
-	H_RESULT, H_NESTED
+	H_ID = 1, H_STATUS, H_OUTCOME, H_STARTED_AT, H_ENDED_AT, H_BEGUN, H_ATTEMPT, H_MESSAGE, H_ACTOR, H_DIGEST, H_NESTED
 };
 
 static void PutBlocksAsOf(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, TimestampTz at);
@@ -30,62 +30,62 @@ RowTime(const Rows *rows, uint64 row, int column)
 	return isnull ? 0 : DatumGetTimestampTz(value);
 }
 
-static StepStatus
-RowStatus(const Rows *rows, uint64 row)
+/* Find which of the words stands in a row. */
+static int
+RowWord(const Rows *rows, uint64 row, int column, const char *const *words, int count, int otherwise)
 {
-	char	   *status = RowText(rows, row, H_STATUS);
-	int			index = status ? NameIndex(status, StepStatusName, STEP_STATUSES) : STEP_PENDING;
+	char	   *word = RowText(rows, row, column);
+	int			index = word ? NameIndex(word, words, count) : -1;
 
-	return index < 0 ? STEP_PENDING : index;
+	return index < 0 ? otherwise : index;
 }
 
-static void
-PutMetadataAsOf(JsonBuilder *b, const Rows *rows, uint64 row)
+/* Put a step back to how it was; its result stays only if it is still the one that was recorded. */
+static StepRow *
+StepAsOf(Call *call, const Rows *rows, uint64 row)
 {
-	StepRow		step = {0};
-	TimestampTz started = RowTime(rows, row, H_STARTED_AT);
-	TimestampTz ended = RowTime(rows, row, H_ENDED_AT);
-
-	step.status = RowStatus(rows, row);
-	JsonObjectStart(b, "metadata");
-	JsonPutText(b, "status", TreeStatusOfStep(&step));
-	JsonPutText(b, "outcome", RowIsNull(rows, row, H_OUTCOME) ? OutcomeName[OUTCOME_NA] : RowText(rows, row, H_OUTCOME));
-	if (started && ended)
-		JsonPutInt(b, "execution_time_ms", (ended - started) / 1000);
-	else
-		JsonPutNull(b, "execution_time_ms");
-	JsonPutTime(b, "started_at", started);
-	JsonPutTime(b, "completed_at", ended);
-	JsonPutInt(b, "wave", RowInt(rows, row, H_WAVE));
-	JsonPutText(b, "message", RowText(rows, row, H_MESSAGE));
-	JsonPutInt(b, "attempt", RowInt(rows, row, H_ATTEMPT));
-	JsonPutText(b, "actor", RowText(rows, row, H_ACTOR));
-	JsonObjectEnd(b);
-}
-
-/* Show a result only where it is still the one that was recorded. */
-static void
-PutOutputsAsOf(JsonBuilder *b, const Rows *rows, uint64 row)
-{
+	pg_uuid_t	id = RowUuid(rows, row, H_ID);
+	StepRow    *step = StepRead(call, &id);
 	char	   *digest = RowText(rows, row, H_DIGEST);
-	Jsonb	   *result = RowJson(rows, row, H_RESULT);
 
-	if (RowStatus(rows, row) != STEP_COMPLETED || digest == NULL || result == NULL || strcmp(digest, DigestText(result)) != 0)
-		JsonPutNull(b, "outputs");
-	else
-		JsonPutJson(b, "outputs", result);
+	step->status = RowWord(rows, row, H_STATUS, StepStatusName, STEP_STATUSES, STEP_PENDING);
+	step->outcome = RowWord(rows, row, H_OUTCOME, OutcomeName, OUTCOMES, OUTCOME_NA);
+	step->started_at = RowTime(rows, row, H_STARTED_AT);
+	step->completed_at = RowTime(rows, row, H_ENDED_AT);
+	step->attempt = RowInt(rows, row, H_ATTEMPT);
+	step->message = RowText(rows, row, H_MESSAGE);
+	step->pause_reason = NULL;
+	if (!RowBool(rows, row, H_BEGUN))
+		step->execution_order = 0;
+	/* what its arguments were resolved to was not known before */
+	if (step->status == STEP_PENDING)
+		step->inputs = NULL;
+	if (step->status != STEP_COMPLETED || digest == NULL || step->result == NULL || strcmp(digest, DigestText(step->result)) != 0)
+		step->result = NULL;
+	return step;
+}
+
+/* Metadata have one thing more than those of today: who made the last change. */
+static Jsonb *
+MetadataAsOf(const StepRow *step, const char *actor, TimestampTz at)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "actor", actor);
+	JsonObjectEnd(&b);
+	return JsonMerge(StepMetadata(step, at), JsonFinish(&b));
 }
 
 static void
 PutBlockAsOf(JsonBuilder *b, Call *call, const Rows *rows, uint64 row, TimestampTz at)
 {
-	pg_uuid_t	step_id = RowUuid(rows, row, H_ID);
-	StepRow    *step = StepRead(call, &step_id);
+	StepRow    *step = StepAsOf(call, rows, row);
 
-	JsonObjectStart(b, RowText(rows, row, H_NAME));
+	JsonObjectStart(b, step->name);
 	JsonPutJson(b, "inputs", StepInputs(step));
-	PutOutputsAsOf(b, rows, row);
-	PutMetadataAsOf(b, rows, row);
+	JsonPutJson(b, "outputs", step->result ? DatumGetJsonbP(PointerGetDatum(step->result)) : NULL);
+	JsonPutJson(b, "metadata", MetadataAsOf(step, RowText(rows, row, H_ACTOR), at));
 	if (!RowIsNull(rows, row, H_NESTED))
 	{
 		pg_uuid_t	nested_id = RowUuid(rows, row, H_NESTED);
@@ -110,10 +110,11 @@ PutBlocksAsOf(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, TimestampTz 
 		" last AS (SELECT DISTINCT ON (e.step_id) e.* FROM e ORDER BY e.step_id, e.id DESC),"
 		" begun AS (SELECT DISTINCT ON (e.step_id) e.step_id, e.at FROM e WHERE e.detail ->> 'to' = 'in_progress'"
 		" AND e.detail ->> 'from' <> 'awaiting_input' ORDER BY e.step_id, e.id DESC)"
-		" SELECT s.name, s.id, s.wave, l.detail ->> 'to', l.detail ->> 'outcome',"
-		" CASE WHEN l.detail ->> 'to' <> 'pending' THEN g.at END,"
-		" CASE WHEN l.detail ->> 'to' IN ('completed', 'failed', 'skipped') THEN l.at END,"
-		" (l.detail ->> 'attempt')::int, l.detail ->> 'message', l.actor, l.detail ->> 'resultDigest', s.result,"
+		" SELECT s.id, l.detail ->> 'to', l.detail ->> 'outcome',"
+		" CASE WHEN l.detail ? 'forked' THEN s.started_at WHEN l.detail ->> 'to' <> 'pending' THEN g.at END,"
+		" CASE WHEN l.detail ? 'forked' THEN s.completed_at WHEN l.detail ->> 'to' IN ('completed', 'failed', 'skipped') THEN l.at END,"
+		" l.detail ? 'forked' OR g.step_id IS NOT NULL, (l.detail ->> 'attempt')::int, l.detail ->> 'message', l.actor,"
+		" l.detail ->> 'resultDigest',"
 		" (SELECT n.id FROM stepwise.plan AS n WHERE n.tenant = $1 AND n.parent_step_id = s.id AND n.created_at <= $3"
 		" ORDER BY n.id DESC LIMIT 1)"
 		" FROM stepwise.step AS s LEFT JOIN last AS l ON l.step_id = s.id LEFT JOIN begun AS g ON g.step_id = s.id"
@@ -170,26 +171,43 @@ CheckThere(const PlanRow *plan, const char *status, TimestampTz at)
 	return status;
 }
 
+/* Put the row of a plan back to how it was. */
+static PlanRow
+PlanAsOf(Call *call, const PlanRow *plan, TimestampTz at)
+{
+	PlanRow		then = *plan;
+
+	then.status = NameIndex(CheckThere(plan, PlanStatusAsOf(call, plan, at), at), PlanStatusName, PLAN_STATUSES);
+	then.pause_reason = NULL;
+	if (then.status != PLAN_COMPLETED)
+	{
+		then.outcome = OUTCOME_NA;
+		then.outputs = NULL;
+	}
+	if (!PlanIsTerminal(then.status))
+	{
+		then.completed_at = 0;
+		then.message = NULL;
+	}
+	if (then.started_at > at)
+		then.started_at = 0;
+	return then;
+}
+
 static Jsonb *
 ExecutionAsOf(Call *call, PlanRow *plan, TimestampTz at)
 {
-	PlanRow		then = {0};
-	bool		completed;
+	PlanRow		then = PlanAsOf(call, plan, at);
+	JsonBuilder as_of = {0};
 	JsonBuilder b = {0};
 
-	then.status = NameIndex(CheckThere(plan, PlanStatusAsOf(call, plan, at), at), PlanStatusName, PLAN_STATUSES);
-	completed = then.status == PLAN_COMPLETED;
+	JsonObjectStart(&as_of, NULL);
+	JsonPutTime(&as_of, "as_of", at);
+	JsonObjectEnd(&as_of);
 	JsonObjectStart(&b, NULL);
-	JsonPutJson(&b, "inputs", DatumGetJsonbP(PointerGetDatum(plan->inputs)));
-	JsonPutJson(&b, "outputs", completed && plan->outputs ? DatumGetJsonbP(PointerGetDatum(plan->outputs)) : NULL);
-	JsonObjectStart(&b, "metadata");
-	JsonPutText(&b, "status", TreeStatusOfPlan(&then));
-	JsonPutText(&b, "outcome", OutcomeName[completed ? plan->outcome : OUTCOME_NA]);
-	JsonPutTime(&b, "started_at", plan->started_at && plan->started_at <= at ? plan->started_at : 0);
-	JsonPutTime(&b, "completed_at", plan->completed_at && plan->completed_at <= at ? plan->completed_at : 0);
-	JsonPutText(&b, "message", PlanIsTerminal(then.status) ? plan->message : NULL);
-	JsonPutTime(&b, "as_of", at);
-	JsonObjectEnd(&b);
+	JsonPutJson(&b, "inputs", DatumGetJsonbP(PointerGetDatum(then.inputs)));
+	JsonPutJson(&b, "outputs", then.outputs ? DatumGetJsonbP(PointerGetDatum(then.outputs)) : NULL);
+	JsonPutJson(&b, "metadata", JsonMerge(PlanMetadata(call, &then, at), JsonFinish(&as_of)));
 	PutBlocksAsOf(&b, call, &plan->id, at);
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
@@ -207,5 +225,6 @@ stepwise_execution_as_of(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_DEFINITION),
 				 errmsg("execution_as_of needs a time")));
-	return CallEnd(&call, ExecutionAsOf(&call, plan, PG_GETARG_TIMESTAMPTZ(1)));
+	/* the future is not known: it is shown as things are now */
+	return CallEnd(&call, ExecutionAsOf(&call, plan, Min(PG_GETARG_TIMESTAMPTZ(1), GetCurrentTimestamp())));
 }

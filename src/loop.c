@@ -745,6 +745,7 @@ stepwise_heartbeat(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_DEFINITION),
 				 errmsg("heartbeat needs the attempt"),
 				 errhint("It is the \"attempt\" that stepwise.get_next_step answered.")));
+	CheckNotHolder(step, "claimed");
 	CheckAttempt(step, PG_GETARG_INT32(1));
 	PlanCheckOpen(plan);
 	CheckInProgress(step, STEP_IN_PROGRESS);

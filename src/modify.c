@@ -14,9 +14,12 @@
  */
 #include "stepwise.h"
 
+#include "mb/pg_wchar.h"
 #include "utils/array.h"
 #include "utils/fmgrprotos.h"
 #include "utils/numeric.h"
+
+#define EXCERPT_BYTES	2000
 
 PG_FUNCTION_INFO_V1(stepwise_modify_plan);
 
@@ -227,8 +230,8 @@ FaultInUse(Change *change, int sqlstate, int order, const char *place, const cha
 {
 	char	   *path = order ? psprintf("steps[%d].%s", order - 1, place) : pstrdup(place);
 
-	FaultAdd(&change->faults, sqlstate, path, psprintf("Change or remove what needs it first, or skip the step with stepwise.skip_step(\"%s\").",
-													   UuidText(&change->step->id)),
+	FaultAdd(&change->faults, sqlstate, path,
+			 "Change or remove what needs it first, or skip the step with stepwise.skip_step(step_id).",
 			 "step \"%s\" is needed here: %s", change->step->name, source);
 }
 
@@ -335,7 +338,6 @@ ActRemoveStep(Change *change)
 	ShiftSteps(change->call, plan, step->order, -1);
 	plan->counts[STEP_PENDING]--;
 	plan->paused -= step->was_paused;
-	plan->workable = plan->counts[STEP_PENDING] > 0;
 	change->removed = true;
 	JsonPutInt(&change->detail, "stepOrder", step->order);
 }
@@ -609,6 +611,13 @@ WriteInstructions(const Change *change)
 	QueryRun(&write, &args);
 }
 
+/* Cut a text for the audit log, which stays small. */
+static char *
+Excerpt(const char *text)
+{
+	return pnstrdup(text, pg_mbcliplen(text, strlen(text), EXCERPT_BYTES));
+}
+
 static void
 ActUpdateInstructions(Change *change)
 {
@@ -619,7 +628,7 @@ ActUpdateInstructions(Change *change)
 	/* why it could not go on may have been in the instructions: its next turn will tell */
 	if (change->step->status == STEP_PENDING)
 		StepPause(change->call, change->plan, change->step, NULL);
-	JsonPutText(&change->detail, "instructions", change->params.instructions);
+	JsonPutText(&change->detail, "instructions", Excerpt(change->params.instructions));
 }
 
 static const KeyRule UpdateInstructionsKeys[] = {
@@ -677,14 +686,10 @@ ReadParams(Change *change, const ActionRule *rule, const Jsonb *params)
 {
 	Reader		reader = {.call = change->call,.faults = &change->faults};
 	Path		path = {.key = ""};
-	JsonBuilder b = {0};
 	JsonbValue	value;
 
 	/* in an object, so that a scalar is a value like others */
-	JsonObjectStart(&b, NULL);
-	JsonPutJson(&b, "params", params);
-	JsonObjectEnd(&b);
-	JsonGet(JsonFinish(&b), "params", &value);
+	JsonGet(JsonObjectOf("params", params ? params : JsonEmptyObject()), "params", &value);
 	ReadKeys(&reader, &path, &value, rule->keys, rule->nkeys, &change->params, rule->name);
 	FaultsRaise(&change->faults, "params");
 	if (change->params.step_id == NULL)
@@ -739,6 +744,8 @@ ModifyPlan(Call *call, const pg_uuid_t *plan_id, const char *action, const Jsonb
 	JsonPutText(&change.answer, "action", rule->name);
 	rule->act(&change);
 	FaultsRaise(&change.faults, "modification");
+	/* a search that found nothing to do is to look again */
+	change.plan->workable = change.plan->counts[STEP_PENDING] > 0;
 	AuditModified(&change, rationale);
 	PlanSettle(call, change.plan);
 	return ModifiedAnswer(&change);

@@ -105,6 +105,20 @@ FillResources(Call *call, PlanRow *plan, const StepRow *step, ResolveFault *faul
 	return step->dynamic ? ResolveJson(call, plan, written, fault) : written;
 }
 
+/* Arguments over the limits block their step, and no other. */
+static bool
+ArgumentsFit(const Jsonb *inputs, ResolveFault *fault)
+{
+	char	   *excess = JsonExcess(inputs);
+
+	if (excess == NULL)
+		return true;
+	fault->problem = RESOLVE_MISSING;
+	fault->param = "arguments";
+	fault->message = psprintf("what the arguments resolve to %s", excess);
+	return false;
+}
+
 /* Fill arguments, resources and instructions; READY means that all could be. */
 static Verdict
 PrepareArguments(Call *call, PlanRow *plan, StepRow *step, Next *next)
@@ -115,9 +129,8 @@ PrepareArguments(Call *call, PlanRow *plan, StepRow *step, Next *next)
 	{
 		Jsonb	   *inputs = ResolveJson(call, plan, DatumGetJsonbP(PointerGetDatum(step->arguments)), &fault);
 
-		if (inputs == NULL)
+		if (inputs == NULL || !ArgumentsFit(inputs, &fault))
 			return PrepareFault(call, plan, step, &fault);
-		CheckJsonLimits(inputs, "the resolved arguments");
 		step->inputs = (struct varlena *) inputs;
 	}
 	next->resources = FillResources(call, plan, step, &fault);
@@ -152,7 +165,7 @@ GiveUp(Call *call, PlanRow *plan, StepRow *step)
 {
 	if (step->max_attempts == 0 || step->attempt < step->max_attempts)
 		return false;
-	step->message = psprintf("gave up after %d attempts", step->attempt);
+	step->message = psprintf("gave up after %d attempt%s", step->attempt, step->attempt == 1 ? "" : "s");
 	StepMove(call, plan, step, STEP_FAILED, NULL);
 	return true;
 }
@@ -329,6 +342,8 @@ SearchNested(Call *call, PlanRow *plan, StepRow *step, Next *next)
 static bool
 IsUnder(Call *call, PlanRow *plan, const PlanRow *scope)
 {
+	if (!scope->nested)
+		return true;
 	while (!UuidEqual(&plan->id, &scope->id))
 	{
 		StepRow    *holder;

@@ -151,31 +151,48 @@ ResourceErrorReason(const StepRow *step, const char *uri, const char *error, boo
 	return ReasonEnd(&b);
 }
 
-/* Put the name of a step in front of the path of a reason that rises from its nested plan. */
+/* A reason of a nested plan has the path of its step from the root, the same at every level. */
 Jsonb *
-RisenReason(const Jsonb *reason, const char *step_name)
+ReasonWithPath(Call *call, PlanRow *plan, Jsonb *reason)
 {
+	char	   *name = JsonGetText(reason, "blockedStep");
+	StepRow		step = {.name = name ? name : JsonGetText(reason, "failedStep")};
 	JsonBuilder b = {0};
 	JsonbValue	path;
 
+	if (!plan->nested || JsonGet(reason, "path", &path))
+		return reason;
 	JsonObjectStart(&b, NULL);
-	JsonArrayStart(&b, "path");
-	JsonPutText(&b, NULL, step_name);
-	if (JsonGet(reason, "path", &path))
-	{
-		Jsonb	   *below = JsonFromValue(&path);
-		JsonbValue	name;
-
-		for (int i = 0; JsonGetIndex(below, i, &name); i++)
-			JsonPutValue(&b, NULL, &name);
-	}
-	else
-	{
-		char	   *name = JsonGetText(reason, "blockedStep");
-
-		JsonPutText(&b, NULL, name ? name : JsonGetText(reason, "failedStep"));
-	}
-	JsonArrayEnd(&b);
+	PutPath(&b, call, plan, &step);
 	JsonObjectEnd(&b);
 	return JsonMerge(reason, JsonFinish(&b));
+}
+
+/* Find the step that the reason of a plan is about. */
+StepRow *
+StepOfReason(Call *call, const PlanRow *plan)
+{
+	Jsonb	   *reason = plan->pause_reason ? DatumGetJsonbP(PointerGetDatum(plan->pause_reason)) : NULL;
+	Jsonb	   *path = JsonGetJson(reason, "path");
+	pg_uuid_t	plan_id = path ? plan->root_id : plan->id;
+	StepRow    *step;
+	JsonbValue	name;
+	char	   *only;
+
+	if (path == NULL)
+	{
+		only = JsonGetText(reason, "blockedStep");
+		only = only ? only : JsonGetText(reason, "failedStep");
+		return only ? StepReadByName(call, &plan_id, only) : NULL;
+	}
+	step = NULL;
+	for (int i = 0; JsonGetIndex(path, i, &name); i++)
+	{
+		if (step != NULL && !NestedPlanId(call, &step->id, &plan_id))
+			return NULL;
+		step = StepReadByName(call, &plan_id, JsonValueText(&name));
+		if (step == NULL)
+			return NULL;
+	}
+	return step;
 }

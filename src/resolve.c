@@ -16,6 +16,7 @@
 
 #define KEYS_SHOWN	10
 #define KEY_BYTES_SHOWN	64
+#define OUTPUTS_LIMIT	16		/* the outputs of a plan may be so many results large */
 
 /* one resolution: where it looks, and what went wrong first */
 typedef struct Resolver
@@ -26,6 +27,7 @@ typedef struct Resolver
 	bool		lenient;		/* what cannot be resolved is null */
 	bool		sketch;			/* or stays as it is written, in <…> instead of ${…} */
 	ResolveFault *fault;
+	size_t		filled;			/* bytes */
 } Resolver;
 
 /* ---------- faults ---------- */
@@ -282,7 +284,7 @@ ValueOfStep(Resolver *r, const Reference *ref, JsonbValue *value)
 		case FIELD_INPUTS:
 			return ValueOfInputs(r, ref, step, open, value);
 		case FIELD_METADATA:
-			ValueOfJson(StepMetadata(step), value);
+			ValueOfJson(StepMetadata(step, GetCurrentTimestamp()), value);
 			return WalkPath(r, ref, value);
 		case FIELD_STATUS:
 			ValueOfText(TreeStatusOfStep(step), value);
@@ -365,7 +367,31 @@ AppendValue(StringInfo text, JsonbValue *value)
 		JsonCompact(text, value);
 }
 
-/* Fill one string; *whole is set if it is a single reference, which keeps its type. */
+/* A small template can name a large value a hundred thousand times. */
+static bool
+CheckFilled(Resolver *r, size_t size)
+{
+	size_t		limit = (size_t) MaxResultBytes * (r->lenient ? OUTPUTS_LIMIT : 1);
+
+	r->filled += size;
+	if (r->filled <= limit)
+		return true;
+	return Fault(r, RESOLVE_MISSING,
+				 psprintf("what is filled in is too large: at most %d bytes (stepwise.max_result_bytes)", MaxResultBytes));
+}
+
+/* Give a reference that stands alone its value, of whatever type. */
+static bool
+FillWhole(Resolver *r, const Reference *ref, JsonbValue *value)
+{
+	if (!ValueOfReference(r, ref, value))
+		return false;
+	if (value->type == jbvBinary)
+		return CheckFilled(r, value->val.binary.len);
+	return CheckFilled(r, value->type == jbvString ? value->val.string.len : 0);
+}
+
+/* Fill one string; a single reference keeps its type. */
 static bool
 FillText(Resolver *r, const char *template, JsonbValue *value)
 {
@@ -377,17 +403,20 @@ FillText(Resolver *r, const char *template, JsonbValue *value)
 	if (parse.message != NULL)
 		return Fault(r, RESOLVE_MISSING, parse.message);
 	if (list_length(parts) == 1 && ((TextPart *) linitial(parts))->reference != NULL)
-		return ValueOfReference(r, ((TextPart *) linitial(parts))->reference, value);
+		return FillWhole(r, ((TextPart *) linitial(parts))->reference, value);
 	initStringInfo(&text);
 	foreach(cell, parts)
 	{
 		TextPart   *part = lfirst(cell);
+		int			before = text.len;
 
 		if (part->reference == NULL)
 			appendStringInfoString(&text, part->literal);
 		else if (ValueOfReference(r, part->reference, value))
 			AppendValue(&text, value);
 		else
+			return false;
+		if (!CheckFilled(r, text.len - before))
 			return false;
 	}
 	value->type = jbvString;

@@ -39,7 +39,6 @@ typedef struct Task
 	int			attempt;
 	ResourcePlace place;
 	char	   *function;		/* NULL: it only reads resources */
-	bool		retryable;
 	Jsonb	   *arguments;
 	Jsonb	   *resources;		/* URIs, or NULL */
 } Task;
@@ -106,7 +105,6 @@ TaskFill(Task *task, const Call *call, const Next *next, const char *tenant)
 	task->place.plan_id = next->plan->id;
 	task->place.root_id = next->plan->root_id;
 	task->function = next->tool ? pstrdup(next->tool->function) : NULL;
-	task->retryable = step->retryable >= 0 ? step->retryable : next->tool && next->tool->retryable;
 	task->arguments = JsonCopy(StepInputs(step));
 	task->resources = next->resources ? JsonCopy(next->resources) : NULL;
 	MemoryContextSwitchTo(inner);
@@ -246,9 +244,9 @@ FileInCall(Call *call, const Task *task, const Done *done)
 		return;
 	}
 	if (done->uri != NULL)
-		reason = ResourceErrorReason(step, done->uri, fault->message, task->retryable, ToolAfterResource(call, step));
+		reason = ResourceErrorReason(step, done->uri, fault->message, StepIsRetryable(call, step), ToolAfterResource(call, step));
 	else
-		reason = ToolErrorReason(step, fault->message, fault->code, task->retryable);
+		reason = ToolErrorReason(step, fault->message, fault->code, StepIsRetryable(call, step));
 	StepFail(call, plan, step, fault, reason);
 }
 

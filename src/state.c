@@ -240,6 +240,13 @@ StepDetail(const StepRow *step, StepStatus from, const Jsonb *extra)
 	return extra ? JsonMerge(JsonFinish(&b), extra) : JsonFinish(&b);
 }
 
+/* Enter a move into the chain. */
+void
+StepAudit(Call *call, PlanRow *plan, const StepRow *step, StepStatus from, const Jsonb *detail)
+{
+	AuditAppend(call, plan, &step->id, EventOf(from, step->status), StepDetail(step, from, detail));
+}
+
 /* A failed step is tried again: those that its failure blocked wait for it now. */
 static void
 PlanUnblock(Call *call, PlanRow *plan)
@@ -264,7 +271,7 @@ void
 StepMoved(Call *call, PlanRow *plan, StepRow *step, StepStatus from, Jsonb *detail)
 {
 	PlanCount(plan, step, from);
-	AuditAppend(call, plan, &step->id, EventOf(from, step->status), StepDetail(step, from, detail));
+	StepAudit(call, plan, step, from, detail);
 	if (from == STEP_AWAITING_INPUT)
 		CheckpointClose(call, step);
 	if (from == STEP_FAILED && step->status != STEP_SKIPPED)
@@ -475,6 +482,8 @@ PlanMove(Call *call, PlanRow *plan, PlanStatus to, Jsonb *detail)
 	}
 	AuditAppend(call, plan, NULL, "plan_status_changed",
 				MoveDetail(PlanStatusName[from], PlanStatusName[to], detail));
+	if (to == PLAN_FAILED)
+		NestedCancelAll(call, plan);
 }
 
 /* What is stored: the derived status, but never back to planning, and stalled until a step moves. */
@@ -492,7 +501,7 @@ PlanTarget(const PlanRow *plan)
 
 /* Find the reason of the first step, in order, that still blocks. */
 static Jsonb *
-FirstPauseReason(Call *call, const PlanRow *plan)
+FirstPauseReason(Call *call, PlanRow *plan)
 {
 	static KeptQuery find = {
 		"SELECT s.pause_reason FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2"
@@ -509,7 +518,7 @@ FirstPauseReason(Call *call, const PlanRow *plan)
 	ArgUuid(&args, &plan->id);
 	rows = QueryRun(&find, &args);
 	if (rows.count > 0)
-		reason = RowJson(&rows, 0, 1);
+		reason = ReasonWithPath(call, plan, RowJson(&rows, 0, 1));
 	RowsFree(&rows);
 	return reason;
 }

@@ -262,6 +262,7 @@ extern void FaultAdd(Faults *faults, int sqlstate, const char *path, const char 
 					 const char *format,...) pg_attribute_printf(5, 6);
 extern bool FaultsAny(const Faults *faults);
 extern char *FaultsFirst(const Faults *faults); /* in words; there must be one */
+extern char *FaultsText(const Faults *faults);	/* all in words, in one line */
 extern void FaultsRaise(const Faults *faults, const char *what);	/* does nothing when there are none */
 extern void FaultsToJson(JsonBuilder *b, const char *key, const Faults *faults);
 extern char *PathText(const Path *path);
@@ -678,6 +679,7 @@ extern void StepMove(Call *call, PlanRow *plan, StepRow *step, StepStatus to, Js
 pg_noreturn extern void StepTransitionRefuse(const StepRow *step, StepStatus to);	/* SW003 */
 extern void StepStamp(StepRow *step, StepStatus to);	/* check the transition, set what goes with it */
 extern bool StepStampInPlan(PlanRow *plan, StepRow *step, StepStatus from);	/* the part that needs the plan */
+extern void StepAudit(Call *call, PlanRow *plan, const StepRow *step, StepStatus from, const Jsonb *detail);
 extern void StepMoved(Call *call, PlanRow *plan, StepRow *step, StepStatus from, Jsonb *detail);
 extern void StepPause(Call *call, PlanRow *plan, StepRow *step, Jsonb *reason);	/* a pending step cannot go on; NULL: it can */
 extern void PlanMove(Call *call, PlanRow *plan, PlanStatus to, Jsonb *detail);
@@ -784,6 +786,8 @@ typedef struct Tool
 } Tool;
 
 extern Tool *ToolFind(Call *call, const char *name);	/* NULL: never registered */
+extern bool StepIsRetryable(Call *call, const StepRow *step);
+extern void CheckToolName(const char *name);
 extern char *ResourceFind(Call *call, const char *uri); /* signature; NULL: none */
 
 /* ---------- state_tools.c: the built-in tools ---------- */
@@ -824,7 +828,8 @@ extern Jsonb *ClientToolReason(const StepRow *step, const Jsonb *arguments, cons
 extern Jsonb *SchemaReason(const StepRow *step, const SchemaFault *fault);
 extern Jsonb *ResourceErrorReason(const StepRow *step, const char *uri, const char *error, bool retryable,
 								  const char *suggested);
-extern Jsonb *RisenReason(const Jsonb *reason, const char *step_name);
+extern Jsonb *ReasonWithPath(Call *call, PlanRow *plan, Jsonb *reason);
+extern StepRow *StepOfReason(Call *call, const PlanRow *plan);	/* the step that blocks a plan, at any depth; NULL: none */
 
 /* ---------- review.c ---------- */
 
@@ -836,8 +841,8 @@ extern void AuditReviewRequested(Call *call, PlanRow *plan, const StepRow *step)
 
 extern bool NestedPlanId(Call *call, const pg_uuid_t *step_id, pg_uuid_t *plan_id);	/* false: none */
 extern const char *TreeStatusOfStep(const StepRow *step);
-extern const char *TreeStatusOfPlan(const PlanRow *plan);
-extern Jsonb *StepMetadata(const StepRow *step);
+extern Jsonb *StepMetadata(const StepRow *step, TimestampTz now);
+extern Jsonb *PlanMetadata(Call *call, const PlanRow *plan, TimestampTz now);
 extern Jsonb *StepInputs(const StepRow *step); /* resolved arguments */
 extern void TreeRise(Call *call, PlanRow *plan);	/* tell the step that holds a nested plan how it stands */
 extern Jsonb *OldestCheckpoint(Call *call, const PlanRow *plan);	/* NULL: none */
@@ -845,6 +850,7 @@ extern Jsonb *WorkflowResponse(Call *call, PlanRow *plan, bool detail);
 extern bool NestedOpen(Call *call, PlanRow *plan, StepRow *step);
 extern void PlanCancel(Call *call, PlanRow *plan, const char *reason);
 extern void NestedCancel(Call *call, PlanRow *plan, StepRow *step, const char *reason);	/* the step has ended */
+extern void NestedCancelAll(Call *call, PlanRow *plan); /* the plan has failed */
 
 /* ---------- next.c: find the step that can be done next ---------- */
 
@@ -904,5 +910,15 @@ typedef struct Mention
 
 extern List *StepMentions(const StepRow *step); /* of Mention */
 extern List *PlanMentions(Call *call, const PlanRow *plan);
+
+/* ---------- context.c: what a session needs to go on ---------- */
+
+extern Jsonb *QueryJson(KeptQuery *query, const Args *args);	/* of a query that makes one JSON */
+extern int	ArgumentMax(FunctionCallInfo fcinfo, int n, int otherwise);	/* how many rows; SW005 */
+
+/* ---------- artifact.c: artifacts, the final output, and the search over them ---------- */
+
+extern void CheckTitle(const char *value, const char *what);	/* SW005, SW007 */
+extern void CheckOptionalTitle(const char *value, const char *what);
 
 #endif							/* STEPWISE_H */

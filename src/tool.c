@@ -40,6 +40,12 @@ CheckWord(const char *word, const char *what)
 				 errmsg("%s must be one line of 1 to %d characters", what, NAME_MAX_CHARS)));
 }
 
+void
+CheckToolName(const char *name)
+{
+	CheckWord(name, "the name of a tool");
+}
+
 static void
 CheckNotBuiltIn(const char *name)
 {
@@ -128,7 +134,7 @@ ArgumentTool(FunctionCallInfo fcinfo, const char *name)
 {
 	Tool		tool = {0};
 
-	CheckWord(name, "the name of a tool");
+	CheckToolName(name);
 	CheckNotBuiltIn(name);
 	if (!PG_ARGISNULL(1))
 		tool.function = FunctionSignature(PG_GETARG_OID(1), JSONBOID, TOOL_HINT);
@@ -190,6 +196,18 @@ ToolFind(Call *call, const char *name)
 	return tool;
 }
 
+/* May a failed step be tried again? The step says, otherwise its tool. */
+bool
+StepIsRetryable(Call *call, const StepRow *step)
+{
+	Tool	   *tool;
+
+	if (step->retryable >= 0)
+		return step->retryable;
+	tool = step->tool ? ToolFind(call, step->tool) : NULL;
+	return tool != NULL && tool->retryable;
+}
+
 /* Drop a registered name by a query over (tenant, name). */
 static Jsonb *
 Unregister(Call *call, KeptQuery *query, const char *kind, const char *key, const char *name)
@@ -219,7 +237,7 @@ stepwise_drop_tool(PG_FUNCTION_ARGS)
 	Call		call;
 
 	CheckOwner("drop tools");
-	CheckWord(name, "the name of a tool");
+	CheckToolName(name);
 	CheckNotBuiltIn(name);
 	CallBegin(&call);
 	return CallEnd(&call, Unregister(&call, &drop, "tool", "name", name));

@@ -25,30 +25,33 @@ static const char *const TreeStatus[STEP_STATUSES] = {
 	[STEP_SKIPPED] = "skipped",
 };
 
+/* A step whose nested plan cannot go on is paused, though nobody is asked. */
 const char *
 TreeStatusOfStep(const StepRow *step)
 {
+	if (step->status == STEP_IN_PROGRESS && step->pause_reason != NULL)
+		return TreeStatus[STEP_AWAITING_INPUT];
 	return TreeStatus[step->status];
 }
 
 static void
-PutDuration(JsonBuilder *b, TimestampTz from, TimestampTz to)
+PutDuration(JsonBuilder *b, TimestampTz from, TimestampTz to, TimestampTz now)
 {
 	if (from == 0)
 		JsonPutNull(b, "execution_time_ms");
 	else
-		JsonPutInt(b, "execution_time_ms", ((to ? to : GetCurrentTimestamp()) - from) / 1000);
+		JsonPutInt(b, "execution_time_ms", ((to ? to : now) - from) / 1000);
 }
 
 Jsonb *
-StepMetadata(const StepRow *step)
+StepMetadata(const StepRow *step, TimestampTz now)
 {
 	JsonBuilder b = {0};
 
 	JsonObjectStart(&b, NULL);
-	JsonPutText(&b, "status", TreeStatus[step->status]);
+	JsonPutText(&b, "status", TreeStatusOfStep(step));
 	JsonPutText(&b, "outcome", OutcomeName[step->outcome]);
-	PutDuration(&b, step->started_at, step->completed_at);
+	PutDuration(&b, step->started_at, step->completed_at, now);
 	JsonPutTime(&b, "started_at", step->started_at);
 	JsonPutTime(&b, "completed_at", step->completed_at);
 	JsonPutInt(&b, "wave", step->wave);
@@ -111,7 +114,7 @@ NestingChain(Call *call, PlanRow *plan, const char *below)
 		StepRow    *holder;
 
 		initStringInfo(&chain);
-		appendStringInfo(&chain, "%s → %s", plan->workflow ? plan->workflow : plan->name, further);
+		appendStringInfo(&chain, "%s%s%s", plan->workflow ? plan->workflow : plan->name, Arrow(), further);
 		if (!plan->nested)
 			return chain.data;
 		holder = StepRead(call, &plan->parent_step_id);
@@ -144,6 +147,12 @@ NestedOpen(Call *call, PlanRow *plan, StepRow *step)
 											  NestingChain(call, plan, step->workflow)));
 		return false;
 	}
+	/* a fork may name what was dropped since */
+	if (!WorkflowExists(call, step->workflow, step->version))
+	{
+		HolderFail(call, plan, step, psprintf("workflow \"%s\" does not exist any more", step->workflow));
+		return false;
+	}
 	origin.workflow = step->workflow;
 	origin.version = step->version;
 	origin.inputs = StepInputs(step);
@@ -152,7 +161,7 @@ NestedOpen(Call *call, PlanRow *plan, StepRow *step)
 	definition = WorkflowOpen(call, &origin, &faults);
 	if (FaultsAny(&faults))
 	{
-		HolderFail(call, plan, step, psprintf("workflow \"%s\" refused its inputs: %s", step->workflow, FaultsFirst(&faults)));
+		HolderFail(call, plan, step, psprintf("workflow \"%s\" cannot be opened: %s", step->workflow, FaultsText(&faults)));
 		return false;
 	}
 	StepMove(call, plan, step, STEP_IN_PROGRESS, NULL);
@@ -197,22 +206,55 @@ PlanCancel(Call *call, PlanRow *plan, const char *reason)
 	PlanMove(call, plan, PLAN_CANCELLED, JsonFinish(&b));
 }
 
-/* The step that holds a nested plan has ended: so does the plan, unless it has already. */
+/* End a nested plan because of what holds it, unless it has ended already. */
+static void
+NestedEnd(Call *call, PlanRow *root, const pg_uuid_t *nested_id, const char *holder, const char *reason)
+{
+	PlanRow	   *nested = PlanInTree(call, root, nested_id);
+
+	if (PlanIsTerminal(nested->status))
+		return;
+	PlanCancel(call, nested, psprintf("%s%s%s", holder, reason ? ": " : "", reason ? reason : ""));
+	nested->pause_reason = NULL;
+	PlanSave(call, nested);
+}
+
+/* The step that holds a nested plan has ended: so does the plan. */
 void
 NestedCancel(Call *call, PlanRow *plan, StepRow *step, const char *reason)
 {
 	pg_uuid_t	nested_id;
-	PlanRow	   *nested;
 
-	if (!NestedPlanId(call, &step->id, &nested_id))
+	if (NestedPlanId(call, &step->id, &nested_id))
+		NestedEnd(call, plan->root, &nested_id,
+				  psprintf("step \"%s\" that holds it is %s", step->name, StepStatusName[step->status]), reason);
+}
+
+/* A plan has failed: its other steps stay as they are, but what is nested in them cannot go on. */
+void
+NestedCancelAll(Call *call, PlanRow *plan)
+{
+	static KeptQuery open = {
+		"SELECT n.id FROM stepwise.step AS s JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = s.id"
+		" WHERE s.tenant = $1 AND s.plan_id = $2 AND s.status IN ('in_progress', 'awaiting_input') AND s.workflow IS NOT NULL"
+		" AND n.completed_at IS NULL ORDER BY s.step_order",
+		2, {TEXTOID, UUIDOID}
+	};
+	Args		args = {0};
+	Rows		rows;
+
+	if (!plan->root->nests)
 		return;
-	nested = PlanInTree(call, plan->root, &nested_id);
-	if (PlanIsTerminal(nested->status))
-		return;
-	PlanCancel(call, nested, psprintf("step \"%s\" that holds it is %s%s%s", step->name, StepStatusName[step->status],
-									  reason ? ": " : "", reason ? reason : ""));
-	nested->pause_reason = NULL;
-	PlanSave(call, nested);
+	ArgTenant(&args, call);
+	ArgUuid(&args, &plan->id);
+	rows = QueryRun(&open, &args);
+	for (uint64 i = 0; i < rows.count; i++)
+	{
+		pg_uuid_t	nested_id = RowUuid(&rows, i, 1);
+
+		NestedEnd(call, plan->root, &nested_id, psprintf("plan \"%s\" that holds it failed", plan->name), plan->message);
+	}
+	RowsFree(&rows);
 }
 
 /* What a step becomes when the plan nested in it stands so. */
@@ -291,7 +333,7 @@ TreeRise(Call *call, PlanRow *nested)
 		Wake(call, nested->root);
 	}
 	if (nested->pause_reason != NULL && !PlanIsTerminal(nested->status))
-		reason = RisenReason(DatumGetJsonbP(PointerGetDatum(nested->pause_reason)), step->name);
+		reason = DatumGetJsonbP(PointerGetDatum(nested->pause_reason));
 	if (step->status != to)
 		HolderMove(call, plan, step, nested, to);
 	else if (JsonEqual(reason, step->pause_reason ? DatumGetJsonbP(PointerGetDatum(step->pause_reason)) : NULL))
@@ -314,7 +356,7 @@ PutStepBlock(JsonBuilder *b, Call *call, const StepRow *step, int depth)
 	JsonObjectStart(b, step->name);
 	JsonPutJson(b, "inputs", StepInputs(step));
 	JsonPutJson(b, "outputs", step->result ? DatumGetJsonbP(PointerGetDatum(step->result)) : NULL);
-	JsonPutJson(b, "metadata", StepMetadata(step));
+	JsonPutJson(b, "metadata", StepMetadata(step, GetCurrentTimestamp()));
 	if (step->workflow != NULL && depth > 0 && NestedPlanId(call, &step->id, &nested_id))
 		PutBlocks(b, call, &nested_id, depth - 1);
 	else
@@ -347,13 +389,13 @@ PutBlocks(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, int depth)
 	RowsFree(&rows);
 }
 
-const char *
+static const char *
 TreeStatusOfPlan(const PlanRow *plan)
 {
 	switch (plan->status)
 	{
 		case PLAN_PLANNING:
-			return "pending";
+			return plan->pause_reason ? "paused" : "pending";
 		case PLAN_AWAITING_REVIEW:
 			return "paused";
 		case PLAN_COMPLETED:
@@ -367,8 +409,8 @@ TreeStatusOfPlan(const PlanRow *plan)
 }
 
 /* The metadata of a plan; a nested one stands where its step stands. */
-static Jsonb *
-PlanMetadata(Call *call, const PlanRow *plan)
+Jsonb *
+PlanMetadata(Call *call, const PlanRow *plan, TimestampTz now)
 {
 	StepRow    *holder = plan->nested ? StepRead(call, &plan->parent_step_id) : NULL;
 	JsonBuilder b = {0};
@@ -376,7 +418,7 @@ PlanMetadata(Call *call, const PlanRow *plan)
 	JsonObjectStart(&b, NULL);
 	JsonPutText(&b, "status", TreeStatusOfPlan(plan));
 	JsonPutText(&b, "outcome", OutcomeName[plan->outcome]);
-	PutDuration(&b, plan->started_at, plan->completed_at);
+	PutDuration(&b, plan->started_at, plan->completed_at, now);
 	JsonPutTime(&b, "started_at", plan->started_at);
 	JsonPutTime(&b, "completed_at", plan->completed_at);
 	JsonPutInt(&b, "wave", holder ? holder->wave : 0);
@@ -398,7 +440,7 @@ Execution(Call *call, const PlanRow *plan, int depth)
 	JsonObjectStart(&b, NULL);
 	JsonPutJson(&b, "inputs", DatumGetJsonbP(PointerGetDatum(plan->inputs)));
 	JsonPutJson(&b, "outputs", plan->outputs ? DatumGetJsonbP(PointerGetDatum(plan->outputs)) : NULL);
-	JsonPutJson(&b, "metadata", PlanMetadata(call, plan));
+	JsonPutJson(&b, "metadata", PlanMetadata(call, plan, GetCurrentTimestamp()));
 	if (depth > 0)
 		PutBlocks(&b, call, &plan->id, depth - 1);
 	else
@@ -520,7 +562,7 @@ WorkflowResponse(Call *call, PlanRow *plan, bool detail)
 		JsonPutText(&b, "status", "running");
 	if (detail)
 	{
-		JsonPutJson(&b, "metadata", PlanMetadata(call, plan));
+		JsonPutJson(&b, "metadata", PlanMetadata(call, plan, GetCurrentTimestamp()));
 		PutBlocks(&b, call, &plan->id, INT_MAX);
 	}
 	JsonObjectEnd(&b);

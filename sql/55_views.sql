@@ -1,0 +1,63 @@
+-- What people look at. Views of the caller's rights: a superuser's would go around row-level security.
+
+CREATE VIEW stepwise.checkpoints WITH (security_invoker) AS
+    SELECT k.id AS checkpoint_id, k.plan_id, k.root_id AS root_plan_id, k.step_id, up.path, k.kind, k.prompt, k.since,
+           k.questions, k.tenant
+    FROM stepwise.checkpoint AS k
+    CROSS JOIN LATERAL (
+        WITH RECURSIVE climb AS (
+            SELECT s.plan_id, ARRAY[s.name] AS path
+            FROM stepwise.step AS s WHERE s.tenant = k.tenant AND s.id = k.step_id
+            UNION ALL
+            SELECT h.plan_id, h.name || c.path
+            FROM climb AS c
+            JOIN stepwise.plan AS p ON p.tenant = k.tenant AND p.id = c.plan_id
+            JOIN stepwise.step AS h ON h.tenant = k.tenant AND h.id = p.parent_step_id)
+        SELECT c.path FROM climb AS c ORDER BY cardinality(c.path) DESC LIMIT 1) AS up;
+COMMENT ON VIEW stepwise.checkpoints IS 'what waits for a person: the waiting leaf steps, and how to get to them';
+COMMENT ON COLUMN stepwise.checkpoints.path IS 'names of the steps from the root plan down to the one that waits';
+COMMENT ON COLUMN stepwise.checkpoints.kind IS 'prompt: stepwise.resume answers it; review: stepwise.submit_user_decision';
+
+CREATE VIEW stepwise.plan_progress WITH (security_invoker) AS
+    WITH shown AS (
+        SELECT p.* FROM stepwise.plan AS p
+        WHERE p.parent_step_id IS NULL AND p.completed_at IS NULL
+        UNION ALL
+        SELECT p.* FROM stepwise.plan AS p
+        WHERE p.parent_step_id IS NULL AND p.completed_at > now() - interval '1 day'),
+    measured AS (
+        SELECT s.*, round(100.0 * (s.completed + s.skipped)
+                          / greatest(s.pending + s.in_progress + s.awaiting_input + s.completed + s.failed + s.skipped, 1))::int AS percent
+        FROM shown AS s)
+    SELECT m.name, m.status,
+           '[' || repeat('#', m.percent / 5) || repeat('.', 20 - m.percent / 5) || ']' AS progress,
+           m.percent, c.path AS current_step,
+           CASE WHEN m.completed_at IS NOT NULL THEN NULL
+                WHEN m.pause_reason IS NOT NULL THEN
+                    left(concat_ws(': ', m.pause_reason ->> 'type', coalesce(m.pause_reason ->> 'prompt', m.pause_reason ->> 'summary',
+                                   m.pause_reason ->> 'error', m.pause_reason ->> 'blockedStep')), 80)
+                WHEN m.status = 'stalled' THEN 'a sign of life'
+                WHEN m.in_progress = 0 THEN 'an agent'
+           END AS waiting_on,
+           date_trunc('second', coalesce(m.completed_at, clock_timestamp()) - m.created_at) AS age,
+           m.id AS plan_id, m.tenant
+    FROM measured AS m
+    LEFT JOIN LATERAL (
+        WITH RECURSIVE down AS (
+            (SELECT s.id, s.name AS path, 1 AS level
+             FROM stepwise.step AS s
+             WHERE s.tenant = m.tenant AND s.plan_id = m.id AND s.status IN ('in_progress', 'awaiting_input')
+             ORDER BY s.step_order LIMIT 1)
+            UNION ALL
+            SELECT x.id, d.path || ' / ' || x.name, d.level + 1
+            FROM down AS d
+            JOIN stepwise.plan AS n ON n.tenant = m.tenant AND n.parent_step_id = d.id
+            CROSS JOIN LATERAL (
+                SELECT s.id, s.name FROM stepwise.step AS s
+                WHERE s.tenant = m.tenant AND s.plan_id = n.id AND s.status IN ('in_progress', 'awaiting_input')
+                ORDER BY s.step_order LIMIT 1) AS x)
+        SELECT d.path FROM down AS d ORDER BY d.level DESC LIMIT 1) AS c ON m.in_progress + m.awaiting_input > 0
+    ORDER BY m.id DESC;
+COMMENT ON VIEW stepwise.plan_progress IS 'for people, to \watch: plans that are not finished, and those of the last day, newest first';
+COMMENT ON COLUMN stepwise.plan_progress.percent IS 'how much is completed or skipped';
+COMMENT ON COLUMN stepwise.plan_progress.current_step IS 'the first step in progress or waiting, down through nested plans';

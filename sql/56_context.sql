@@ -1,0 +1,246 @@
+-- What a session needs to go on with a plan, or with a step; and which plans there are (src/context.c).
+
+CREATE FUNCTION stepwise.get_plan_context(plan_id uuid, session_id text = NULL) RETURNS jsonb
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_get_plan_context';
+COMMENT ON FUNCTION stepwise.get_plan_context(uuid, text) IS 'all that a new session needs to go on with a plan';
+
+CREATE FUNCTION stepwise.get_step_context(step_id uuid) RETURNS jsonb
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_get_step_context';
+COMMENT ON FUNCTION stepwise.get_step_context(uuid) IS 'a step, what it depends on with results, and its artifacts';
+
+CREATE FUNCTION stepwise.list_active_plans(status text = NULL, session_id text = NULL, after uuid = NULL, max int = 50) RETURNS jsonb
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_list_active_plans';
+COMMENT ON FUNCTION stepwise.list_active_plans(text, text, uuid, int) IS 'plans that are not finished, newest first, page by page';
+
+-- Internal: the tenant is an argument. Results and contents are shown up to a sum of 8 MB, so that no answer grows beyond what
+-- can be stored or read, the newest first; what is left out says so, and get_step_context has it.
+
+CREATE FUNCTION stepwise.step_json(step stepwise.step, show_result boolean) RETURNS jsonb
+LANGUAGE sql STABLE
+BEGIN ATOMIC
+    SELECT jsonb_build_object(
+        'stepId', ($1).id, 'planId', ($1).plan_id, 'stepOrder', ($1).step_order, 'name', ($1).name, 'stepType', ($1).type,
+        'status', ($1).status, 'outcome', ($1).outcome, 'tool', ($1).tool, 'workflow', ($1).workflow, 'version', ($1).version,
+        'binding', ($1).binding, 'prompt', ($1).prompt, 'instructions', ($1).instructions, 'arguments', ($1).arguments,
+        'inputs', ($1).inputs, 'resources', ($1).resources, 'condition', ($1).condition, 'attempt', ($1).attempt,
+        'maxAttempts', ($1).max_attempts, 'retryable', ($1).retryable, 'worker', ($1).worker,
+        'leaseExpiresAt', ($1).lease_expires_at, 'stallAfter', ($1).stall_after::text, 'wave', ($1).wave,
+        'executionOrder', ($1).execution_order, 'startedAt', ($1).started_at, 'completedAt', ($1).completed_at,
+        'message', ($1).message, 'pauseReason', ($1).pause_reason, 'confidence', ($1).confidence,
+        'resultSummary', ($1).result_summary, 'result', CASE WHEN $2 THEN ($1).result END,
+        'resultOmitted', NOT $2 AND ($1).result IS NOT NULL,
+        'executionReport', CASE WHEN $2 THEN ($1).execution_report END,
+        'outputFormattingNotes', ($1).output_formatting_notes);
+END;
+COMMENT ON FUNCTION stepwise.step_json(stepwise.step, boolean) IS 'internal: a step as JSON';
+
+CREATE FUNCTION stepwise.artifact_json(artifact stepwise.artifact, show_content boolean) RETURNS jsonb
+LANGUAGE sql STABLE
+BEGIN ATOMIC
+    SELECT jsonb_build_object(
+        'artifactId', ($1).id, 'planId', ($1).plan_id, 'stepId', ($1).step_id, 'name', ($1).name, 'mediaType', ($1).media_type,
+        'sourceUrl', ($1).source_url, 'createdAt', ($1).created_at, 'size', octet_length(($1).content),
+        'content', CASE WHEN $2 THEN ($1).content END, 'data', CASE WHEN $2 THEN ($1).data END, 'contentOmitted', NOT $2);
+END;
+COMMENT ON FUNCTION stepwise.artifact_json(stepwise.artifact, boolean) IS 'internal: an artifact as JSON';
+
+CREATE FUNCTION stepwise.skill_json(execution stepwise.skill_execution) RETURNS jsonb
+LANGUAGE sql STABLE
+BEGIN ATOMIC
+    SELECT jsonb_build_object(
+        'executionId', ($1).id, 'skillName', ($1).skill_name, 'status', ($1).status, 'sessionId', ($1).session_id,
+        'planId', ($1).plan_id, 'metadata', ($1).metadata, 'errorMessage', ($1).error_message,
+        'outputMediaType', ($1).metadata -> 'outputMediaType',
+        'outputFormattingInstructions', ($1).metadata -> 'outputFormattingInstructions',
+        'startedAt', ($1).started_at, 'completedAt', ($1).completed_at);
+END;
+COMMENT ON FUNCTION stepwise.skill_json(stepwise.skill_execution) IS 'internal: an execution of a skill as JSON';
+
+CREATE FUNCTION stepwise.next_call_json(tenant text, plan_id uuid) RETURNS jsonb
+LANGUAGE sql STABLE
+BEGIN ATOMIC
+    WITH RECURSIVE plan AS (
+        SELECT p.id, p.root_id, p.completed_at, p.pending, p.pause_reason AS reason,
+               coalesce(p.pause_reason -> 'path',
+                        jsonb_build_array(coalesce(p.pause_reason ->> 'blockedStep', p.pause_reason ->> 'failedStep'))) AS path
+        FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.id = $2),
+    blocked AS (
+        SELECT s.id, s.plan_id, s.name, s.tool, 1 AS level
+        FROM plan AS p JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = p.id AND s.name = p.path ->> 0
+        UNION ALL
+        SELECT s.id, s.plan_id, s.name, s.tool, b.level + 1
+        FROM blocked AS b
+        CROSS JOIN plan AS p
+        JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = b.id
+        JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = n.id AND s.name = p.path ->> b.level),
+    -- which call answers a pause reason
+    unblocks AS (
+        SELECT v.function, v.arguments
+        FROM plan AS p
+        LEFT JOIN (SELECT b.* FROM blocked AS b ORDER BY b.level DESC LIMIT 1) AS b ON true
+        JOIN (VALUES
+            ('inputRequired', 'resume', 'checkpoint'), ('reviewRequested', 'submit_user_decision', 'checkpoint'),
+            ('toolError', 'retry_step', 'step'), ('resourceError', 'retry_step', 'step'), ('conditionError', 'skip_step', 'step'),
+            ('unresolvableParams', 'record_tool_result', 'tool'), ('schemaMismatch', 'record_tool_result', 'tool'),
+            ('unresolvedDependency', 'record_tool_result', 'tool'), ('clientTool', 'record_tool_result', 'tool')
+        ) AS r (type, function, kind) ON r.type = p.reason ->> 'type'
+        CROSS JOIN LATERAL (SELECT r.function, CASE r.kind
+            WHEN 'checkpoint' THEN jsonb_build_object('checkpoint_id', p.reason -> 'checkpointId')
+            WHEN 'step' THEN jsonb_build_object('step_id', b.id)
+            ELSE jsonb_build_object('plan_id', b.plan_id, 'tool', b.tool, 'step_name', b.name) END AS arguments) AS v),
+    claimed AS (
+        SELECT s.id, s.attempt FROM stepwise.step AS s
+        WHERE s.tenant = $1 AND s.plan_id = $2 AND s.status = 'in_progress' AND s.workflow IS NULL ORDER BY s.step_order LIMIT 1)
+    SELECT CASE
+        WHEN p.completed_at IS NOT NULL THEN NULL
+        -- with dependencies, what waits holds back only what depends on it
+        WHEN EXISTS (SELECT FROM stepwise.step AS s
+                     WHERE s.tenant = $1 AND s.plan_id = $2 AND s.ready AND s.pause_reason IS NULL) THEN x.next
+        WHEN EXISTS (SELECT FROM unblocks) THEN
+            (SELECT jsonb_build_object('function', u.function, 'arguments', u.arguments) FROM unblocks AS u)
+        WHEN p.pending > 0 THEN x.next
+        ELSE coalesce((SELECT jsonb_build_object('function', 'submit_step_result',
+                                                 'arguments', jsonb_build_object('step_id', c.id, 'attempt', c.attempt))
+                       FROM claimed AS c), x.next)
+        END
+    FROM plan AS p
+    CROSS JOIN LATERAL (SELECT jsonb_build_object('function', 'get_next_step',
+                                                  'arguments', jsonb_build_object('plan_id', p.root_id)) AS next) AS x;
+END;
+COMMENT ON FUNCTION stepwise.next_call_json(text, uuid) IS 'internal: the call with which a plan goes on; null when it has ended';
+
+CREATE FUNCTION stepwise.plan_context_json(tenant text, plan_id uuid) RETURNS jsonb
+LANGUAGE sql STABLE
+BEGIN ATOMIC
+    WITH RECURSIVE tree AS (
+        SELECT $2 AS id
+        UNION ALL
+        SELECT n.id FROM tree AS t
+        JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = t.id AND s.workflow IS NOT NULL
+        JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = s.id),
+    needs AS (
+        SELECT s.id, jsonb_agg(jsonb_build_object('step', p.name, 'required', d.required) ORDER BY p.step_order) AS list
+        FROM stepwise.step AS s
+        JOIN stepwise.dependency AS d ON d.tenant = $1 AND d.step_id = s.id
+        JOIN stepwise.step AS p ON p.tenant = $1 AND p.id = d.depends_on
+        WHERE s.tenant = $1 AND s.plan_id = $2 GROUP BY s.id),
+    steps AS (
+        SELECT coalesce(jsonb_agg(stepwise.step_json(x.s, coalesce(x.size, 0) <= 8000000)
+                                  || jsonb_build_object('dependsOn', coalesce(needs.list, '[]'), 'nestedPlanId', n.id)
+                                  ORDER BY (x.s).step_order), '[]') AS list
+        FROM (SELECT s, sum(octet_length(s.result::text)) OVER (ORDER BY s.step_order DESC) AS size
+              FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2) AS x
+        LEFT JOIN needs ON needs.id = (x.s).id
+        LEFT JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = (x.s).id),
+    checkpoints AS (
+        SELECT coalesce(jsonb_agg(jsonb_build_object('checkpointId', c.checkpoint_id, 'planId', c.plan_id, 'stepId', c.step_id,
+                                                     'path', c.path, 'kind', c.kind, 'prompt', c.prompt, 'questions', c.questions,
+                                                     'since', c.since) ORDER BY c.checkpoint_id), '[]') AS list
+        FROM stepwise.checkpoints AS c
+        WHERE c.tenant = $1 AND c.root_plan_id = (SELECT p.root_id FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.id = $2)
+          AND c.plan_id IN (SELECT t.id FROM tree AS t)),
+    artifacts AS (
+        SELECT coalesce(jsonb_agg(stepwise.artifact_json(x.a, x.size <= 8000000) ORDER BY (x.a).id), '[]') AS list
+        FROM (SELECT a, sum(octet_length(a.content) + coalesce(octet_length(a.data::text), 0)) OVER (ORDER BY a.id DESC) AS size
+              FROM stepwise.artifact AS a WHERE a.tenant = $1 AND a.plan_id IN (SELECT t.id FROM tree AS t)) AS x),
+    skill AS (
+        SELECT stepwise.skill_json(e) AS latest
+        FROM stepwise.skill_execution AS e WHERE e.tenant = $1 AND e.plan_id = $2 ORDER BY e.id DESC LIMIT 1)
+    SELECT jsonb_build_object(
+        'planId', p.id, 'rootPlanId', p.root_id, 'parentStepId', p.parent_step_id, 'name', p.name, 'goal', p.goal,
+        'status', p.status, 'planStatus', p.status, 'outcome', p.outcome, 'onFailure', p.on_failure,
+        'workflow', p.workflow, 'version', p.version, 'description', d.description, 'designRationale', d.design_rationale,
+        'outputFormattingNotes', d.output_formatting_notes, 'inputs', p.inputs, 'outputs', p.outputs, 'variables', d.variables,
+        'sessionId', p.session_id, 'message', p.message, 'pauseReason', p.pause_reason,
+        'createdAt', p.created_at, 'startedAt', p.started_at, 'completedAt', p.completed_at, 'updatedAt', p.updated_at,
+        'totalSteps', jsonb_array_length(steps.list),
+        'progress', round(100.0 * (p.completed + p.skipped) / greatest(jsonb_array_length(steps.list), 1)),
+        'steps', steps.list,
+        'checkpoints', (SELECT c.list FROM checkpoints AS c),
+        'artifacts', (SELECT a.list FROM artifacts AS a),
+        'finalOutput', CASE WHEN d.final_output IS NOT NULL
+                            THEN jsonb_build_object('content', d.final_output, 'mediaType', d.final_media_type) END,
+        'skill', (SELECT k.latest FROM skill AS k),
+        'nextCall', stepwise.next_call_json($1, $2))
+    FROM stepwise.plan AS p
+    JOIN stepwise.plan_detail AS d ON d.tenant = $1 AND d.plan_id = $2
+    CROSS JOIN steps
+    WHERE p.tenant = $1 AND p.id = $2;
+END;
+COMMENT ON FUNCTION stepwise.plan_context_json(text, uuid) IS 'internal: what get_plan_context answers';
+
+CREATE FUNCTION stepwise.step_context_json(tenant text, step_id uuid, names text[], bindings text[]) RETURNS jsonb
+LANGUAGE sql STABLE
+BEGIN ATOMIC
+    WITH step AS (
+        SELECT s FROM stepwise.step AS s WHERE s.tenant = $1 AND s.id = $2),
+    -- what it depends on: as it says, by what it refers to, and in a sequence the last steps before it
+    parents AS (
+        SELECT DISTINCT ON (x.id) x.id, x.via, x.required
+        FROM (SELECT d.depends_on AS id, 'dependsOn' AS via, d.required, 1 AS rank
+              FROM stepwise.dependency AS d WHERE d.tenant = $1 AND d.step_id = $2
+              UNION ALL
+              SELECT p.id, 'reference', NULL, 2
+              FROM step AS x JOIN stepwise.step AS p ON p.tenant = $1 AND p.plan_id = (x.s).plan_id
+              WHERE p.name = ANY ($3) OR p.binding = ANY ($4)
+              UNION ALL
+              SELECT p.id, 'sequence', NULL, 3
+              FROM step AS x
+              JOIN stepwise.plan AS q ON q.tenant = $1 AND q.id = (x.s).plan_id AND q.sequential
+              JOIN stepwise.step AS p ON p.tenant = $1 AND p.plan_id = q.id
+                   AND p.step_order BETWEEN (x.s).step_order - 20 AND (x.s).step_order - 1) AS x
+        ORDER BY x.id, x.rank),
+    dependencies AS (
+        SELECT coalesce(jsonb_agg(stepwise.step_json(x.s, coalesce(x.size, 0) <= 8000000)
+                                  || jsonb_build_object('via', x.via, 'required', x.required)
+                                  ORDER BY (x.s).step_order), '[]') AS list
+        FROM (SELECT s, p.via, p.required, sum(octet_length(s.result::text)) OVER (ORDER BY s.step_order DESC) AS size
+              FROM parents AS p JOIN stepwise.step AS s ON s.tenant = $1 AND s.id = p.id) AS x),
+    dependents AS (
+        SELECT coalesce(jsonb_agg(s.name ORDER BY s.step_order), '[]') AS list
+        FROM stepwise.dependency AS d JOIN stepwise.step AS s ON s.tenant = $1 AND s.id = d.step_id
+        WHERE d.tenant = $1 AND d.depends_on = $2),
+    artifacts AS (
+        SELECT coalesce(jsonb_agg(stepwise.artifact_json(x.a, x.size <= 8000000) ORDER BY (x.a).id), '[]') AS list
+        FROM (SELECT a, sum(octet_length(a.content) + coalesce(octet_length(a.data::text), 0)) OVER (ORDER BY a.id DESC) AS size
+              FROM stepwise.artifact AS a
+              WHERE a.tenant = $1 AND a.plan_id = (SELECT (x.s).plan_id FROM step AS x) AND a.step_id = $2) AS x)
+    SELECT jsonb_build_object(
+        'stepId', $2, 'stepStatus', (x.s).status, 'planId', p.id, 'planStatus', p.status,
+        'step', stepwise.step_json(x.s, true) || jsonb_build_object('nestedPlanId', n.id),
+        'plan', jsonb_build_object('planId', p.id, 'rootPlanId', p.root_id, 'name', p.name, 'goal', p.goal, 'status', p.status,
+                                   'inputs', p.inputs, 'pauseReason', p.pause_reason, 'onFailure', p.on_failure),
+        'dependencies', (SELECT d.list FROM dependencies AS d),
+        'dependents', (SELECT d.list FROM dependents AS d),
+        'checkpoint', (SELECT jsonb_build_object('checkpointId', k.id, 'kind', k.kind, 'prompt', k.prompt,
+                                                 'questions', k.questions, 'since', k.since)
+                       FROM stepwise.checkpoint AS k WHERE k.tenant = $1 AND k.step_id = $2),
+        'artifacts', (SELECT a.list FROM artifacts AS a))
+    FROM step AS x
+    JOIN stepwise.plan AS p ON p.tenant = $1 AND p.id = (x.s).plan_id
+    LEFT JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = $2;
+END;
+COMMENT ON FUNCTION stepwise.step_context_json(text, uuid, text[], text[]) IS 'internal: what get_step_context answers';
+
+CREATE FUNCTION stepwise.active_plans_json(tenant text, status text, session_id text, after uuid, max int) RETURNS jsonb
+LANGUAGE sql STABLE
+BEGIN ATOMIC
+    WITH found AS (
+        SELECT p.*, row_number() OVER (ORDER BY p.id DESC) AS n
+        FROM stepwise.plan AS p
+        WHERE p.tenant = $1 AND p.completed_at IS NULL AND p.parent_step_id IS NULL
+          AND ($2 IS NULL OR p.status = $2::stepwise.plan_status) AND ($3 IS NULL OR p.session_id = $3)
+          AND p.id < coalesce($4, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+        ORDER BY p.id DESC LIMIT $5 + 1)
+    SELECT jsonb_build_object(
+        'plans', coalesce(jsonb_agg(jsonb_build_object(
+            'planId', f.id, 'name', f.name, 'goal', f.goal, 'status', f.status, 'workflow', f.workflow, 'version', f.version,
+            'sessionId', f.session_id, 'progress', round(100.0 * (f.completed + f.skipped)
+                / greatest(f.pending + f.in_progress + f.awaiting_input + f.completed + f.failed + f.skipped, 1)),
+            'totalSteps', f.pending + f.in_progress + f.awaiting_input + f.completed + f.failed + f.skipped,
+            'pauseReason', f.pause_reason, 'createdAt', f.created_at, 'updatedAt', f.updated_at)
+            ORDER BY f.id DESC) FILTER (WHERE f.n <= $5), '[]'),
+        'next', CASE WHEN count(*) > $5 THEN (array_agg(f.id ORDER BY f.id DESC))[$5] END)
+    FROM found AS f;
+END;
+COMMENT ON FUNCTION stepwise.active_plans_json(text, text, text, uuid, int) IS 'internal: what list_active_plans answers';

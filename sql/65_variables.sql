@@ -1,0 +1,31 @@
+-- The variables of a plan.
+
+CREATE FUNCTION stepwise.set_variables(plan_id uuid, variables jsonb) RETURNS jsonb
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_set_variables';
+COMMENT ON FUNCTION stepwise.set_variables(uuid, jsonb) IS 'merge into the variables of a plan; null deletes a name';
+
+CREATE FUNCTION stepwise.task_variables(plan_id uuid) RETURNS jsonb
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_task_variables';
+COMMENT ON FUNCTION stepwise.task_variables(uuid) IS 'a plan as flat variables: progress, results, pause reason, and its own';
+
+-- Not for callers, because the tenant is an argument.
+CREATE FUNCTION stepwise.task_variables_json(tenant text, plan_id uuid) RETURNS jsonb
+LANGUAGE sql STABLE
+BEGIN ATOMIC
+    SELECT d.variables
+        || jsonb_build_object('_workflow.progress', jsonb_build_object(
+            'goal', p.name || ': ' || p.goal,
+            'steps', (SELECT coalesce(jsonb_agg(jsonb_strip_nulls(jsonb_build_object('name', s.name, 'tool', s.tool, 'status', s.status))
+                                                ORDER BY s.step_order), '[]')
+                      FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2),
+            'schemaVersion', 1))
+        || (SELECT coalesce(jsonb_object_agg('_workflow.result.' || s.name,
+                                             CASE s.status WHEN 'completed' THEN coalesce(s.result, 'null')
+                                                           ELSE jsonb_build_object('error', s.message) END), '{}')
+            FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 AND s.status IN ('completed', 'failed'))
+        || CASE WHEN p.pause_reason IS NULL THEN '{}' ELSE jsonb_build_object('_workflow.pause_reason', p.pause_reason) END
+    FROM stepwise.plan AS p
+    JOIN stepwise.plan_detail AS d ON d.tenant = $1 AND d.plan_id = $2
+    WHERE p.tenant = $1 AND p.id = $2;
+END;
+COMMENT ON FUNCTION stepwise.task_variables_json(text, uuid) IS 'internal: what task_variables answers';

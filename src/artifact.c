@@ -1,0 +1,318 @@
+/*
+ * artifact.c
+ *	  what a plan produces beside results: artifacts, the final output, and the search over them
+ *
+ * Both may be stored at any time, also when the plan has ended: a report is
+ * often written last. A name may come again; each artifact is a row of its
+ * own. The search is PostgreSQL's, in English, over the first 250,000
+ * characters (sql/58_artifact.sql).
+ */
+#include "stepwise.h"
+
+#include "mb/pg_wchar.h"
+
+#define TITLE_MAX_CHARS		200 /* an index entry must hold it */
+#define QUERY_MAX_BYTES		2000	/* no word of it is then too long for a tsquery */
+
+PG_FUNCTION_INFO_V1(stepwise_store_artifact);
+PG_FUNCTION_INFO_V1(stepwise_store_output);
+PG_FUNCTION_INFO_V1(stepwise_search_artifacts);
+
+/* ---------- checks ---------- */
+
+static bool
+IsBlank(const char *text)
+{
+	return text == NULL || text[strspn(text, " \t\r\n")] == '\0';
+}
+
+static void
+CheckGiven(const char *value, const char *what)
+{
+	if (IsBlank(value))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("%s must not be empty", what),
+				 errhint("Give %s as a text.", what)));
+}
+
+static void
+CheckTitleLength(const char *value, const char *what)
+{
+	if (value != NULL && pg_mbstrlen(value) > TITLE_MAX_CHARS)
+		ereport(ERROR,
+				(errcode(ERRCODE_VALUE_TOO_LARGE),
+				 errmsg("%s is too long: %d characters", what, pg_mbstrlen(value)),
+				 errdetail("The limit is %d characters.", TITLE_MAX_CHARS),
+				 errhint("Put details into the content, and use a short %s.", what)));
+}
+
+/* A name that one can find again: not empty, and short. */
+void
+CheckTitle(const char *value, const char *what)
+{
+	CheckGiven(value, what);
+	CheckTitleLength(value, what);
+}
+
+/* The same, where it may be left out. */
+void
+CheckOptionalTitle(const char *value, const char *what)
+{
+	if (value != NULL)
+		CheckTitle(value, what);
+}
+
+static void
+CheckContent(const char *content)
+{
+	CheckGiven(content, "content");
+	CheckTextLimit(content, "content");
+}
+
+static void
+CheckQuery(const char *query)
+{
+	CheckGiven(query, "query");
+	if (strlen(query) > QUERY_MAX_BYTES)
+		ereport(ERROR,
+				(errcode(ERRCODE_VALUE_TOO_LARGE),
+				 errmsg("query is too long: %zu bytes", strlen(query)),
+				 errdetail("The limit is %d bytes.", QUERY_MAX_BYTES),
+				 errhint("Search for a few words.")));
+}
+
+static void
+CheckSearchable(const Jsonb *found, const char *query)
+{
+	if (found == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("query \"%s\" has no word to search for", query),
+				 errdetail("Words such as \"the\" or \"and\" are in every text and are not searched for."),
+				 errhint("Use words that say what you look for; \"quotes\" mean a phrase, - leaves a word out, or means either.")));
+}
+
+/* ---------- store_artifact ---------- */
+
+/* arguments of store_artifact, in their order */
+enum
+{
+	SA_PLAN, SA_NAME, SA_CONTENT, SA_STEP, SA_MEDIA_TYPE, SA_DATA, SA_SOURCE_URL
+};
+
+typedef struct Artifact
+{
+	pg_uuid_t	id;
+	char	   *name;
+	char	   *content;
+	pg_uuid_t  *step_id;		/* or NULL; so the next three */
+	char	   *media_type;
+	Jsonb	   *data;
+	char	   *source_url;
+} Artifact;
+
+static Artifact
+ArgumentArtifact(FunctionCallInfo fcinfo)
+{
+	Artifact	a = {0};
+
+	a.id = UuidNew();
+	a.name = ArgumentText(fcinfo, SA_NAME);
+	a.content = ArgumentText(fcinfo, SA_CONTENT);
+	a.step_id = ArgumentUuid(fcinfo, SA_STEP);
+	a.media_type = ArgumentText(fcinfo, SA_MEDIA_TYPE);
+	a.data = ArgumentJson(fcinfo, SA_DATA);
+	a.source_url = ArgumentText(fcinfo, SA_SOURCE_URL);
+	CheckTitle(a.name, "name");
+	CheckContent(a.content);
+	CheckOptionalTitle(a.media_type, "media_type");
+	CheckJsonLimits(a.data, "data");
+	CheckTextLimit(a.source_url, "source_url");
+	return a;
+}
+
+static void
+InsertArtifact(Call *call, const PlanRow *plan, const Artifact *a)
+{
+	static KeptQuery insert = {
+		"INSERT INTO stepwise.artifact (tenant, id, plan_id, step_id, name, media_type, content, data, source_url)"
+		" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+		9, {TEXTOID, UUIDOID, UUIDOID, UUIDOID, TEXTOID, TEXTOID, TEXTOID, JSONBOID, TEXTOID}
+	};
+	Args		args = {0};
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, &a->id);
+	ArgUuid(&args, &plan->id);
+	ArgUuid(&args, a->step_id);
+	ArgText(&args, a->name);
+	ArgText(&args, a->media_type);
+	ArgText(&args, a->content);
+	ArgVarlena(&args, a->data);
+	ArgText(&args, a->source_url);
+	QueryRun(&insert, &args);
+}
+
+/* What is said of an artifact, in the audit log and in the answer. */
+static Jsonb *
+ArtifactBrief(const Artifact *a)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutUuid(&b, "artifactId", &a->id);
+	JsonPutText(&b, "name", a->name);
+	JsonPutText(&b, "mediaType", a->media_type);
+	JsonPutInt(&b, "size", strlen(a->content));
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+/* Write down that something was stored, and save the plan. */
+static void
+AuditStored(Call *call, PlanRow *plan, const pg_uuid_t *step_id, const char *action, const Jsonb *brief)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "action", action);
+	JsonObjectEnd(&b);
+	AuditAppend(call, plan, step_id, "plan_modified", JsonMerge(JsonFinish(&b), brief));
+	PlanSave(call, plan);
+}
+
+static Jsonb *
+StoredAnswer(const PlanRow *plan, const StepRow *step, const Jsonb *brief)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutUuid(&b, "planId", &plan->id);
+	JsonPutText(&b, "planStatus", PlanStatusName[plan->status]);
+	if (step != NULL)
+	{
+		JsonPutUuid(&b, "stepId", &step->id);
+		JsonPutText(&b, "stepStatus", StepStatusName[step->status]);
+	}
+	JsonObjectEnd(&b);
+	return JsonMerge(JsonFinish(&b), brief);
+}
+
+static Jsonb *
+StoreArtifact(Call *call, const pg_uuid_t *plan_id, const Artifact *a)
+{
+	PlanRow    *plan = PlanLock(call, plan_id);
+	StepRow    *step = a->step_id ? StepRead(call, a->step_id) : NULL;
+	Jsonb	   *brief = ArtifactBrief(a);
+
+	if (a->step_id != NULL && (step == NULL || !UuidEqual(&step->plan_id, &plan->id)))
+		StepNotFound(a->step_id);
+	InsertArtifact(call, plan, a);
+	AuditStored(call, plan, a->step_id, "artifact_stored", brief);
+	return StoredAnswer(plan, step, brief);
+}
+
+Datum
+stepwise_store_artifact(PG_FUNCTION_ARGS)
+{
+	Call		call;
+	Artifact	a;
+
+	CallBegin(&call);
+	a = ArgumentArtifact(fcinfo);
+	return CallEnd(&call, StoreArtifact(&call, ArgumentUuid(fcinfo, SA_PLAN), &a));
+}
+
+/* ---------- store_output ---------- */
+
+/* Write the output; was there one before? */
+static bool
+WriteOutput(Call *call, const PlanRow *plan, const char *content, const char *media_type)
+{
+	static KeptQuery write = {
+		"UPDATE stepwise.plan_detail AS d SET final_output = $3, final_media_type = $4"
+		" FROM stepwise.plan_detail AS o WHERE d.tenant = $1 AND d.plan_id = $2 AND o.tenant = $1 AND o.plan_id = $2"
+		" RETURNING o.final_output IS NOT NULL",
+		4, {TEXTOID, UUIDOID, TEXTOID, TEXTOID}
+	};
+	Args		args = {0};
+	bool		replaced;
+	Rows		rows;
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, &plan->id);
+	ArgText(&args, content);
+	ArgText(&args, media_type);
+	rows = QueryRun(&write, &args);
+	replaced = rows.count > 0 && RowBool(&rows, 0, 1);
+	RowsFree(&rows);
+	return replaced;
+}
+
+static Jsonb *
+StoreOutput(Call *call, const pg_uuid_t *plan_id, const char *content, const char *media_type)
+{
+	PlanRow    *plan = PlanLock(call, plan_id);
+	JsonBuilder b = {0};
+	Jsonb	   *brief;
+
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "mediaType", media_type);
+	JsonPutInt(&b, "size", strlen(content));
+	JsonPutBool(&b, "replaced", WriteOutput(call, plan, content, media_type));
+	JsonObjectEnd(&b);
+	brief = JsonFinish(&b);
+	AuditStored(call, plan, NULL, "output_stored", brief);
+	return StoredAnswer(plan, NULL, brief);
+}
+
+Datum
+stepwise_store_output(PG_FUNCTION_ARGS)
+{
+	Call		call;
+	char	   *content;
+	char	   *media_type;
+
+	CallBegin(&call);
+	content = ArgumentText(fcinfo, 1);
+	media_type = ArgumentText(fcinfo, 2);
+	CheckContent(content);
+	CheckTitle(media_type, "media_type");
+	return CallEnd(&call, StoreOutput(&call, ArgumentUuid(fcinfo, 0), content, media_type));
+}
+
+/* ---------- search_artifacts ---------- */
+
+static Jsonb *
+SearchArtifacts(Call *call, const char *query, const pg_uuid_t *plan_id, int max)
+{
+	static KeptQuery search = {
+		"SELECT stepwise.search_artifacts_json($1, $2, $3, $4)",
+		4, {TEXTOID, TEXTOID, UUIDOID, INT4OID}
+	};
+	Args		args = {0};
+	Jsonb	   *found;
+
+	if (plan_id != NULL)
+		(void) PlanMustRead(call, plan_id);
+	ArgTenant(&args, call);
+	ArgText(&args, query);
+	ArgUuid(&args, plan_id);
+	ArgInt(&args, max);
+	found = QueryJson(&search, &args);
+	CheckSearchable(found, query);
+	return found;
+}
+
+Datum
+stepwise_search_artifacts(PG_FUNCTION_ARGS)
+{
+	Call		call;
+	char	   *query;
+
+	CallBegin(&call);
+	query = ArgumentText(fcinfo, 0);
+	CheckQuery(query);
+	return CallEnd(&call, SearchArtifacts(&call, query, ArgumentUuid(fcinfo, 1), ArgumentMax(fcinfo, 2, 20)));
+}

@@ -1,0 +1,603 @@
+/*
+ * handoff.c
+ *	  what to do next: told to a program (why) and to a language model (handoff)
+ *
+ * Both say the same. A Wait is what a plan waits for, and its moves are what
+ * lets it go on: a tool that the client calls, a function of the engine, or
+ * plain words. The first function of the engine among them is why's nextCall.
+ * Each type of pause reason has a line in one table.
+ *
+ * Nothing is locked and nothing is changed.
+ */
+#include "stepwise.h"
+
+#define STEPS_SHOWN		20
+
+PG_FUNCTION_INFO_V1(stepwise_why);
+PG_FUNCTION_INFO_V1(stepwise_handoff);
+
+typedef enum MoveKind
+{
+	MOVE_CALL,					/* a function of the engine */
+	MOVE_TOOL,					/* a tool of the client */
+	MOVE_WORDS
+} MoveKind;
+
+typedef struct Move
+{
+	MoveKind	kind;
+	const char *name;			/* of the function or tool; or the words */
+	Jsonb	   *arguments;
+} Move;
+
+typedef struct Wait
+{
+	Call	   *call;
+	PlanRow    *scope;			/* the plan that was asked for */
+	PlanRow    *plan;			/* the plan of the step, and the step that blocks; or NULL */
+	StepRow    *step;
+	const Jsonb *reason;		/* pause reason, or NULL */
+	const char *on;				/* person, client, agent or nobody */
+	TimestampTz since;
+	char	   *message;		/* a sentence */
+	List	   *moves;			/* of Move */
+} Wait;
+
+/* ---------- moves ---------- */
+
+static void
+AddMove(Wait *w, MoveKind kind, const char *name, Jsonb *arguments)
+{
+	Move	   *move = palloc(sizeof(Move));
+
+	move->kind = kind;
+	move->name = name;
+	move->arguments = arguments;
+	w->moves = lappend(w->moves, move);
+}
+
+static Jsonb *
+PlanArgument(const Wait *w)
+{
+	return JsonTextOf("plan_id", UuidText(&w->scope->id));
+}
+
+static Jsonb *
+StepArgument(const StepRow *step)
+{
+	return JsonTextOf("step_id", UuidText(&step->id));
+}
+
+/* What the step's tool would be called with, as far as that is known; what is missing is in <…>. */
+static Jsonb *
+SketchedArguments(const Wait *w)
+{
+	Jsonb	   *written = w->step->arguments ? DatumGetJsonbP(PointerGetDatum(w->step->arguments)) : NULL;
+	Jsonb	   *missing = JsonGetJson(w->reason, "missingFields");
+	JsonBuilder b = {0};
+	JsonbValue	name;
+
+	JsonObjectStart(&b, NULL);
+	for (int i = 0; JsonGetIndex(missing, i, &name); i++)
+		JsonPutText(&b, JsonValueText(&name), psprintf("<%s>", JsonValueText(&name)));
+	JsonObjectEnd(&b);
+	return JsonMerge(written ? ResolveSketch(w->call, w->plan, written) : NULL, JsonFinish(&b));
+}
+
+/* Likewise a text of a step. */
+static char *
+SketchedText(const Wait *w, PlanRow *plan, const struct varlena *written)
+{
+	JsonBuilder b = {0};
+	JsonbValue	text;
+
+	JsonArrayStart(&b, NULL);
+	JsonPutText(&b, NULL, text_to_cstring((const struct varlena *) written));
+	JsonArrayEnd(&b);
+	JsonGetIndex(ResolveSketch(w->call, plan, JsonFinish(&b)), 0, &text);
+	return JsonScalarText(&text);
+}
+
+/* The client calls the tool and brings back what it returned. */
+static void
+MoveRecord(Wait *w)
+{
+	const char *tool = w->step->tool;
+	JsonBuilder b = {0};
+
+	AddMove(w, MOVE_TOOL, tool, SketchedArguments(w));
+	JsonObjectStart(&b, NULL);
+	JsonPutUuid(&b, "plan_id", &w->scope->id);
+	JsonPutText(&b, "tool", tool);
+	JsonPutText(&b, "step_name", w->step->name);
+	JsonPutText(&b, "result", psprintf("<result of %s>", tool));
+	JsonObjectEnd(&b);
+	AddMove(w, MOVE_CALL, "record_tool_result", JsonFinish(&b));
+}
+
+/* The agent does what the instructions say, and submits. */
+static void
+MoveSubmit(Wait *w)
+{
+	const StepRow *step = w->step;
+	JsonBuilder b = {0};
+
+	AddMove(w, MOVE_WORDS, step->instructions
+			? psprintf("Follow the instructions of step \"%s\": %s", step->name, SketchedText(w, w->plan, step->instructions))
+			: psprintf("Do step \"%s\".", step->name), NULL);
+	JsonObjectStart(&b, NULL);
+	JsonPutUuid(&b, "step_id", &step->id);
+	JsonPutText(&b, "result", "<your result>");
+	if (step->status == STEP_IN_PROGRESS)
+		JsonPutInt(&b, "attempt", step->attempt);
+	JsonObjectEnd(&b);
+	AddMove(w, MOVE_CALL, "submit_step_result", JsonFinish(&b));
+}
+
+static void
+MoveDoIt(Wait *w)
+{
+	if (w->step->tool != NULL)
+		MoveRecord(w);
+	else
+		MoveSubmit(w);
+}
+
+static void
+MoveRetry(Wait *w)
+{
+	AddMove(w, MOVE_CALL, "retry_step", StepArgument(w->step));
+}
+
+/* What is retryable is tried again; otherwise the client calls the tool itself. */
+static void
+MoveAfterError(Wait *w)
+{
+	JsonbValue	retryable;
+
+	if (w->step->tool == NULL || (JsonGet(w->reason, "retryable", &retryable) && retryable.val.boolean))
+		MoveRetry(w);
+	else
+		MoveRecord(w);
+}
+
+/* The producing step is tried again, if it failed; a skipped one is final, so the step is done without it. */
+static void
+MoveAfterProducer(Wait *w)
+{
+	StepRow    *producer = StepReadByName(w->call, &w->plan->id, JsonGetText(w->reason, "producingStep"));
+
+	if (producer != NULL && producer->status == STEP_FAILED)
+		AddMove(w, MOVE_CALL, "retry_step", StepArgument(producer));
+	else
+		MoveDoIt(w);
+}
+
+static void
+MoveAfterCondition(Wait *w)
+{
+	JsonBuilder b = {0};
+
+	AddMove(w, MOVE_WORDS, psprintf("Decide whether step \"%s\" is to be done: if so, do it and submit it with stepwise.submit_step_result.",
+									w->step->name), NULL);
+	JsonObjectStart(&b, NULL);
+	JsonPutUuid(&b, "step_id", &w->step->id);
+	JsonPutText(&b, "reason", "<why it is left out>");
+	JsonObjectEnd(&b);
+	AddMove(w, MOVE_CALL, "skip_step", JsonFinish(&b));
+}
+
+static void
+MoveResume(Wait *w)
+{
+	JsonBuilder b = {0};
+
+	AddMove(w, MOVE_WORDS, psprintf("Ask the person: %s", JsonGetText(w->reason, "prompt")), NULL);
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "checkpoint_id", JsonGetText(w->reason, "checkpointId"));
+	JsonPutText(&b, "response", "<the answer>");
+	JsonObjectEnd(&b);
+	AddMove(w, MOVE_CALL, "resume", JsonFinish(&b));
+}
+
+static void
+MoveDecide(Wait *w)
+{
+	JsonBuilder b = {0};
+
+	AddMove(w, MOVE_WORDS, psprintf("Show the person: %s", JsonGetText(w->reason, "summary")), NULL);
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "checkpoint_id", JsonGetText(w->reason, "checkpointId"));
+	JsonPutText(&b, "decision", "<approve, reject, modify or skip>");
+	JsonObjectEnd(&b);
+	AddMove(w, MOVE_CALL, "submit_user_decision", JsonFinish(&b));
+}
+
+/* ---------- sentences ---------- */
+
+static char *
+SayUnresolvable(const Wait *w)
+{
+	return psprintf("step \"%s\" has no value for its argument \"%s\"%s%s", w->step->name,
+					JsonGetText(w->reason, "missingParam"), w->step->message ? ": " : "",
+					w->step->message ? w->step->message : "");
+}
+
+static char *
+SayMismatch(const Wait *w)
+{
+	return psprintf("the arguments of step \"%s\" do not fit its tool%s%s", w->step->name,
+					w->step->message ? ": " : "", w->step->message ? w->step->message : "");
+}
+
+static char *
+SayError(const Wait *w)
+{
+	char	   *code = JsonGetText(w->reason, "code");
+
+	return psprintf("step \"%s\" failed: %s%s%s%s", w->step->name, JsonGetText(w->reason, "error"),
+					code ? " (" : "", code ? code : "", code ? ")" : "");
+}
+
+static char *
+SayResource(const Wait *w)
+{
+	return psprintf("step \"%s\" could not read %s: %s", w->step->name, JsonGetText(w->reason, "uri"),
+					JsonGetText(w->reason, "error"));
+}
+
+static char *
+SayDependency(const Wait *w)
+{
+	return psprintf("step \"%s\" needs what step \"%s\" did not produce%s%s", w->step->name,
+					JsonGetText(w->reason, "producingStep"), w->step->message ? ": " : "",
+					w->step->message ? w->step->message : "");
+}
+
+static char *
+SayClient(const Wait *w)
+{
+	if (w->step->tool == NULL)
+		return psprintf("step \"%s\" has instructions to follow, and no tool", w->step->name);
+	return psprintf("step \"%s\" is done with tool \"%s\", which the client calls", w->step->name, w->step->tool);
+}
+
+static char *
+SayInput(const Wait *w)
+{
+	return psprintf("step \"%s\" asks a person: %s", w->step->name, JsonGetText(w->reason, "prompt"));
+}
+
+static char *
+SayReview(const Wait *w)
+{
+	return psprintf("step \"%s\" waits for a review: %s", w->step->name, JsonGetText(w->reason, "summary"));
+}
+
+static char *
+SayCondition(const Wait *w)
+{
+	return psprintf("the condition of step \"%s\" cannot be decided: %s", w->step->name, JsonGetText(w->reason, "error"));
+}
+
+/* ---------- the table ---------- */
+
+typedef struct ReasonRule
+{
+	const char *type;
+	const char *on;
+	char	   *(*say) (const Wait *w);
+	void		(*move) (Wait *w);
+} ReasonRule;
+
+static const ReasonRule ReasonRules[] = {
+	{"unresolvableParams", "client", SayUnresolvable, MoveDoIt},
+	{"schemaMismatch", "client", SayMismatch, MoveDoIt},
+	{"toolError", "client", SayError, MoveAfterError},
+	{"resourceError", "client", SayResource, MoveRetry},
+	{"unresolvedDependency", "client", SayDependency, MoveAfterProducer},
+	{"clientTool", "client", SayClient, MoveDoIt},
+	{"inputRequired", "person", SayInput, MoveResume},
+	{"reviewRequested", "person", SayReview, MoveDecide},
+	{"conditionError", "client", SayCondition, MoveAfterCondition},
+};
+
+static const ReasonRule *
+RuleOf(const Jsonb *reason)
+{
+	char	   *type = JsonGetText(reason, "type");
+
+	for (size_t i = 0; i < lengthof(ReasonRules); i++)
+		if (type != NULL && strcmp(type, ReasonRules[i].type) == 0)
+			return &ReasonRules[i];
+	elog(ERROR, "pause reason of unknown type \"%s\"", type ? type : "");
+	return NULL;
+}
+
+/* ---------- what a plan waits for ---------- */
+
+/* Since when a step waits: for a person, since it failed, or since its plan paused. */
+static TimestampTz
+PausedSince(const Wait *w)
+{
+	static KeptQuery find = {
+		"SELECT coalesce((SELECT k.since FROM stepwise.checkpoint AS k WHERE k.tenant = $1 AND k.step_id = $3), $4,"
+		" (SELECT a.at FROM stepwise.audit AS a WHERE a.tenant = $1 AND a.plan_id = $2 AND a.event = 'plan_paused'"
+		" ORDER BY a.tenant DESC, a.plan_id DESC, a.id DESC LIMIT 1))",
+		4, {TEXTOID, UUIDOID, UUIDOID, TIMESTAMPTZOID}
+	};
+	Args		args = {0};
+	bool		isnull;
+	Datum		since;
+	Rows		rows;
+
+	ArgTenant(&args, w->call);
+	ArgUuid(&args, &w->plan->id);
+	ArgUuid(&args, &w->step->id);
+	ArgTime(&args, w->step->completed_at);
+	rows = QueryRun(&find, &args);
+	since = RowDatum(&rows, 0, 1, &isnull);
+	return isnull ? 0 : DatumGetTimestampTz(since);
+}
+
+static void
+WaitOfReason(Wait *w)
+{
+	const ReasonRule *rule = RuleOf(w->reason);
+
+	w->plan = PlanMustRead(w->call, &w->step->plan_id);
+	w->on = rule->on;
+	w->since = PausedSince(w);
+	w->message = rule->say(w);
+	rule->move(w);
+	AddMove(w, MOVE_CALL, "run", PlanArgument(w));
+}
+
+static void
+WaitOfEnded(Wait *w)
+{
+	const PlanRow *plan = w->scope;
+
+	w->on = "nobody";
+	w->since = plan->completed_at;
+	w->message = psprintf("the plan is %s%s%s", PlanStatusName[plan->status], plan->message ? ": " : "",
+						  plan->message ? plan->message : "");
+}
+
+/* The next pending step is for a run, if its tool is in the database; otherwise for an agent. */
+static void
+WaitOfPending(Wait *w)
+{
+	StepRow    *step = StepNextPending(w->call, w->scope, w->scope->next_order);
+	Tool	   *tool = step && step->tool ? ToolFind(w->call, step->tool) : NULL;
+
+	w->on = "agent";
+	w->since = w->scope->updated_at;
+	w->message = psprintf("%s", step ? psprintf("step \"%s\" is next", step->name) : "nothing stands in its way");
+	AddMove(w, MOVE_CALL, tool && tool->function ? "run" : "get_next_step", PlanArgument(w));
+}
+
+static StepRow *
+OldestClaim(const Wait *w)
+{
+	static KeptQuery find = {
+		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.root_id = $2 AND s.status = 'in_progress'"
+		" AND s.workflow IS NULL AND s.plan_id = $3 ORDER BY s.started_at LIMIT 1",
+		3, {TEXTOID, UUIDOID, UUIDOID}
+	};
+	Args		args = {0};
+
+	ArgTenant(&args, w->call);
+	ArgUuid(&args, &w->scope->root_id);
+	ArgUuid(&args, &w->scope->id);
+	return StepFetch(&find, &args);
+}
+
+/* Somebody has claimed a step and not come back yet. */
+static void
+WaitOfClaim(Wait *w)
+{
+	w->plan = w->scope;
+	w->on = "agent";
+	w->since = w->step->started_at;
+	w->message = psprintf("step \"%s\" is in progress%s%s", w->step->name, w->step->worker ? ", claimed by " : "",
+						  w->step->worker ? w->step->worker : "");
+	if (w->scope->status == PLAN_STALLED)
+	{
+		w->message = psprintf("%s, and shows no sign of life", w->message);
+		AddMove(w, MOVE_CALL, "reclaim_stalled", JsonEmptyObject());
+		AddMove(w, MOVE_CALL, "get_next_step", PlanArgument(w));
+	}
+	else
+		MoveSubmit(w);
+}
+
+static Wait
+WaitOf(Call *call, PlanRow *scope)
+{
+	Wait		w = {.call = call, .scope = scope};
+
+	if (PlanIsTerminal(scope->status))
+	{
+		WaitOfEnded(&w);
+		return w;
+	}
+	if (scope->pause_reason != NULL)
+	{
+		w.reason = DatumGetJsonbP(PointerGetDatum(scope->pause_reason));
+		w.step = StepOfReason(call, scope);
+	}
+	if (w.step != NULL)
+	{
+		WaitOfReason(&w);
+		return w;
+	}
+	w.step = OldestClaim(&w);
+	if (w.step != NULL && (scope->counts[STEP_PENDING] == 0 || scope->status == PLAN_STALLED))
+		WaitOfClaim(&w);
+	else
+		WaitOfPending(&w);
+	return w;
+}
+
+/* ---------- why ---------- */
+
+static void
+PutNextCall(JsonBuilder *b, const Wait *w)
+{
+	ListCell   *cell;
+
+	foreach(cell, w->moves)
+	{
+		Move	   *move = lfirst(cell);
+
+		if (move->kind != MOVE_CALL)
+			continue;
+		JsonObjectStart(b, "nextCall");
+		JsonPutText(b, "function", move->name);
+		JsonPutJson(b, "arguments", move->arguments);
+		JsonObjectEnd(b);
+		return;
+	}
+	JsonPutNull(b, "nextCall");
+}
+
+static Jsonb *
+Why(Call *call, PlanRow *scope)
+{
+	Wait		w = WaitOf(call, scope);
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutUuid(&b, "planId", &scope->id);
+	JsonPutText(&b, "planStatus", PlanStatusName[scope->status]);
+	JsonPutText(&b, "waitingOn", w.on);
+	JsonPutTime(&b, "since", w.since);
+	JsonPutJson(&b, "reason", w.reason);
+	JsonPutText(&b, "message", w.message);
+	PutNextCall(&b, &w);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+Datum
+stepwise_why(PG_FUNCTION_ARGS)
+{
+	Call		call;
+
+	CallBegin(&call);
+	return CallEnd(&call, Why(&call, PlanMustRead(&call, ArgumentUuid(fcinfo, 0))));
+}
+
+/* ---------- handoff ---------- */
+
+static void
+TellPlan(StringInfo out, const PlanRow *plan)
+{
+	int			total = 0;
+
+	for (int i = 0; i < STEP_STATUSES; i++)
+		total += plan->counts[i];
+	appendStringInfo(out, "Plan \"%s\": %s\nPlan id: %s\nStatus: %s, %d of %d steps done\n", plan->name, plan->goal,
+					 UuidText(&plan->id), PlanStatusName[plan->status],
+					 plan->counts[STEP_COMPLETED] + plan->counts[STEP_SKIPPED], total);
+}
+
+static void
+TellMoves(StringInfo out, const Wait *w)
+{
+	ListCell   *cell;
+	int			number = 0;
+
+	if (w->moves == NIL)
+		return;
+	appendStringInfoString(out, "\nTo continue:\n");
+	foreach(cell, w->moves)
+	{
+		Move	   *move = lfirst(cell);
+
+		appendStringInfo(out, "%d. ", ++number);
+		if (move->kind == MOVE_WORDS)
+			appendStringInfo(out, "%s\n", move->name);
+		else
+			appendStringInfo(out, "Call %s%s with %s\n", move->kind == MOVE_TOOL ? "tool " : "stepwise.", move->name,
+							 JsonToText(move->arguments));
+	}
+}
+
+/* Say in a line what a pending step will do. */
+static void
+TellStep(StringInfo out, const Wait *w, PlanRow *plan, const StepRow *step)
+{
+	Jsonb	   *arguments = step->arguments ? DatumGetJsonbP(PointerGetDatum(step->arguments)) : JsonEmptyObject();
+	Tool	   *tool = step->tool ? ToolFind(w->call, step->tool) : NULL;
+
+	appendStringInfo(out, "- %s: ", step->name);
+	if (step->tool != NULL)
+		appendStringInfo(out, "tool %s with %s (%s)\n", step->tool,
+						 JsonToText(ResolveSketch(w->call, plan, arguments)),
+						 tool && tool->function ? "in the database" : "the client's");
+	else if (step->workflow != NULL)
+		appendStringInfo(out, "workflow %s with %s\n", step->workflow,
+						 JsonToText(ResolveSketch(w->call, plan, arguments)));
+	else if (step->prompt != NULL)
+		appendStringInfo(out, "asks a person: %s\n", SketchedText(w, plan, step->prompt));
+	else if (step->instructions != NULL)
+		appendStringInfo(out, "%s\n", SketchedText(w, plan, step->instructions));
+	else
+		appendStringInfoString(out, step->resources ? "reads resources\n" : "no instructions\n");
+}
+
+/* List the pending steps that follow, beside the one that blocks. */
+static void
+TellRest(StringInfo out, const Wait *w)
+{
+	int			from = 1;
+	int			told = 0;
+	StepRow    *step;
+
+	while ((step = StepNextPending(w->call, w->scope, from)) != NULL)
+	{
+		from = step->order + 1;
+		if (w->step != NULL && UuidEqual(&step->id, &w->step->id))
+			continue;
+		if (told == 0)
+			appendStringInfoString(out, "\nSteps after that:\n");
+		if (told++ == STEPS_SHOWN)
+		{
+			appendStringInfoString(out, "- and more\n");
+			return;
+		}
+		TellStep(out, w, w->scope, step);
+	}
+}
+
+static char *
+Handoff(Call *call, PlanRow *scope)
+{
+	Wait		w = WaitOf(call, scope);
+	StringInfoData out;
+
+	initStringInfo(&out);
+	TellPlan(&out, scope);
+	appendStringInfo(&out, "\n%s %s.\n", w.reason ? "It stopped because" : "How it stands:", w.message);
+	TellMoves(&out, &w);
+	if (!PlanIsTerminal(scope->status))
+		TellRest(&out, &w);
+	else if (scope->outputs != NULL)
+		appendStringInfo(&out, "Outputs: %s\n", JsonToText(DatumGetJsonbP(PointerGetDatum(scope->outputs))));
+	return out.data;
+}
+
+Datum
+stepwise_handoff(PG_FUNCTION_ARGS)
+{
+	Call		call;
+	char	   *message;
+
+	CallBegin(&call);
+	message = Handoff(&call, PlanMustRead(&call, ArgumentUuid(fcinfo, 0)));
+	message = MemoryContextStrdup(call.outer, message);
+	CallEnd(&call, NULL);
+	PG_RETURN_TEXT_P(cstring_to_text(message));
+}

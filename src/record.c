@@ -1,0 +1,275 @@
+/*
+ * record.c
+ *	  the way back in: what a client got from a tool that it called itself
+ *
+ * The result goes to the step that is named, otherwise to the first pending
+ * or failed step with that tool: the one that blocks, if it is one of them,
+ * then those of the plan in their order, then those of plans nested in it.
+ * What no step waits for is kept as a variable, _workflow.extra.TOOL.
+ */
+#include "stepwise.h"
+
+PG_FUNCTION_INFO_V1(stepwise_record_tool_result);
+
+typedef struct Report
+{
+	const char *tool;			/* NULL or empty: only the step is named */
+	const char *step_name;		/* or NULL */
+	Jsonb	   *result;
+	bool		is_error;
+	Outcome		outcome;
+} Report;
+
+/* ---------- checks ---------- */
+
+static void
+CheckReport(const Report *report)
+{
+	if (report->step_name == NULL && (report->tool == NULL || *report->tool == '\0'))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("a tool, or the name of a step, must be given"),
+				 errhint("stepwise.why(plan_id) says which tool is asked for.")));
+	if (report->tool != NULL && *report->tool != '\0')
+		CheckToolName(report->tool);
+}
+
+static void
+StepNameNotFound(const PlanRow *plan, const char *name)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_STEP_NOT_FOUND),
+			 errmsg("step \"%s\" not found in plan \"%s\"", name, plan->name),
+			 errhint("stepwise.get_plan_context(plan_id) lists the steps of a plan.")));
+}
+
+/* ---------- which step ---------- */
+
+static bool
+IsOpenForReport(const StepRow *step)
+{
+	return step->status == STEP_PENDING || step->status == STEP_FAILED;
+}
+
+/* Is the step that blocks the one that is meant? */
+static bool
+IsMeant(const StepRow *step, const Report *report)
+{
+	if (step == NULL)
+		return false;
+	if (report->step_name != NULL)
+		return strcmp(step->name, report->step_name) == 0;
+	return IsOpenForReport(step) && step->tool != NULL && strcmp(step->tool, report->tool) == 0;
+}
+
+/* Find the first open step of a plan that has this tool. */
+static StepRow *
+StepOfTool(Call *call, const PlanRow *plan, const char *tool)
+{
+	static KeptQuery find = {
+		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 AND s.step_order >= $3"
+		" AND s.tool = $4 AND s.status IN ('pending', 'failed') ORDER BY s.tenant, s.plan_id, s.step_order LIMIT 1",
+		4, {TEXTOID, UUIDOID, INT4OID, TEXTOID}
+	};
+	Args		args = {0};
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, &plan->id);
+	ArgInt(&args, plan->counts[STEP_FAILED] > 0 ? 1 : plan->next_order);
+	ArgText(&args, tool);
+	return StepFetch(&find, &args);
+}
+
+/* Find a step of the open plans nested in a plan: by its name, or an open one by its tool. */
+static StepRow *
+StepOfNested(Call *call, const PlanRow *plan, const Report *report)
+{
+	static KeptQuery find = {
+		"WITH RECURSIVE tree AS ("
+		" SELECT n.id, ARRAY[s.step_order] AS place FROM stepwise.step AS s JOIN stepwise.plan AS n"
+		" ON n.tenant = $1 AND n.parent_step_id = s.id AND n.completed_at IS NULL"
+		" WHERE s.tenant = $1 AND s.plan_id = $2 AND s.workflow IS NOT NULL AND s.status IN ('in_progress', 'awaiting_input')"
+		" UNION ALL"
+		" SELECT n.id, t.place || s.step_order FROM tree AS t JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = t.id"
+		" JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = s.id AND n.completed_at IS NULL"
+		" WHERE s.workflow IS NOT NULL AND s.status IN ('in_progress', 'awaiting_input'))"
+		" SELECT s.* FROM tree AS t JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = t.id"
+		" WHERE CASE WHEN $3 IS NULL THEN s.tool = $4 AND s.status IN ('pending', 'failed') ELSE s.name = $3 END"
+		" ORDER BY t.place || s.step_order LIMIT 1",
+		4, {TEXTOID, UUIDOID, TEXTOID, TEXTOID}
+	};
+	Args		args = {0};
+
+	if (!plan->root->nests)
+		return NULL;
+	ArgTenant(&args, call);
+	ArgUuid(&args, &plan->id);
+	ArgText(&args, report->step_name);
+	ArgText(&args, report->tool);
+	return StepFetch(&find, &args);
+}
+
+/* Find the step that a report is for; NULL: none waits for it. */
+static StepRow *
+StepOfReport(Call *call, const PlanRow *scope, const Report *report)
+{
+	StepRow    *step = StepOfReason(call, scope);
+
+	if (IsMeant(step, report))
+		return step;
+	if (report->step_name != NULL)
+		step = StepReadByName(call, &scope->id, report->step_name);
+	else
+		step = StepOfTool(call, scope, report->tool);
+	return step ? step : StepOfNested(call, scope, report);
+}
+
+/* ---------- recording ---------- */
+
+/* What a client's error says, whatever shape it has. */
+static char *
+ErrorOf(const Jsonb *result)
+{
+	JsonbValue	value;
+	char	   *text;
+
+	if (JsonIsNull(result))
+		return pstrdup("the tool failed");
+	if (JB_ROOT_IS_SCALAR(result) && JsonbExtractScalar(unconstify(JsonbContainer *, &result->root), &value))
+		return JsonScalarText(&value);
+	text = JsonGetText(result, "error");
+	if (text == NULL)
+		text = JsonGetText(result, "message");
+	return text ? text : JsonToText(result);
+}
+
+static ToolFault *
+FaultOfReport(const Report *report)
+{
+	ToolFault  *fault = palloc0(sizeof(ToolFault));
+	char	   *code = JsonGetText(report->result, "code");
+
+	fault->message = ErrorOf(report->result);
+	if (code != NULL && strlen(code) == 5)
+		strlcpy(fault->code, code, sizeof(fault->code));
+	return fault;
+}
+
+/* Is this what the step already has? Then the client only lost the answer. */
+static bool
+IsRecorded(const StepRow *step, const Report *report)
+{
+	if (report->is_error)
+		return step->status == STEP_FAILED && step->message && strcmp(step->message, ErrorOf(report->result)) == 0;
+	return step->status == STEP_COMPLETED && step->outcome == report->outcome &&
+		JsonEqual(step->result ? DatumGetJsonbP(PointerGetDatum(step->result)) : JsonNull(), report->result);
+}
+
+static Jsonb *
+RecordAnswer(Call *call, const PlanRow *scope, const PlanRow *plan, const StepRow *step, bool duplicate)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	PutStepAnswer(&b, plan, step);
+	if (duplicate)
+		JsonPutBool(&b, "duplicate", true);
+	JsonObjectEnd(&b);
+	return JsonMerge(TaskAnswer(call, &scope->id), JsonFinish(&b));
+}
+
+/* Keep what no step waits for; nothing else changes. */
+static Jsonb *
+RecordExtra(Call *call, const PlanRow *scope, const Report *report)
+{
+	char	   *name = psprintf("_workflow.extra.%s", report->tool);
+	JsonBuilder b = {0};
+
+	VariablesStore(call, &scope->id,
+				   JsonMerge(VariablesRead(call, &scope->id), JsonObjectOf(name, report->result)));
+	JsonObjectStart(&b, NULL);
+	JsonPutUuid(&b, "planId", &scope->id);
+	JsonPutText(&b, "planStatus", PlanStatusName[scope->status]);
+	JsonPutNull(&b, "stepId");
+	JsonPutNull(&b, "stepStatus");
+	JsonPutText(&b, "variable", name);
+	JsonObjectEnd(&b);
+	return JsonMerge(TaskAnswer(call, &scope->id), JsonFinish(&b));
+}
+
+static void
+RecordToStep(Call *call, PlanRow *plan, StepRow *step, const Report *report)
+{
+	ToolFault  *fault;
+
+	PlanCheckOpen(plan);
+	CheckNotHolder(step, "answered");
+	CheckNotPrompt(step);
+	if (!IsOpenForReport(step) && step->status != STEP_IN_PROGRESS)
+		StepTransitionRefuse(step, report->is_error ? STEP_FAILED : STEP_COMPLETED);
+	if (step->status != STEP_IN_PROGRESS)
+		StepMove(call, plan, step, STEP_IN_PROGRESS, report->tool ? JsonTextOf("tool", report->tool) : NULL);
+	if (!report->is_error)
+	{
+		StepComplete(call, plan, step, report->result, report->outcome);
+		return;
+	}
+	fault = FaultOfReport(report);
+	StepFail(call, plan, step, fault,
+			 ToolErrorReason(step, fault->message, *fault->code ? fault->code : NULL, StepIsRetryable(call, step)));
+}
+
+static Jsonb *
+Record(Call *call, PlanRow *scope, const Report *report)
+{
+	StepRow    *step = StepOfReport(call, scope, report);
+	PlanRow    *plan;
+	bool		duplicate;
+
+	if (step == NULL && report->step_name != NULL)
+		StepNameNotFound(scope, report->step_name);
+	if (step == NULL)
+	{
+		PlanCheckOpen(scope);
+		return RecordExtra(call, scope, report);
+	}
+	plan = PlanInTree(call, scope->root, &step->plan_id);
+	duplicate = report->step_name != NULL && IsRecorded(step, report);
+	if (duplicate)
+		PlanSave(call, plan);
+	else
+		RecordToStep(call, plan, step, report);
+	return RecordAnswer(call, scope, plan, step, duplicate);
+}
+
+static Report
+ArgumentReport(FunctionCallInfo fcinfo)
+{
+	Report		report = {0};
+
+	report.tool = ArgumentText(fcinfo, 1);
+	report.result = ArgumentJson(fcinfo, 2);
+	report.is_error = !PG_ARGISNULL(3) && PG_GETARG_BOOL(3);
+	report.step_name = ArgumentText(fcinfo, 4);
+	report.outcome = CheckOutcome(ArgumentText(fcinfo, 5));
+	CheckReport(&report);
+	CheckJsonLimits(report.result, "result");
+	if (report.result == NULL)
+		report.result = JsonNull();
+	if (ResultOutcome(report.result) == OUTCOME_FAILURE)
+		report.outcome = OUTCOME_FAILURE;
+	return report;
+}
+
+Datum
+stepwise_record_tool_result(PG_FUNCTION_ARGS)
+{
+	Call		call;
+	Report		report;
+	PlanRow    *scope;
+
+	CallBegin(&call);
+	report = ArgumentReport(fcinfo);
+	scope = PlanLock(&call, ArgumentUuid(fcinfo, 0));
+	return CallEnd(&call, Record(&call, scope, &report));
+}

@@ -1,0 +1,184 @@
+/*
+ * variables.c
+ *	  the variables of a plan: its own, and those that are computed from its rows
+ *
+ * Only the plan's own are stored. Names under _workflow. are the engine's:
+ * what shows there is made when it is read, so that it cannot disagree with
+ * the rows; but for _workflow.extra.TOOL, which record_tool_result keeps.
+ */
+#include "stepwise.h"
+
+#define RESERVED_NAME	"_workflow"
+
+PG_FUNCTION_INFO_V1(stepwise_set_variables);
+PG_FUNCTION_INFO_V1(stepwise_task_variables);
+
+/* ---------- stored ---------- */
+
+Jsonb *
+VariablesRead(Call *call, const pg_uuid_t *plan_id)
+{
+	static KeptQuery read = {
+		"SELECT d.variables FROM stepwise.plan_detail AS d WHERE d.tenant = $1 AND d.plan_id = $2",
+		2, {TEXTOID, UUIDOID}
+	};
+
+	return PlanJson(call, &read, plan_id);
+}
+
+void
+VariablesStore(Call *call, const pg_uuid_t *plan_id, const Jsonb *variables)
+{
+	static KeptQuery store = {
+		"UPDATE stepwise.plan_detail SET variables = $3 WHERE tenant = $1 AND plan_id = $2",
+		3, {TEXTOID, UUIDOID, JSONBOID}
+	};
+	Args		args = {0};
+
+	CheckJsonLimits(variables, "all variables of the plan together");
+	ArgTenant(&args, call);
+	ArgUuid(&args, plan_id);
+	ArgVarlena(&args, variables);
+	QueryRun(&store, &args);
+}
+
+/* ---------- setting ---------- */
+
+static void
+CheckVariableName(const char *name)
+{
+	size_t		length = strlen(RESERVED_NAME);
+
+	if (strncmp(name, RESERVED_NAME, length) == 0 && (name[length] == '.' || name[length] == '\0'))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("variable \"%s\" is the engine's", name),
+				 errdetail("Names under %s. show how the plan stands.", RESERVED_NAME),
+				 errhint("Choose a name that does not begin with %s.", RESERVED_NAME)));
+}
+
+static void
+CheckVariables(const Jsonb *variables)
+{
+	const char **names;
+	int			count;
+
+	if (!JsonIsObject(variables))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("variables must be an object"),
+				 errhint("Give names and values, such as {\"region\": \"eu\"}; null deletes a name.")));
+	CheckJsonLimits(variables, "variables");
+	names = ScopeKeys(variables, &count);
+	for (int i = 0; i < count; i++)
+		CheckVariableName(names[i]);
+}
+
+static bool
+IsNullIn(const Jsonb *object, const char *name)
+{
+	JsonbValue	value;
+
+	return JsonGet(object, name, &value) && value.type == jbvNull;
+}
+
+/* Join what is there with what is given; a name that is given as null goes. */
+static Jsonb *
+VariablesMerge(const Jsonb *before, const Jsonb *given)
+{
+	Jsonb	   *joined = JsonMerge(before, given);
+	JsonBuilder b = {0};
+	int			count;
+	const char **names = ScopeKeys(joined, &count);
+
+	JsonObjectStart(&b, NULL);
+	for (int i = 0; i < count; i++)
+	{
+		JsonbValue	value;
+
+		if (!IsNullIn(given, names[i]) && JsonGet(joined, names[i], &value))
+			JsonPutValue(&b, names[i], &value);
+	}
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+/* Put the names that are set, or those that are deleted. */
+static void
+PutNames(JsonBuilder *b, const char *key, const Jsonb *given, bool deleted)
+{
+	int			count;
+	const char **names = ScopeKeys(given, &count);
+
+	JsonArrayStart(b, key);
+	for (int i = 0; i < count; i++)
+		if (IsNullIn(given, names[i]) == deleted)
+			JsonPutText(b, NULL, names[i]);
+	JsonArrayEnd(b);
+}
+
+static void
+AuditVariables(Call *call, PlanRow *plan, const Jsonb *given)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "action", "set_variables");
+	PutNames(&b, "set", given, false);
+	PutNames(&b, "deleted", given, true);
+	JsonObjectEnd(&b);
+	AuditAppend(call, plan, NULL, "plan_modified", JsonFinish(&b));
+	PlanSave(call, plan);
+}
+
+static Jsonb *
+SetVariables(Call *call, PlanRow *plan, const Jsonb *given)
+{
+	Jsonb	   *variables = VariablesMerge(VariablesRead(call, &plan->id), given);
+	JsonBuilder b = {0};
+
+	VariablesStore(call, &plan->id, variables);
+	AuditVariables(call, plan, given);
+	JsonObjectStart(&b, NULL);
+	JsonPutUuid(&b, "planId", &plan->id);
+	JsonPutText(&b, "planStatus", PlanStatusName[plan->status]);
+	JsonPutJson(&b, "variables", variables);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+Datum
+stepwise_set_variables(PG_FUNCTION_ARGS)
+{
+	Call		call;
+	Jsonb	   *given;
+	PlanRow    *plan;
+
+	CallBegin(&call);
+	given = ArgumentJson(fcinfo, 1);
+	CheckVariables(given);
+	plan = PlanLock(&call, ArgumentUuid(fcinfo, 0));
+	return CallEnd(&call, SetVariables(&call, plan, given));
+}
+
+/* ---------- showing ---------- */
+
+static Jsonb *
+TaskVariables(Call *call, const pg_uuid_t *plan_id)
+{
+	static KeptQuery read = {"SELECT stepwise.task_variables_json($1, $2)", 2, {TEXTOID, UUIDOID}};
+	Jsonb	   *variables = plan_id ? PlanJson(call, &read, plan_id) : NULL;
+
+	if (variables == NULL)
+		PlanNotFound(plan_id);
+	return variables;
+}
+
+Datum
+stepwise_task_variables(PG_FUNCTION_ARGS)
+{
+	Call		call;
+
+	CallBegin(&call);
+	return CallEnd(&call, TaskVariables(&call, ArgumentUuid(fcinfo, 0)));
+}

@@ -1,0 +1,10 @@
+-- One step of one plan; when the client's plan is done, its next one from the pool.
+-- The extension, in one call.
+\if :left = 0
+SELECT plan_id AS plan FROM bench.pool WHERE way = :way AND client = :client_id AND n = :n \gset
+\set n :n + 1
+\set left :size
+SELECT a.answer ->> 'stepId' AS step, a.answer FROM stepwise.get_next_step(:plan) AS a (answer) \gset
+\endif
+\set left :left - 1
+SELECT a.answer #>> '{next,stepId}' AS step, a.answer FROM stepwise.advance(:step, :result) AS a (answer) \gset
