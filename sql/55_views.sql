@@ -46,7 +46,8 @@ CREATE VIEW stepwise.plan_progress WITH (security_invoker) AS
         WITH RECURSIVE down AS (
             (SELECT s.id, s.name AS path, 1 AS level
              FROM stepwise.step AS s
-             WHERE s.tenant = m.tenant AND s.plan_id = m.id AND s.status IN ('in_progress', 'awaiting_input')
+             WHERE m.in_progress + m.awaiting_input > 0
+               AND s.tenant = m.tenant AND s.plan_id = m.id AND s.status IN ('in_progress', 'awaiting_input')
              ORDER BY s.step_order LIMIT 1)
             UNION ALL
             SELECT x.id, d.path || ' / ' || x.name, d.level + 1
@@ -56,7 +57,7 @@ CREATE VIEW stepwise.plan_progress WITH (security_invoker) AS
                 SELECT s.id, s.name FROM stepwise.step AS s
                 WHERE s.tenant = m.tenant AND s.plan_id = n.id AND s.status IN ('in_progress', 'awaiting_input')
                 ORDER BY s.step_order LIMIT 1) AS x)
-        SELECT d.path FROM down AS d ORDER BY d.level DESC LIMIT 1) AS c ON m.in_progress + m.awaiting_input > 0
+        SELECT d.path FROM down AS d ORDER BY d.level DESC LIMIT 1) AS c ON true
     ORDER BY m.id DESC;
 COMMENT ON VIEW stepwise.plan_progress IS 'for people, to \watch: plans that are not finished, and those of the last day, newest first';
 COMMENT ON COLUMN stepwise.plan_progress.percent IS 'how much is completed or skipped';

@@ -118,20 +118,20 @@ BEGIN ATOMIC
         SELECT n.id FROM tree AS t
         JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = t.id AND s.workflow IS NOT NULL
         JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = s.id),
-    needs AS (
-        SELECT s.id, jsonb_agg(jsonb_build_object('step', p.name, 'required', d.required) ORDER BY p.step_order) AS list
-        FROM stepwise.step AS s
-        JOIN stepwise.dependency AS d ON d.tenant = $1 AND d.step_id = s.id
-        JOIN stepwise.step AS p ON p.tenant = $1 AND p.id = d.depends_on
-        WHERE s.tenant = $1 AND s.plan_id = $2 GROUP BY s.id),
     steps AS (
         SELECT coalesce(jsonb_agg(stepwise.step_json(x.s, coalesce(x.size, 0) <= 8000000)
-                                  || jsonb_build_object('dependsOn', coalesce(needs.list, '[]'), 'nestedPlanId', n.id)
+                                  || jsonb_build_object('dependsOn', (
+                                      SELECT coalesce(jsonb_agg(jsonb_build_object('step', p.name, 'required', d.required)
+                                                                ORDER BY p.step_order), '[]')
+                                      FROM stepwise.dependency AS d
+                                      JOIN stepwise.step AS p ON p.tenant = $1 AND p.id = d.depends_on
+                                      WHERE d.tenant = $1 AND d.step_id = (x.s).id),
+                                  'nestedPlanId', (
+                                      SELECT n.id FROM stepwise.plan AS n
+                                      WHERE n.tenant = $1 AND n.parent_step_id = (x.s).id AND (x.s).workflow IS NOT NULL))
                                   ORDER BY (x.s).step_order), '[]') AS list
         FROM (SELECT s, sum(octet_length(s.result::text)) OVER (ORDER BY s.step_order DESC) AS size
-              FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2) AS x
-        LEFT JOIN needs ON needs.id = (x.s).id
-        LEFT JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = (x.s).id),
+              FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2) AS x),
     checkpoints AS (
         SELECT coalesce(jsonb_agg(jsonb_build_object('checkpointId', c.checkpoint_id, 'planId', c.plan_id, 'stepId', c.step_id,
                                                      'path', c.path, 'kind', c.kind, 'prompt', c.prompt, 'questions', c.questions,

@@ -440,7 +440,10 @@ JsonDepth(const Jsonb *value)
 	while ((token = JsonbIteratorNext(&iterator, &ignored, false)) != WJB_DONE)
 	{
 		if (token == WJB_BEGIN_ARRAY || token == WJB_BEGIN_OBJECT)
-			deepest = Max(deepest, ++depth);
+		{
+			depth++;
+			deepest = Max(deepest, depth);
+		}
 		else if (token == WJB_END_ARRAY || token == WJB_END_OBJECT)
 			depth--;
 	}

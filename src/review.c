@@ -311,7 +311,12 @@ static void
 DecideApprove(Call *call, Decision *d)
 {
 	if (d->step->result == NULL)
-		d->step->result = (struct varlena *) DecisionResult(d);
+	{
+		Jsonb	   *result = DecisionResult(d);
+
+		CheckJsonLimits(result, "decision with feedback and answers");
+		d->step->result = (struct varlena *) result;
+	}
 	StepMove(call, d->plan, d->step, STEP_COMPLETED, NULL);
 }
 
@@ -358,7 +363,7 @@ DecideModify(Call *call, Decision *d)
 				 errmsg("the decision modify needs feedback"),
 				 errhint("Say what is to be done differently; it is appended to the instructions of the step.")));
 	feedback = d->step->dynamic ? EscapeReferences(d->feedback) : pstrdup(d->feedback);
-	StepInstruct(call, d->step, psprintf("%s\n\n---\n\nUser feedback:\n%s", before, feedback));
+	StepInstruct(call, d->step, psprintf("%s%s---\n\nUser feedback:\n%s", before, *before ? "\n\n" : "", feedback));
 	StepMove(call, d->plan, d->step, STEP_IN_PROGRESS, NULL);
 }
 

@@ -78,6 +78,7 @@ SELECT pg_temp.faults(:'plan', 'add_steps', '{"steps": [{"name": "x"}], "insertA
 SELECT pg_temp.faults(:'plan', 'add_steps', '{"steps": [{"name": "x"}], "insertAfterOrder": null}');
 SELECT pg_temp.faults(:'plan', 'add_steps', '{"steps": [{"name": "search"}, {"typ": "analyze"}], "insertAfterOrder": 100}');
 SELECT pg_temp.faults(:'plan', 'add_steps', '{"steps": [{"prompt": "${steps.write.outputs}"}], "insertAfterOrder": 2}');
+SELECT pg_temp.faults(:'plan', 'add_steps', '{"steps": [{"name": "x", "dependsOn": ["search"]}]}');
 SELECT pg_temp.faults(:'plan', 'add_steps', '{"steps": []}');
 SELECT pg_temp.faults(:'plan', 'add_steps', '{"steps": {}}');
 SELECT pg_temp.faults(:'plan', 'add_steps', '{"steps": null}');
