@@ -22,7 +22,8 @@ REGRESS = \
 	context \
 	artifact \
 	skill \
-	tenant
+	tenant \
+	tree
 
 # Races: what two sessions may do to each other. The answers are in expected/ too,
 # so no spec may have the name of a test above.

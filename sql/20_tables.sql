@@ -330,7 +330,8 @@ COMMENT ON COLUMN stepwise.audit.actor IS 'the role, and after a slash the name 
 COMMENT ON COLUMN stepwise.audit.hash IS 'SHA-256 over the hash before it and all fields of this entry';
 
 -- Users' rows belong into a dump; the engine's flag does not. One call per statement: pg_dump needs it so.
-SELECT pg_catalog.pg_extension_config_dump('stepwise.member', '');
+-- a role that was dropped leaves its row; without a name it must not be restored
+SELECT pg_catalog.pg_extension_config_dump('stepwise.member', 'WHERE role::pg_catalog.oid IN (SELECT oid FROM pg_catalog.pg_roles)');
 SELECT pg_catalog.pg_extension_config_dump('stepwise.plan', '');
 SELECT pg_catalog.pg_extension_config_dump('stepwise.plan_detail', '');
 SELECT pg_catalog.pg_extension_config_dump('stepwise.step', '');

@@ -198,10 +198,6 @@ AuditAppend(Call *call, PlanRow *plan, const pg_uuid_t *step_id, const char *eve
 void
 AuditAppendPlanless(Call *call, const char *event, Jsonb *detail)
 {
-	static KeptQuery lock = {
-		"SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('stepwise.audit ' || $1, 0))",
-		1, {TEXTOID}
-	};
 	static KeptQuery last = {
 		"SELECT a.id, a.hash FROM stepwise.audit AS a WHERE a.tenant = $1 AND a.plan_id IS NULL"
 		" ORDER BY a.id DESC LIMIT 1",
@@ -210,18 +206,21 @@ AuditAppendPlanless(Call *call, const char *event, Jsonb *detail)
 	Args		args = {0};
 	Entry		entry = {0};
 	uint8		hash[32] = {0};
+	Pointer		last_hash;
 	bool		isnull;
 	Rows		rows;
 
 	MarkEngineUsed();
+	CallLock(call, "audit", "");
 	ArgTenant(&args, call);
-	QueryRun(&lock, &args);
 	rows = QueryRun(&last, &args);
 	entry.id = 1;
 	if (rows.count > 0)
 	{
 		entry.id = DatumGetInt64(RowDatum(&rows, 0, 1, &isnull)) + 1;
-		memcpy(hash, VARDATA_ANY(DatumGetPointer(RowDatum(&rows, 0, 2, &isnull))), sizeof(hash));
+		last_hash = DatumGetPointer(RowDatum(&rows, 0, 2, &isnull));
+		if (VARSIZE_ANY_EXHDR(last_hash) == sizeof(hash))
+			memcpy(hash, VARDATA_ANY(last_hash), sizeof(hash));
 	}
 	entry.tenant = call->tenant;
 	entry.at = GetCurrentTimestamp();

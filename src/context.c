@@ -81,7 +81,7 @@ stepwise_get_plan_context(PG_FUNCTION_ARGS)
 	Call		call;
 
 	CallBegin(&call);
-	call.session = ArgumentText(fcinfo, 1);
+	CallInSession(&call, ArgumentText(fcinfo, 1));
 	return CallEnd(&call, PlanContext(&call, PlanMustRead(&call, ArgumentUuid(fcinfo, 0))));
 }
 

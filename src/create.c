@@ -338,21 +338,6 @@ PlanCreate(Call *call, const Definition *definition, const PlanOrigin *origin, p
 
 /* ---------- idempotency ---------- */
 
-/* One at a time per key, so that the second finds the first. */
-static void
-LockIdempotencyKey(Call *call, const char *key)
-{
-	static KeptQuery lock = {
-		"SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('stepwise.plan ' || $1 || ' ' || $2, 0))",
-		2, {TEXTOID, TEXTOID}
-	};
-	Args		args = {0};
-
-	ArgTenant(&args, call);
-	ArgText(&args, key);
-	QueryRun(&lock, &args);
-}
-
 /* Find the plan that was created with this key; a different request is an error. */
 static PlanRow *
 PlanOfKey(Call *call, const PlanOrigin *origin)
@@ -369,7 +354,9 @@ PlanOfKey(Call *call, const PlanOrigin *origin)
 
 	if (origin->idempotency_key == NULL)
 		return NULL;
-	LockIdempotencyKey(call, origin->idempotency_key);
+	CheckNameLimit(origin->idempotency_key, "idempotency_key");
+	/* one at a time per key, so that the second finds the first */
+	CallLock(call, "idempotency key", origin->idempotency_key);
 	ArgTenant(&args, call);
 	ArgText(&args, origin->idempotency_key);
 	rows = QueryRun(&find, &args);
@@ -524,7 +511,7 @@ static void
 CheckInputsObject(Faults *faults, const Jsonb *inputs)
 {
 	if (inputs != NULL && !JsonIsObject(inputs))
-		FaultAdd(faults, ERRCODE_INVALID_DEFINITION, "inputs", "Write {\"name\": value, …}.", "inputs must be an object");
+		FaultAdd(faults, ERRCODE_INVALID_DEFINITION, "inputs", "Write {\"name\": value, ...}.", "inputs must be an object");
 }
 
 static Jsonb *
@@ -540,6 +527,8 @@ CreatePlan(Call *call, const Jsonb *json, PlanOrigin *origin)
 	CheckInputsObject(&faults, origin->inputs);
 	definition = DefinitionAcceptPlan(call, json, JsonIsObject(origin->inputs) ? origin->inputs : JsonEmptyObject(), &faults);
 	FaultsRaise(&faults, "definition");
+	CheckTextLimit(origin->goal, "goal");
+	CheckTextLimit(origin->design_rationale, "design_rationale");
 	CheckJsonLimits(origin->inputs, "inputs");
 	plan = PlanCreate(call, definition, origin, NULL);
 	LinkSkill(call, plan);
@@ -554,7 +543,7 @@ stepwise_create_plan(PG_FUNCTION_ARGS)
 	Jsonb	   *definition;
 
 	CallBegin(&call);
-	call.session = ArgumentText(fcinfo, CP_SESSION);
+	CallInSession(&call, ArgumentText(fcinfo, CP_SESSION));
 	definition = DefinitionOfArguments(fcinfo);
 	origin.goal = ArgumentText(fcinfo, CP_GOAL);
 	origin.inputs = ArgumentJson(fcinfo, CP_INPUTS);
@@ -611,7 +600,7 @@ stepwise_start_workflow(PG_FUNCTION_ARGS)
 	JsonBuilder b = {0};
 
 	CallBegin(&call);
-	call.session = ArgumentText(fcinfo, 3);
+	CallInSession(&call, ArgumentText(fcinfo, 3));
 	origin.workflow = ArgumentText(fcinfo, 0);
 	origin.inputs = ArgumentJson(fcinfo, 1);
 	origin.version = PG_ARGISNULL(2) ? 0 : PG_GETARG_INT32(2);

@@ -368,7 +368,7 @@ Fork(Call *call, PlanRow *plan, const char *from_step)
 	if (from == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_STEP_NOT_FOUND),
-				 errmsg("plan \"%s\" has no step \"%s\"", plan->name, from_step ? from_step : ""),
+				 errmsg("plan \"%s\" has no step \"%s\"", plan->name, ShortText(from_step)),
 				 errhint("stepwise.get_plan_context(plan_id) lists the steps of a plan.")));
 	copies = PlanCopies(call, plan, from);
 	copy = CopyPlan(call, plan, NULL, JsonFromText(FreshPlan));

@@ -193,8 +193,8 @@ CheckLease(const StepRow *step)
 	if (step->lease_expires_at && (step->status != STEP_IN_PROGRESS || step->workflow))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_TRANSITION),
-				 errmsg("step \"%s\" is %s, and cannot have a lease", step->name,
-						step->workflow ? "a nested plan" : StepStatusName[step->status]),
+				 errmsg("step \"%s\" %s, and cannot have a lease", step->name,
+						step->workflow ? "runs a workflow" : psprintf("is %s", StepStatusName[step->status])),
 				 errhint("Claim the step with stepwise.get_next_step(plan_id, worker, lease).")));
 }
 

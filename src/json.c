@@ -482,6 +482,17 @@ CheckJsonLimits(const Jsonb *value, const char *what)
 		CheckDepth(value, what);
 }
 
+/* Names of sessions, workers, keys and people go into every entry, and into indexes. */
+void
+CheckNameLimit(const char *value, const char *what)
+{
+	if (value != NULL && strlen(value) > NAME_MAX_BYTES)
+		ereport(ERROR,
+				(errcode(ERRCODE_VALUE_TOO_LARGE),
+				 errmsg("%s is too long: %zu bytes", what, strlen(value)),
+				 errdetail("It may have %d bytes at most.", NAME_MAX_BYTES)));
+}
+
 void
 CheckTextLimit(const char *value, const char *what)
 {

@@ -131,7 +131,7 @@ CheckOutcome(const char *outcome)
 	if (index != OUTCOME_SUCCESS && index != OUTCOME_FAILURE)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_DEFINITION),
-				 errmsg("unknown outcome \"%s\"", outcome),
+				 errmsg("unknown outcome \"%s\"", ShortText(outcome)),
 				 errhint("Use success or failure.")));
 	return index;
 }
@@ -415,7 +415,7 @@ ArgumentClaim(FunctionCallInfo fcinfo, Call *call, int first)
 
 	claim.worker = ArgumentText(fcinfo, first);
 	claim.lease = ArgumentInterval(fcinfo, first + 1, "lease");
-	call->session = ArgumentText(fcinfo, first + 2);
+	CallInSession(call, ArgumentText(fcinfo, first + 2));
 	if (claim.worker != NULL && (*claim.worker == '\0' || strlen(claim.worker) > 500))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_DEFINITION),

@@ -20,8 +20,10 @@
 #include "access/htup_details.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "common/hashfn.h"
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
+#include "storage/lock.h"
 #include "utils/acl.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -346,6 +348,40 @@ CallEnd(Call *call, Jsonb *answer)
 	MemoryContextSwitchTo(call->outer);
 	MemoryContextDelete(call->context);
 	return result;
+}
+
+void
+CallInSession(Call *call, char *session)
+{
+	CheckNameLimit(session, "session_id");
+	call->session = session;
+}
+
+/* ---------- locks on what has no row ---------- */
+
+#define LOCK_OF_OURS	0x5357	/* pg_advisory_lock has 1 and 2 here, and no way to this */
+
+/*
+ * Lock a word of the tenant until the end of the transaction. An advisory lock
+ * that SQL can take would not do: any role could take it first, or see by
+ * trying what another tenant does.
+ */
+void
+CallLock(const Call *call, const char *kind, const char *word)
+{
+	StringInfoData key;
+	uint64		hash;
+	LOCKTAG		tag;
+
+	/* with the zeros between them, so that no two are spelled alike */
+	initStringInfo(&key);
+	appendBinaryStringInfo(&key, kind, strlen(kind) + 1);
+	appendBinaryStringInfo(&key, call->tenant, strlen(call->tenant) + 1);
+	appendBinaryStringInfo(&key, word, strlen(word));
+	hash = hash_bytes_extended((unsigned char *) key.data, key.len, 0);
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) (hash >> 32), (uint32) hash, LOCK_OF_OURS);
+	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+	pfree(key.data);
 }
 
 /* ---------- procedures that commit ---------- */

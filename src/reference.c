@@ -99,6 +99,13 @@ ParseFaultQuote(const char *text, int length)
 	return psprintf("%.*s...", pg_mbcliplen(text, length, SHOWN_BYTES), text);
 }
 
+/* What a caller wrote, for a message; he may have written very much. */
+char *
+ShortText(const char *text)
+{
+	return text ? ParseFaultQuote(text, strlen(text)) : pstrdup("");
+}
+
 static char *
 Quote(const char *text)
 {

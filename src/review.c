@@ -394,7 +394,7 @@ CheckDecisionWord(const char *word)
 			return i;
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_DEFINITION),
-			 errmsg("unknown decision \"%s\"", word ? word : ""),
+			 errmsg("unknown decision \"%s\"", ShortText(word)),
 			 errhint("Use approve, reject, modify or skip.")));
 	return -1;
 }
@@ -448,6 +448,7 @@ stepwise_submit_user_decision(PG_FUNCTION_ARGS)
 	d.answers = ArgumentJson(fcinfo, 3);
 	d.decided_by = ArgumentText(fcinfo, 4);
 	which = CheckDecisionWord(d.word);
+	CheckNameLimit(d.decided_by, "decided_by");
 	CheckTextLimit(d.feedback, "feedback");
 	CheckJsonLimits(d.answers, "answers");
 	d.plan = CheckpointLock(&call, ArgumentUuid(fcinfo, 0), &checkpoint, &d.step);

@@ -76,7 +76,7 @@ CheckMetadata(const Jsonb *metadata)
 
 	CheckJsonLimits(metadata, "metadata");
 	if (!JsonIsObject(metadata))
-		FaultAdd(&faults, ERRCODE_INVALID_DEFINITION, "metadata", "Write {\"name\": value, …}.", "must be of type object");
+		FaultAdd(&faults, ERRCODE_INVALID_DEFINITION, "metadata", "Write {\"name\": value, ...}.", "must be of type object");
 	for (size_t i = 0; i < lengthof(TextKeys); i++)
 		if (JsonGet(metadata, TextKeys[i], &value) && value.type != jbvString && value.type != jbvNull)
 			FaultAdd(&faults, ERRCODE_INVALID_DEFINITION, psprintf("metadata.%s", TextKeys[i]), NULL,
@@ -268,7 +268,7 @@ LogSkill(Call *call, SkillNote *note)
 {
 	PlanRow    *plan = note->plan_id ? PlanLock(call, note->plan_id) : NULL;
 
-	call->session = note->session;
+	CallInSession(call, note->session);
 	MarkEngineUsed();
 	if (!FindOpen(call, note))
 		note->id = UuidNew();

@@ -270,16 +270,18 @@ PlanUnblock(Call *call, PlanRow *plan)
 void
 StepMoved(Call *call, PlanRow *plan, StepRow *step, StepStatus from, Jsonb *detail)
 {
+	Jsonb	   *nested = NULL;
+
 	PlanCount(plan, step, from);
-	StepAudit(call, plan, step, from, detail);
+	if (step->workflow != NULL && step->status != STEP_IN_PROGRESS && step->status != STEP_AWAITING_INPUT)
+		nested = NestedCancel(call, plan, step);
+	StepAudit(call, plan, step, from, nested ? JsonMerge(detail, nested) : detail);
 	if (from == STEP_AWAITING_INPUT)
 		CheckpointClose(call, step);
 	if (from == STEP_FAILED && step->status != STEP_SKIPPED)
 		PlanUnblock(call, plan);
 	if (step->status == STEP_AWAITING_INPUT && step->waiting != NULL)
 		CheckpointOpen(call, plan, step);
-	if (step->workflow != NULL && step->status != STEP_IN_PROGRESS && step->status != STEP_AWAITING_INPUT)
-		NestedCancel(call, plan, step, step->message);
 	if (step->completed_at && (!plan->sequential || step->branches))
 		plan->settled = lappend(plan->settled, step);
 }

@@ -222,7 +222,7 @@ CheckOnFailure(const char *name)
 	if (index < 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_DEFINITION),
-				 errmsg("unknown on_failure \"%s\"", name),
+				 errmsg("unknown on_failure \"%s\"", ShortText(name)),
 				 errhint("Use continue, pause or fail.")));
 	return index;
 }

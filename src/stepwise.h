@@ -161,8 +161,10 @@ extern void CallBegin(Call *call);	/* in the caller's tenant */
 extern void CallBeginIn(Call *call, const char *tenant);	/* for triggers and maintenance */
 extern void CallBeginNonatomic(Call *call, const char *tenant); /* for procedures that commit */
 extern Datum CallEnd(Call *call, Jsonb *answer);	/* NULL: no answer */
+extern void CallInSession(Call *call, char *session);	/* NULL: none was given */
 extern void OwnerEnter(Call *call);
 extern void OwnerLeave(Call *call);
+extern void CallLock(const Call *call, const char *kind, const char *word);	/* until the end of the transaction */
 extern Oid	TableOid(const char *name);
 extern Oid	OwnerRole(void);
 extern bool RoleIsOwner(Oid role);
@@ -232,6 +234,8 @@ extern Jsonb *JsonParse(const char *text);	/* must be JSON */
 extern char *JsonScalarText(const JsonbValue *value);	/* a string as it is, others as compact JSON */
 extern void CheckJsonLimits(const Jsonb *value, const char *what);	/* SW007 */
 extern void CheckTextLimit(const char *value, const char *what);	/* SW007 */
+#define NAME_MAX_BYTES	500
+extern void CheckNameLimit(const char *value, const char *what);	/* SW007 */
 extern char *UuidText(const pg_uuid_t *uuid);
 extern bool UuidEqual(const pg_uuid_t *a, const pg_uuid_t *b);
 extern bool UuidParse(const char *text, pg_uuid_t *uuid);
@@ -336,6 +340,7 @@ extern bool ReferenceNameIsValid(const char *name); /* as the name of a step */
 extern void ParseFaultSet(ParseFault *fault, int column, char *hint,
 						  const char *format,...) pg_attribute_printf(4, 5);
 extern char *ParseFaultQuote(const char *text, int length); /* cut short */
+extern char *ShortText(const char *text);	/* the same of a whole text, or of NULL */
 
 /* ---------- condition.c: expressions to jsonpath; pure ---------- */
 
@@ -576,6 +581,7 @@ typedef struct PlanRow
 	/* of this call only */
 	bool		moved;			/* a step has moved */
 	bool		touched;		/* something has changed since it was saved */
+	const char *ending;			/* it is being cancelled: why what is nested in it ends too */
 	List	   *settled;		/* of Step: moved to an end; branches and dependents have yet to look */
 	Jsonb	   *branch;			/* what the last branching condition did, for the answer */
 } PlanRow;
@@ -849,7 +855,7 @@ extern Jsonb *OldestCheckpoint(Call *call, const PlanRow *plan);	/* NULL: none *
 extern Jsonb *WorkflowResponse(Call *call, PlanRow *plan, bool detail);
 extern bool NestedOpen(Call *call, PlanRow *plan, StepRow *step);
 extern void PlanCancel(Call *call, PlanRow *plan, const char *reason);
-extern void NestedCancel(Call *call, PlanRow *plan, StepRow *step, const char *reason);	/* the step has ended */
+extern Jsonb *NestedCancel(Call *call, PlanRow *plan, const StepRow *step); /* the step has ended */
 extern void NestedCancelAll(Call *call, PlanRow *plan); /* the plan has failed */
 
 /* ---------- next.c: find the step that can be done next ---------- */

@@ -163,7 +163,7 @@ PlanFromTuple(HeapTuple tuple, TupleDesc desc)
 	plan->completed_at = FieldTime(&f, PLAN_COL_COMPLETED_AT);
 	plan->updated_at = FieldTime(&f, PLAN_COL_UPDATED_AT);
 	plan->stall_after = FieldInterval(&f, PLAN_COL_STALL_AFTER);
-	if (!f.nulls[PLAN_COL_AUDIT_HEAD])
+	if (!f.nulls[PLAN_COL_AUDIT_HEAD] && VARSIZE_ANY_EXHDR(DatumGetPointer(f.values[PLAN_COL_AUDIT_HEAD])) == sizeof(plan->audit_head))
 		memcpy(plan->audit_head, VARDATA_ANY(DatumGetPointer(f.values[PLAN_COL_AUDIT_HEAD])), sizeof(plan->audit_head));
 	plan->session_id = FieldText(&f, PLAN_COL_SESSION_ID);
 	plan->message = FieldText(&f, PLAN_COL_MESSAGE);
@@ -766,14 +766,19 @@ StoreInit(void)
 void
 MarkEngineUsed(void)
 {
-	static KeptQuery mark = {"UPDATE stepwise.engine SET used = true WHERE NOT used", 0};
+	/* who finds it locked does not wait: another transaction is just marking it */
+	static KeptQuery mark = {
+		"UPDATE stepwise.engine SET used = true WHERE ctid IN"
+		" (SELECT e.ctid FROM stepwise.engine AS e WHERE NOT e.used FOR UPDATE SKIP LOCKED)",
+		0
+	};
 	Args		args = {0};
 	Oid			relid = TableOid("engine");
 
 	if (used_known == relid || used_in_transaction == relid)
 		return;
-	QueryRun(&mark, &args);
-	used_in_transaction = relid;
+	if (QueryRun(&mark, &args).count > 0 || EngineUsed())
+		used_in_transaction = relid;
 }
 
 bool

@@ -173,9 +173,9 @@ NestedOpen(Call *call, PlanRow *plan, StepRow *step)
 	return nested != NULL;
 }
 
-/* End every open step of a plan, then the plan. */
-void
-PlanCancel(Call *call, PlanRow *plan, const char *reason)
+/* End every open step of a plan, then the plan; below is the reason for what is nested in it. */
+static void
+PlanEnd(Call *call, PlanRow *plan, const char *reason, const char *below)
 {
 	static KeptQuery open = {
 		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2"
@@ -187,6 +187,7 @@ PlanCancel(Call *call, PlanRow *plan, const char *reason)
 	Rows		rows;
 
 	PlanCheckOpen(plan);
+	plan->ending = below;
 	ArgTenant(&args, call);
 	ArgUuid(&args, &plan->id);
 	rows = QueryRun(&open, &args);
@@ -206,28 +207,53 @@ PlanCancel(Call *call, PlanRow *plan, const char *reason)
 	PlanMove(call, plan, PLAN_CANCELLED, JsonFinish(&b));
 }
 
-/* End a nested plan because of what holds it, unless it has ended already. */
-static void
-NestedEnd(Call *call, PlanRow *root, const pg_uuid_t *nested_id, const char *holder, const char *reason)
+void
+PlanCancel(Call *call, PlanRow *plan, const char *reason)
+{
+	PlanEnd(call, plan, reason, psprintf("plan \"%s\" above it was cancelled%s%s", plan->name,
+										 reason ? ": " : "", reason ? reason : ""));
+}
+
+/* What the chain of the plan above says of a nested plan. */
+static Jsonb *
+NestedDetail(const PlanRow *nested)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutUuid(&b, "nestedPlanId", &nested->id);
+	JsonPutText(&b, "nestedStatus", PlanStatusName[nested->status]);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+/* End a nested plan, and what is nested in it, because of what is above; for the chain of that, or NULL if it had ended. */
+static Jsonb *
+NestedEnd(Call *call, PlanRow *root, const pg_uuid_t *nested_id, const char *reason)
 {
 	PlanRow	   *nested = PlanInTree(call, root, nested_id);
 
 	if (PlanIsTerminal(nested->status))
-		return;
-	PlanCancel(call, nested, psprintf("%s%s%s", holder, reason ? ": " : "", reason ? reason : ""));
+		return NULL;
+	PlanEnd(call, nested, reason, reason);
 	nested->pause_reason = NULL;
 	PlanSave(call, nested);
+	return NestedDetail(nested);
 }
 
-/* The step that holds a nested plan has ended: so does the plan. */
-void
-NestedCancel(Call *call, PlanRow *plan, StepRow *step, const char *reason)
+/* The step that holds a nested plan has ended: so does the plan. NULL: it had already. */
+Jsonb *
+NestedCancel(Call *call, PlanRow *plan, const StepRow *step)
 {
+	const char *reason = plan->ending;
 	pg_uuid_t	nested_id;
 
-	if (NestedPlanId(call, &step->id, &nested_id))
-		NestedEnd(call, plan->root, &nested_id,
-				  psprintf("step \"%s\" that holds it is %s", step->name, StepStatusName[step->status]), reason);
+	if (!NestedPlanId(call, &step->id, &nested_id))
+		return NULL;
+	if (reason == NULL)
+		reason = psprintf("step \"%s\" that holds it is %s%s%s", step->name, StepStatusName[step->status],
+						  step->message ? ": " : "", step->message ? step->message : "");
+	return NestedEnd(call, plan->root, &nested_id, reason);
 }
 
 /* A plan has failed: its other steps stay as they are, but what is nested in them cannot go on. */
@@ -235,7 +261,7 @@ void
 NestedCancelAll(Call *call, PlanRow *plan)
 {
 	static KeptQuery open = {
-		"SELECT n.id FROM stepwise.step AS s JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = s.id"
+		"SELECT n.id, s.id FROM stepwise.step AS s JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = s.id"
 		" WHERE s.tenant = $1 AND s.plan_id = $2 AND s.status IN ('in_progress', 'awaiting_input') AND s.workflow IS NOT NULL"
 		" AND n.completed_at IS NULL ORDER BY s.step_order",
 		2, {TEXTOID, UUIDOID}
@@ -251,10 +277,23 @@ NestedCancelAll(Call *call, PlanRow *plan)
 	for (uint64 i = 0; i < rows.count; i++)
 	{
 		pg_uuid_t	nested_id = RowUuid(&rows, i, 1);
+		pg_uuid_t	step_id = RowUuid(&rows, i, 2);
+		char	   *reason = psprintf("plan \"%s\" above it failed%s%s", plan->name, plan->message ? ": " : "",
+									  plan->message ? plan->message : "");
 
-		NestedEnd(call, plan->root, &nested_id, psprintf("plan \"%s\" that holds it failed", plan->name), plan->message);
+		AuditAppend(call, plan, &step_id, "plan_modified",
+					JsonMerge(JsonTextOf("action", "cancel_nested"), NestedEnd(call, plan->root, &nested_id, reason)));
 	}
 	RowsFree(&rows);
+}
+
+/* Say what of a nested plan's outputs is over the limits of a result; NULL: nothing. */
+static char *
+OutputsExcess(const PlanRow *nested)
+{
+	if (nested->status != PLAN_COMPLETED || nested->outputs == NULL)
+		return NULL;
+	return JsonExcess(DatumGetJsonbP(PointerGetDatum(nested->outputs)));
 }
 
 /* What a step becomes when the plan nested in it stands so. */
@@ -264,7 +303,7 @@ StatusOfHolder(const PlanRow *nested)
 	switch (nested->status)
 	{
 		case PLAN_COMPLETED:
-			return STEP_COMPLETED;
+			return OutputsExcess(nested) ? STEP_FAILED : STEP_COMPLETED;
 		case PLAN_FAILED:
 		case PLAN_CANCELLED:
 			return STEP_FAILED;
@@ -273,18 +312,6 @@ StatusOfHolder(const PlanRow *nested)
 		default:
 			return STEP_IN_PROGRESS;
 	}
-}
-
-static Jsonb *
-NestedDetail(const PlanRow *nested)
-{
-	JsonBuilder b = {0};
-
-	JsonObjectStart(&b, NULL);
-	JsonPutUuid(&b, "nestedPlanId", &nested->id);
-	JsonPutText(&b, "nestedStatus", PlanStatusName[nested->status]);
-	JsonObjectEnd(&b);
-	return JsonFinish(&b);
 }
 
 /* Give the step the result, or the message, of its nested plan, and move it. */
@@ -296,7 +323,9 @@ HolderMove(Call *call, PlanRow *plan, StepRow *step, const PlanRow *nested, Step
 		step->result = nested->outputs;
 		step->outcome = nested->outcome;
 	}
-	if (to == STEP_FAILED)
+	else if (to == STEP_FAILED && nested->status == PLAN_COMPLETED)
+		step->message = psprintf("output of nested plan \"%s\" %s", nested->name, OutputsExcess(nested));
+	else if (to == STEP_FAILED)
 		step->message = psprintf("nested plan \"%s\" %s: %s", nested->name,
 								 nested->status == PLAN_CANCELLED ? "was cancelled" : "failed",
 								 nested->message ? nested->message : "no reason given");
@@ -478,31 +507,43 @@ stepwise_execution(PG_FUNCTION_ARGS)
 
 /* ---------- how a workflow answers ---------- */
 
-/* Say why a plan did not succeed: its own message, or that of the first step that did not. */
-static char *
-FailureMessage(Call *call, const PlanRow *plan)
+/* Find the first step of a plan that did not succeed; NULL: there is none. */
+static StepRow *
+FirstUnsuccessful(Call *call, const pg_uuid_t *plan_id)
 {
 	static KeptQuery find = {
-		"SELECT 'step \"' || s.name || '\" ' || CASE WHEN s.status = 'failed' THEN 'failed: ' || coalesce(s.message, 'no reason given')"
-		" ELSE 'completed with outcome failure' END"
-		" FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 AND (s.status = 'failed' OR s.outcome = 'failure')"
-		" ORDER BY s.step_order LIMIT 1",
+		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2"
+		" AND (s.status = 'failed' OR s.outcome = 'failure') ORDER BY s.step_order LIMIT 1",
 		2, {TEXTOID, UUIDOID}
 	};
 	Args		args = {0};
-	char	   *message;
-	Rows		rows;
 
+	ArgTenant(&args, call);
+	ArgUuid(&args, plan_id);
+	return StepFetch(&find, &args);
+}
+
+/* Say why a plan did not succeed: its own message, or what the first step that did not says, down to the bottom. */
+static char *
+FailureMessage(Call *call, const PlanRow *plan)
+{
+	StepRow    *step;
+	pg_uuid_t	nested_id;
+
+	check_stack_depth();
 	if (plan->message != NULL)
 		return plan->message;
 	if (plan->status == PLAN_CANCELLED)
 		return pstrdup("the plan was cancelled");
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	rows = QueryRun(&find, &args);
-	message = rows.count > 0 ? RowText(&rows, 0, 1) : pstrdup("the plan failed");
-	RowsFree(&rows);
-	return message;
+	step = FirstUnsuccessful(call, &plan->id);
+	if (step == NULL)
+		return pstrdup("the plan failed");
+	if (step->status == STEP_FAILED)
+		return psprintf("step \"%s\" failed: %s", step->name, step->message ? step->message : "no reason given");
+	if (step->workflow != NULL && NestedPlanId(call, &step->id, &nested_id))
+		return psprintf("step \"%s\" completed with outcome failure: %s", step->name,
+						FailureMessage(call, PlanMustRead(call, &nested_id)));
+	return psprintf("step \"%s\" completed with outcome failure", step->name);
 }
 
 /* The oldest checkpoint that waits in a plan or below it, as JSON; NULL if there is none. */

@@ -16,7 +16,6 @@
 #include "utils/fmgrprotos.h"
 #include "utils/numeric.h"
 
-#define CLASS_DEFINE		0x53574446	/* "SWDF": of our advisory locks */
 #define NAMES_FOR_HINT		"1000"
 
 /* ---------- reading ---------- */
@@ -119,7 +118,7 @@ WorkflowHint(Call *call, const Faults *faults, const char *name)
 static char *
 WorkflowLabel(const char *name, int version)
 {
-	return version ? psprintf("version %d of workflow \"%s\"", version, name) : psprintf("workflow \"%s\"", name);
+	return version ? psprintf("version %d of workflow \"%s\"", version, ShortText(name)) : psprintf("workflow \"%s\"", ShortText(name));
 }
 
 /*
@@ -295,12 +294,6 @@ WorkflowCheckCall(Reader *reader, const Path *path, const char *name, int versio
 
 /* ---------- define ---------- */
 
-/* 1 nothing */
-static KeptQuery LockQuery = {
-	"SELECT pg_advisory_xact_lock($1, hashtext($2))",
-	2, {INT4OID, TEXTOID}, NULL
-};
-
 /*
  * The conflict can only be with a transaction that this one, at a stricter
  * isolation level, does not see: it then fails to serialize.
@@ -314,13 +307,7 @@ static KeptQuery InsertQuery = {
 static void
 LockDefinitions(Call *call)
 {
-	Args		args = {0};
-	Rows		rows;
-
-	ArgInt(&args, CLASS_DEFINE);
-	ArgTenant(&args, call);
-	rows = QueryRun(&LockQuery, &args);
-	RowsFree(&rows);
+	CallLock(call, "workflows", "");
 }
 
 static void

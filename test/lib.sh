@@ -314,7 +314,7 @@ build_extension()
 {
 	local kind=$1 tree options=(with_llvm=no)
 	[ "$kind" = release ] || options+=(STRICT=1)
-	tree=$REPO/build/$kind-$(pg --version | sed 's/^[^0-9]*\([0-9]*\).*/\1/')
+	tree=$REPO/build/$kind-$(pg --version | sed 's/^[^0-9]*\([0-9.]*\).*/\1/')
 	if ! mkdir -p "$tree" 2>/dev/null || [ ! -w "$tree" ]; then
 		tree=$RUN/build
 		mkdir "$tree"
