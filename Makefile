@@ -23,7 +23,9 @@ REGRESS = \
 	artifact \
 	skill \
 	tenant \
-	tree
+	tree \
+	fork \
+	history
 
 # Races: what two sessions may do to each other. The answers are in expected/ too,
 # so no spec may have the name of a test above.

@@ -21,7 +21,9 @@ typedef struct Branch
 	char	   *action;
 	pg_uuid_t	target_id;
 	Jsonb	   *params;
-	const char *note;			/* for the audit entry: why nothing came of it, or NULL */
+	/* for the audit entry */
+	const char *note;			/* why nothing came of it, or NULL */
+	List	   *added;			/* names of the steps that it added */
 } Branch;
 
 static void
@@ -68,12 +70,18 @@ ActAddSteps(Call *call, Branch *branch)
 {
 	Jsonb	   *steps = JsonGetJson(branch->params, "steps");
 	Faults		faults = {0};
+	pg_uuid_t  *ids;
 	int			count;
 
-	PlanAddSteps(call, branch->plan, steps, branch->step->order, &faults, &count);
+	ids = PlanAddSteps(call, branch->plan, steps, branch->step->order, &faults, &count);
 	/* they were good when the branch was defined, but names may have been taken since */
 	if (FaultsAny(&faults))
+	{
 		branch->note = psprintf("the steps cannot be added any more: %s", FaultsFirst(&faults));
+		return;
+	}
+	for (int i = 0; i < count; i++)
+		branch->added = lappend(branch->added, StepRead(call, &ids[i])->name);
 }
 
 /* End the plan at once; its other steps stay as they are. */
@@ -102,6 +110,7 @@ ActRequestReview(Call *call, Branch *branch)
 	waiting->review = true;
 	waiting->prompt = summary ? summary : psprintf("Review the result of step \"%s\".", branch->step->name);
 	waiting->questions = JsonGetJson(branch->params, "questions");
+	branch->added = list_make1(step->name);
 	StepMove(call, branch->plan, step, STEP_IN_PROGRESS, NULL);
 	step->waiting = waiting;
 	StepMove(call, branch->plan, step, STEP_AWAITING_INPUT, NULL);
@@ -134,9 +143,10 @@ BranchAct(Call *call, Branch *branch)
 
 /* Write down one evaluation; the fired one is also part of the answer. */
 static Jsonb *
-BranchDetail(const Rows *rows, uint64 row, ConditionResult result, const char *why, const char *note)
+BranchDetail(const Rows *rows, uint64 row, ConditionResult result, const char *why, const Branch *fired)
 {
 	JsonBuilder b = {0};
+	ListCell   *cell;
 
 	JsonObjectStart(&b, NULL);
 	JsonPutText(&b, "action", "branch");
@@ -146,8 +156,15 @@ BranchDetail(const Rows *rows, uint64 row, ConditionResult result, const char *w
 	JsonPutText(&b, "branchAction", RowText(rows, row, B_ACTION));
 	if (result == CONDITION_UNDECIDED)
 		JsonPutText(&b, "undecided", why ? why : "the condition cannot be decided");
-	if (note != NULL)
-		JsonPutText(&b, "note", note);
+	if (fired != NULL && fired->note != NULL)
+		JsonPutText(&b, "note", fired->note);
+	if (fired != NULL && fired->added != NIL)
+	{
+		JsonArrayStart(&b, "addedSteps");
+		foreach(cell, fired->added)
+			JsonPutText(&b, NULL, lfirst(cell));
+		JsonArrayEnd(&b);
+	}
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
 }
@@ -162,7 +179,7 @@ BranchFire(Call *call, PlanRow *plan, StepRow *step, const Rows *rows, uint64 ro
 	branch.target_id = RowUuid(rows, row, B_TARGET);
 	branch.params = RowJson(rows, row, B_PARAMS);
 	BranchAct(call, &branch);
-	AuditAppend(call, plan, &step->id, "plan_modified", BranchDetail(rows, row, CONDITION_TRUE, NULL, branch.note));
+	AuditAppend(call, plan, &step->id, "plan_modified", BranchDetail(rows, row, CONDITION_TRUE, NULL, &branch));
 	JsonObjectStart(&b, NULL);
 	JsonPutText(&b, "action", branch.action);
 	JsonPutText(&b, "condition", RowText(rows, row, B_EXPRESSION));

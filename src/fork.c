@@ -4,8 +4,9 @@
  *
  * Steps that were completed or skipped before the step, and depend on nothing
  * that begins again, keep their results, with the plans nested in them; the
- * others begin again. Rows are copied by PostgreSQL itself, with the few columns that
- * differ laid over them, so that a new column needs no line here.
+ * others begin again, and what their branches had added is left out. Rows are
+ * copied by PostgreSQL itself, with the few columns that differ laid over
+ * them, so that a new column needs no line here.
  *
  * Locks: the old tree; the new one is seen by nobody yet.
  */
@@ -23,6 +24,7 @@ typedef struct Copies
 	Datum	   *old_ids;
 	Datum	   *new_ids;
 	Datum	   *kept;			/* booleans */
+	bool	   *review;			/* asked for by a branch, and not answered */
 	bool		whole;			/* copied as it is: nothing begins again */
 } Copies;
 
@@ -66,15 +68,27 @@ UuidCopy(const pg_uuid_t *uuid)
 static Copies
 PlanCopies(Call *call, const PlanRow *plan, const StepRow *from)
 {
-	/* all steps; kept are those before the step, in a plan with dependencies those that hang on nothing that begins again */
+	/*
+	 * Kept are the steps before the one; in a plan with dependencies those
+	 * that hang on nothing that begins again. What was only skipped when the
+	 * plan was cancelled begins again. What a branch added is left out if the
+	 * branch is still to be decided.
+	 */
 	static KeptQuery find = {
-		"WITH RECURSIVE again AS ("
-		" SELECT s.id FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 AND NOT $4"
-		" AND (s.id = $3 OR s.status NOT IN ('completed', 'skipped'))"
-		" UNION SELECT d.step_id FROM again AS a JOIN stepwise.dependency AS d ON d.tenant = $1 AND d.depends_on = a.id)"
-		" SELECT s.id, s.status IN ('completed', 'skipped') AND CASE WHEN $4 THEN s.step_order < $5"
-		" ELSE NOT EXISTS (SELECT FROM again AS a WHERE a.id = s.id) END"
-		" FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 ORDER BY s.step_order",
+		"WITH RECURSIVE done AS (SELECT s.id, s.name, s.step_order, s.status = 'completed' OR"
+		" (s.status = 'skipped' AND (s.message IS NULL OR s.message NOT LIKE '" CANCELLED_WITH_PLAN "%')) AS done"
+		" FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2),"
+		" again AS (SELECT s.id FROM done AS s WHERE NOT $4 AND (s.id = $3 OR NOT s.done)"
+		" UNION SELECT d.step_id FROM again AS a JOIN stepwise.dependency AS d ON d.tenant = $1 AND d.depends_on = a.id),"
+		" judged AS (SELECT s.id, s.name, s.step_order, $3 IS NULL OR (s.done AND"
+		" CASE WHEN $4 THEN s.step_order < $5 ELSE NOT EXISTS (SELECT FROM again AS a WHERE a.id = s.id) END) AS kept"
+		" FROM done AS s),"
+		" added AS (SELECT x.name, a.step_id, a.detail ->> 'branchAction' AS action FROM stepwise.audit AS a,"
+		" pg_catalog.jsonb_array_elements_text(a.detail -> 'addedSteps') AS x (name)"
+		" WHERE a.tenant = $1 AND a.plan_id = $2 AND a.detail ? 'addedSteps')"
+		" SELECT j.id, j.kept, NOT j.kept AND coalesce(a.action = 'request_review', false) FROM judged AS j"
+		" LEFT JOIN added AS a ON a.name = j.name LEFT JOIN judged AS b ON b.id = a.step_id"
+		" WHERE a.step_id IS NULL OR coalesce(b.kept, true) ORDER BY j.step_order",
 		5, {TEXTOID, UUIDOID, UUIDOID, BOOLOID, INT4OID}
 	};
 	Args		args = {0};
@@ -84,14 +98,15 @@ PlanCopies(Call *call, const PlanRow *plan, const StepRow *from)
 	ArgTenant(&args, call);
 	ArgUuid(&args, &plan->id);
 	ArgUuid(&args, from ? &from->id : NULL);
-	ArgBool(&args, from == NULL || plan->sequential);
-	ArgInt(&args, from ? from->order : INT_MAX);
+	ArgBool(&args, plan->sequential);
+	ArgInt(&args, from ? from->order : 0);
 	rows = QueryRun(&find, &args);
 	copies.count = (int) rows.count;
 	copies.whole = from == NULL;
 	copies.old_ids = palloc(sizeof(Datum) * Max(rows.count, 1));
 	copies.new_ids = palloc(sizeof(Datum) * Max(rows.count, 1));
 	copies.kept = palloc(sizeof(Datum) * Max(rows.count, 1));
+	copies.review = palloc(sizeof(bool) * Max(rows.count, 1));
 	for (uint64 i = 0; i < rows.count; i++)
 	{
 		pg_uuid_t	old_id = RowUuid(&rows, i, 1);
@@ -99,7 +114,8 @@ PlanCopies(Call *call, const PlanRow *plan, const StepRow *from)
 
 		copies.old_ids[i] = UuidCopy(&old_id);
 		copies.new_ids[i] = UuidCopy(&new_id);
-		copies.kept[i] = BoolGetDatum(copies.whole || RowBool(&rows, i, 2));
+		copies.kept[i] = BoolGetDatum(RowBool(&rows, i, 2));
+		copies.review[i] = RowBool(&rows, i, 3);
 	}
 	RowsFree(&rows);
 	return copies;
@@ -111,17 +127,19 @@ static void
 CopySteps(Call *call, const PlanRow *copy, const Copies *copies)
 {
 	static KeptQuery steps = {
-		"INSERT INTO stepwise.step SELECT r.* FROM ("
-		" SELECT s, m.new_id, m.kept, CASE WHEN s.execution_order IS NOT NULL THEN pg_catalog.row_number()"
+		"WITH m AS (SELECT * FROM ROWS FROM (pg_catalog.unnest($4), pg_catalog.unnest($5), pg_catalog.unnest($6))"
+		" WITH ORDINALITY AS u (old_id, new_id, kept, step_order))"
+		" INSERT INTO stepwise.step SELECT r.* FROM ("
+		" SELECT s, m.new_id, m.kept, m.step_order, CASE WHEN $8 THEN m.step_order - 1 ELSE s.wave END AS wave,"
+		" CASE WHEN s.execution_order IS NOT NULL THEN pg_catalog.row_number()"
 		" OVER (PARTITION BY m.kept, s.execution_order IS NULL ORDER BY s.execution_order) END AS execution_order,"
 		" CASE WHEN $7 THEN s.blockers ELSE (SELECT pg_catalog.count(*) FROM stepwise.dependency AS d"
-		" WHERE d.tenant = $1 AND d.step_id = s.id) END AS blockers"
-		" FROM ROWS FROM (pg_catalog.unnest($4), pg_catalog.unnest($5), pg_catalog.unnest($6)) AS m (old_id, new_id, kept)"
-		" JOIN stepwise.step AS s ON s.tenant = $1 AND s.id = m.old_id) AS x,"
+		" JOIN m AS o ON o.old_id = d.depends_on WHERE d.tenant = $1 AND d.step_id = s.id) END AS blockers"
+		" FROM m JOIN stepwise.step AS s ON s.tenant = $1 AND s.id = m.old_id) AS x,"
 		" LATERAL pg_catalog.jsonb_populate_record(x.s, pg_catalog.jsonb_build_object('id', x.new_id, 'plan_id', $2,"
-		" 'root_id', $3, 'execution_order', x.execution_order, 'blockers', x.blockers)"
-		" || CASE WHEN x.kept THEN '{}' ELSE $8 END) AS r",
-		8, {TEXTOID, UUIDOID, UUIDOID, UUIDARRAYOID, UUIDARRAYOID, BOOLARRAYOID, BOOLOID, JSONBOID}
+		" 'root_id', $3, 'step_order', x.step_order, 'wave', x.wave, 'execution_order', x.execution_order,"
+		" 'blockers', x.blockers) || CASE WHEN x.kept THEN '{}' ELSE $9 END) AS r",
+		9, {TEXTOID, UUIDOID, UUIDOID, UUIDARRAYOID, UUIDARRAYOID, BOOLARRAYOID, BOOLOID, BOOLOID, JSONBOID}
 	};
 	static KeptQuery dependencies = {
 		"INSERT INTO stepwise.dependency (tenant, plan_id, step_id, depends_on, required)"
@@ -152,6 +170,7 @@ CopySteps(Call *call, const PlanRow *copy, const Copies *copies)
 	ArgDatum(&args, new_ids);
 	ArgDatum(&args, PointerGetDatum(construct_array(copies->kept, copies->count, BOOLOID, 1, true, TYPALIGN_CHAR)));
 	ArgBool(&args, copies->whole);
+	ArgBool(&args, copy->sequential);
 	ArgDatum(&args, JsonbPGetDatum(JsonFromText(FreshStep)));
 	QueryRun(&steps, &args);
 	ArgTenant(&hanging, call);
@@ -325,6 +344,38 @@ CopyNested(Call *call, PlanRow *root, PlanRow *parent, Datum old_holder, Datum n
 	PlanSave(call, copy);
 }
 
+/* Ask again for a review that a branch after a kept step had asked for. */
+static void
+ReviewAgain(Call *call, PlanRow *copy, const pg_uuid_t *old_id, const pg_uuid_t *new_id)
+{
+	static KeptQuery read = {
+		"SELECT a.detail ->> 'summary', a.detail -> 'questions' FROM stepwise.step AS s JOIN stepwise.audit AS a"
+		" ON a.tenant = $1 AND a.plan_id = s.plan_id AND a.step_id = s.id"
+		" WHERE s.tenant = $1 AND s.id = $2 AND a.event = 'user_reviewed' AND a.detail ->> 'action' = 'review_requested'"
+		" ORDER BY a.id DESC LIMIT 1",
+		2, {TEXTOID, UUIDOID}
+	};
+	StepRow    *step = StepRead(call, new_id);
+	Waiting    *waiting = palloc0(sizeof(Waiting));
+	Args		args = {0};
+	Rows		rows;
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, old_id);
+	rows = QueryRun(&read, &args);
+	if (rows.count == 0)
+		return;
+	waiting->checkpoint_id = UuidNew();
+	waiting->review = true;
+	waiting->prompt = RowText(&rows, 0, 1);
+	waiting->questions = RowJson(&rows, 0, 2);
+	RowsFree(&rows);
+	StepMove(call, copy, step, STEP_IN_PROGRESS, NULL);
+	step->waiting = waiting;
+	StepMove(call, copy, step, STEP_AWAITING_INPUT, NULL);
+	AuditReviewRequested(call, copy, step);
+}
+
 /* Steps that wait for nothing are ready, in a plan with dependencies. */
 static void
 MarkReady(Call *call, const PlanRow *copy)
@@ -343,16 +394,19 @@ MarkReady(Call *call, const PlanRow *copy)
 }
 
 static Jsonb *
-ForkAnswer(const PlanRow *plan, const PlanRow *copy, const char *from_step)
+ForkAnswer(const PlanRow *plan, const PlanRow *copy, const Copies *copies, const char *from_step)
 {
 	JsonBuilder b = {0};
+	int			kept = 0;
 
+	for (int i = 0; i < copies->count; i++)
+		kept += DatumGetBool(copies->kept[i]);
 	JsonObjectStart(&b, NULL);
 	JsonPutUuid(&b, "planId", &copy->id);
 	JsonPutText(&b, "planStatus", PlanStatusName[copy->status]);
 	JsonPutUuid(&b, "forkedFrom", &plan->id);
 	JsonPutText(&b, "fromStep", from_step);
-	JsonPutInt(&b, "keptSteps", copy->counts[STEP_COMPLETED] + copy->counts[STEP_SKIPPED]);
+	JsonPutInt(&b, "keptSteps", kept);
 	JsonPutInt(&b, "pendingSteps", copy->counts[STEP_PENDING]);
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
@@ -376,11 +430,14 @@ Fork(Call *call, PlanRow *plan, const char *from_step)
 	CopySteps(call, copy, &copies);
 	MarkReady(call, copy);
 	AdoptSteps(call, copy, &copies);
+	for (int i = 0; i < copies.count; i++)
+		if (copies.review[i])
+			ReviewAgain(call, copy, DatumGetUUIDP(copies.old_ids[i]), DatumGetUUIDP(copies.new_ids[i]));
 	copy->moved = true;
 	PlanSettle(call, copy);
 	AuditAppend(call, plan, &from->id, "plan_modified", LinkDetail("forked", "forkedTo", &copy->id, from_step));
 	PlanSave(call, plan);
-	return ForkAnswer(plan, copy, from_step);
+	return ForkAnswer(plan, copy, &copies, from_step);
 }
 
 Datum

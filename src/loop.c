@@ -29,7 +29,7 @@ static Interval *
 ArgumentInterval(FunctionCallInfo fcinfo, int n, const char *what)
 {
 	Interval	zero = {0};
-	Interval	longest = {.month = 1000 * MONTHS_PER_YEAR};
+	Interval	longest = {.month = 100 * MONTHS_PER_YEAR};
 	Interval   *interval;
 
 	if (PG_ARGISNULL(n))
@@ -38,7 +38,7 @@ ArgumentInterval(FunctionCallInfo fcinfo, int n, const char *what)
 	if (DatumGetInt32(DirectFunctionCall2(interval_cmp, IntervalPGetDatum(interval), IntervalPGetDatum(&longest))) > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_DEFINITION),
-				 errmsg("%s must not be longer than 1000 years", what)));
+				 errmsg("%s must not be longer than 100 years", what)));
 	if (DatumGetInt32(DirectFunctionCall2(interval_cmp, IntervalPGetDatum(interval), IntervalPGetDatum(&zero))) <= 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_DEFINITION),

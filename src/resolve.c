@@ -384,7 +384,8 @@ CheckFilled(Resolver *r, size_t size)
 static bool
 FillWhole(Resolver *r, const Reference *ref, JsonbValue *value)
 {
-	if (!ValueOfReference(r, ref, value))
+	/* what is full is not read any further */
+	if (!CheckFilled(r, 0) || !ValueOfReference(r, ref, value))
 		return false;
 	if (value->type == jbvBinary)
 		return CheckFilled(r, value->val.binary.len);
@@ -412,7 +413,7 @@ FillText(Resolver *r, const char *template, JsonbValue *value)
 
 		if (part->reference == NULL)
 			appendStringInfoString(&text, part->literal);
-		else if (ValueOfReference(r, part->reference, value))
+		else if (CheckFilled(r, 0) && ValueOfReference(r, part->reference, value))
 			AppendValue(&text, value);
 		else
 			return false;

@@ -854,6 +854,7 @@ extern void TreeRise(Call *call, PlanRow *plan);	/* tell the step that holds a n
 extern Jsonb *OldestCheckpoint(Call *call, const PlanRow *plan);	/* NULL: none */
 extern Jsonb *WorkflowResponse(Call *call, PlanRow *plan, bool detail);
 extern bool NestedOpen(Call *call, PlanRow *plan, StepRow *step);
+#define CANCELLED_WITH_PLAN	"plan cancelled: " /* how the message of a step that was skipped for that begins */
 extern void PlanCancel(Call *call, PlanRow *plan, const char *reason);
 extern Jsonb *NestedCancel(Call *call, PlanRow *plan, const StepRow *step); /* the step has ended */
 extern void NestedCancelAll(Call *call, PlanRow *plan); /* the plan has failed */

@@ -195,7 +195,7 @@ PlanEnd(Call *call, PlanRow *plan, const char *reason, const char *below)
 	{
 		StepRow	   *step = StepFromTuple(rows.table->vals[i], rows.table->tupdesc);
 
-		step->message = psprintf("plan cancelled: %s", reason ? reason : "no reason given");
+		step->message = psprintf(CANCELLED_WITH_PLAN "%s", reason ? reason : "no reason given");
 		StepMove(call, plan, step, STEP_SKIPPED, NULL);
 	}
 	RowsFree(&rows);

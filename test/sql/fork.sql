@@ -1,0 +1,346 @@
+-- fork_plan: a new plan with what an old one did before a step, to try another way from there.
+
+\pset format unaligned
+\pset tuples_only on
+SET client_min_messages = warning;
+
+-- Define a workflow of these steps, and what else.
+CREATE FUNCTION pg_temp.define(name text, steps jsonb, more jsonb = '{}') RETURNS text LANGUAGE sql AS $$
+    SELECT stepwise.define_workflow(jsonb_build_object('name', name, 'steps', steps) || more) ->> 'name'
+$$;
+
+-- Plans are known by a label.
+CREATE TEMP TABLE labelled (label text PRIMARY KEY, plan_id uuid);
+CREATE FUNCTION pg_temp.start(label text, workflow text, inputs jsonb = '{}') RETURNS text LANGUAGE sql AS $$
+    INSERT INTO labelled SELECT label, (x ->> 'planId')::uuid FROM stepwise.start_workflow(workflow, inputs) AS x;
+    SELECT label || ' started'
+$$;
+CREATE FUNCTION pg_temp.plan(label text) RETURNS uuid LANGUAGE sql AS $$
+    SELECT l.plan_id FROM labelled AS l WHERE l.label = $1
+$$;
+
+-- The plan nested in the last step of a path ("a/b"; '' is the plan itself), the newest if there are several.
+CREATE FUNCTION pg_temp.nested(label text, path text) RETURNS uuid LANGUAGE plpgsql AS $$
+DECLARE
+    found uuid := pg_temp.plan(label);
+    word text;
+BEGIN
+    FOREACH word IN ARRAY string_to_array(path, '/') LOOP
+        SELECT n.id INTO STRICT found FROM stepwise.step AS s JOIN stepwise.plan AS n ON n.parent_step_id = s.id
+        WHERE s.plan_id = found AND s.name = word ORDER BY n.id DESC LIMIT 1;
+    END LOOP;
+    RETURN found;
+END $$;
+
+-- A step by its path.
+CREATE FUNCTION pg_temp.step(label text, path text) RETURNS uuid LANGUAGE sql AS $$
+    SELECT s.id FROM stepwise.step AS s
+    WHERE s.plan_id = pg_temp.nested(label, array_to_string(trim_array(string_to_array(path, '/'), 1), '/'))
+      AND s.name = substring(path FROM '[^/]*$')
+$$;
+
+-- The checkpoint at which a step waits.
+CREATE FUNCTION pg_temp.checkpoint(label text, path text) RETURNS uuid LANGUAGE sql AS $$
+    SELECT k.id FROM stepwise.checkpoint AS k WHERE k.step_id = pg_temp.step(label, path)
+$$;
+
+-- An answer without ids and times.
+CREATE FUNCTION pg_temp.plain(answer jsonb) RETURNS jsonb LANGUAGE sql AS $$
+    SELECT answer - '{planId,rootPlanId,stepId,checkpointId,checkpoint_id,leaseExpiresAt,task_id}'::text[]
+           || CASE WHEN answer ? 'pauseReason' THEN jsonb_build_object('pauseReason', (answer -> 'pauseReason') - 'checkpointId') ELSE '{}' END
+           || CASE WHEN answer ? 'pause_reason' THEN jsonb_build_object('pause_reason', (answer -> 'pause_reason') - 'checkpointId') ELSE '{}' END
+$$;
+
+-- What an agent that asks for work is told: the way to the step and its arguments, or why there is none.
+CREATE FUNCTION pg_temp.next(plan_id uuid, worker text = NULL, lease interval = NULL) RETURNS text LANGUAGE sql AS $$
+    SELECT concat_ws(' ', x ->> 'status', (SELECT string_agg(w, '/') FROM jsonb_array_elements_text(x -> 'path') AS w),
+                     nullif(x -> 'arguments', '{}'), 'attempt ' || nullif(x ->> 'attempt', '1'), CASE WHEN x ? 'again' THEN 'again' END,
+                     x ->> 'prompt', (x -> 'pauseReason') - 'checkpointId', x ->> 'error', x ->> 'outcome', x -> 'outputs')
+    FROM stepwise.get_next_step(plan_id, worker, lease) AS x
+$$;
+CREATE FUNCTION pg_temp.next(label text, worker text = NULL, lease interval = NULL) RETURNS text LANGUAGE sql AS $$
+    SELECT pg_temp.next(pg_temp.plan(label), worker, lease)
+$$;
+
+-- Submit a step, named by its path.
+CREATE FUNCTION pg_temp.submit(label text, path text, result jsonb = '{}', outcome text = 'success') RETURNS text LANGUAGE sql AS $$
+    SELECT concat_ws(' ', x ->> 'stepStatus', 'plan', x ->> 'planStatus')
+    FROM stepwise.submit_step_result(pg_temp.step(label, path), result, outcome => outcome) AS x
+$$;
+
+-- A plan and all that is nested in it, line by line.
+CREATE FUNCTION pg_temp.show(plan_id uuid, indent int = 0) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+    p stepwise.plan;
+    s stepwise.step;
+    n uuid;
+BEGIN
+    SELECT * INTO p FROM stepwise.plan AS x WHERE x.id = plan_id;
+    RETURN NEXT repeat('    ', indent) || concat_ws(' ', p.name, p.status, nullif(p.outcome, 'n/a'), p.outputs,
+        (p.pause_reason ->> 'type') || ' at ' || coalesce((SELECT string_agg(w, '/') FROM jsonb_array_elements_text(p.pause_reason -> 'path') AS w), 'no path'),
+        '(' || p.message || ')');
+    FOR s IN SELECT * FROM stepwise.step AS x WHERE x.plan_id = p.id ORDER BY x.step_order LOOP
+        RETURN NEXT repeat('    ', indent) || '  ' || concat_ws(' ', s.name, s.status, nullif(s.outcome, 'n/a'), s.result,
+            'for ' || (s.pause_reason ->> 'type'), '(' || s.message || ')');
+        FOR n IN SELECT x.id FROM stepwise.plan AS x WHERE x.parent_step_id = s.id ORDER BY x.id LOOP
+            RETURN QUERY SELECT * FROM pg_temp.show(n, indent + 1);
+        END LOOP;
+    END LOOP;
+END $$;
+CREATE FUNCTION pg_temp.show(label text) RETURNS SETOF text LANGUAGE sql AS $$
+    SELECT pg_temp.show(pg_temp.plan(label))
+$$;
+
+-- What a statement raises, or "fine".
+CREATE FUNCTION pg_temp.try(statement text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE statement;
+    RETURN 'fine';
+EXCEPTION WHEN OTHERS THEN
+    RETURN sqlstate || ' ' || sqlerrm;
+END $$;
+
+-- The audit chain of a plan, without ids, times and digests.
+CREATE FUNCTION pg_temp.log(plan_id uuid) RETURNS SETOF text LANGUAGE sql AS $$
+    SELECT concat_ws(' ', a.event, s.name, (a.detail ->> 'from') || ' to ' || (a.detail ->> 'to'), a.detail ->> 'action', a.detail ->> 'branchAction',
+                     a.detail -> 'addedSteps', CASE WHEN a.detail ? 'forked' THEN 'forked' END, 'from step ' || (a.detail ->> 'fromStep'),
+                     'forked from ' || (SELECT p.name FROM stepwise.plan AS p WHERE p.id = (a.detail ->> 'forkedFrom')::uuid),
+                     'forked to ' || (SELECT p.name FROM stepwise.plan AS p WHERE p.id = (a.detail ->> 'forkedTo')::uuid))
+    FROM stepwise.audit AS a LEFT JOIN stepwise.step AS s ON s.id = a.step_id
+    WHERE a.plan_id = $1 ORDER BY a.id
+$$;
+
+-- Fork a plan; the fork gets a label of its own.
+CREATE FUNCTION pg_temp.fork(label text, of uuid, from_step text) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+    x jsonb := stepwise.fork_plan(of, from_step);
+BEGIN
+    INSERT INTO labelled VALUES (label, (x ->> 'planId')::uuid);
+    RETURN x - '{planId, forkedFrom}'::text[];
+END $$;
+CREATE FUNCTION pg_temp.fork(label text, of text, from_step text) RETURNS jsonb LANGUAGE sql AS $$
+    SELECT pg_temp.fork(label, pg_temp.plan(of), from_step)
+$$;
+
+-- ---------- a sequence ----------
+
+SELECT pg_temp.define('seq', '[
+    {"name": "one", "arguments": {"x": "${inputs.x}"}},
+    {"name": "two", "arguments": {"from": "${steps.one.outputs.v}"}, "maxAttempts": 3},
+    {"name": "three", "condition": "${steps.two.outputs.v} > 100"},
+    {"name": "four", "arguments": {"from": "${steps.two.outputs.v}"}, "binding": "last"}]', '{
+    "inputs": {"x": {"type": "integer"}}, "outputs": {"v": "${bindings.last.v}"}}');
+SELECT pg_temp.start('seq', 'seq', '{"x": 1}');
+SELECT pg_temp.next('seq', 'ann', '1 hour');
+SELECT pg_temp.submit('seq', 'one', '{"v": 10}');
+SELECT pg_temp.next('seq', 'ann', '1 hour');
+SELECT pg_temp.plain(stepwise.fail_step(pg_temp.step('seq', 'two'), 'no'));
+SELECT pg_temp.plain(stepwise.retry_step(pg_temp.step('seq', 'two')));
+SELECT pg_temp.next('seq', 'ann');
+SELECT pg_temp.submit('seq', 'two', '{"v": 20}');
+SELECT pg_temp.next('seq', 'ann');
+SELECT pg_temp.submit('seq', 'four', '{"v": 30}');
+SELECT pg_temp.show('seq');
+SELECT pg_temp.fork('again', 'seq', 'four');
+SELECT pg_temp.show('again');
+SELECT (SELECT array_agg(k ORDER BY k) FROM jsonb_object_keys(x) AS k), (x ->> 'forkedFrom')::uuid = pg_temp.plan('seq') AS from
+FROM stepwise.fork_plan(pg_temp.plan('seq'), 'two') AS x;
+-- what begins again has done nothing yet
+SELECT name, status, attempt, execution_order, worker, holder, lease_expires_at, started_at IS NULL AS started, completed_at IS NULL AS completed, inputs, message
+FROM stepwise.step WHERE plan_id = pg_temp.plan('again') ORDER BY step_order;
+-- another way leads to another end; the old plan stays as it is
+SELECT pg_temp.next('again', 'bob');
+SELECT pg_temp.submit('again', 'four', '{"v": 31}');
+SELECT pg_temp.show('again');
+SELECT pg_temp.show('seq');
+-- both chains know of each other, and cover what was kept
+SELECT pg_temp.log(pg_temp.plan('seq'));
+SELECT pg_temp.log(pg_temp.plan('again'));
+SELECT x -> 'valid' FROM stepwise.verify_audit(pg_temp.plan('again')) AS x;
+BEGIN;
+SET LOCAL session_replication_role = replica;
+UPDATE stepwise.step SET result = '{"v": 11}' WHERE id = pg_temp.step('again', 'one');
+SELECT x -> 'valid', x #>> '{firstInvalid,event}' FROM stepwise.verify_audit(pg_temp.plan('again')) AS x;
+ROLLBACK;
+-- from the first step; from the middle; of a fork
+SELECT pg_temp.fork('first', 'seq', 'one');
+SELECT pg_temp.show('first');
+SELECT pg_temp.fork('middle', 'again', 'two');
+SELECT pg_temp.next('middle');
+SELECT pg_temp.submit('middle', 'two', '{"v": 200}');
+SELECT pg_temp.next('middle');
+SELECT pg_temp.show('middle');
+-- of a plan that still runs: what is in progress begins again there
+SELECT pg_temp.fork('running', 'middle', 'four');
+SELECT pg_temp.show('running');
+SELECT pg_temp.next('running');
+-- the key of the old plan, and its final output, stay with it; its variables and its notes come along
+SELECT x ->> 'planId' AS keyed FROM stepwise.create_plan('keyed', 'Try keys', '[{"name": "a"}]', idempotency_key => 'fork', output_formatting_notes => 'short') AS x \gset
+SELECT x ->> 'planId' IS NOT NULL FROM stepwise.store_output(:'keyed', 'the end') AS x;
+SELECT x ->> 'planId' IS NOT NULL FROM stepwise.set_variables(:'keyed', '{"k": 1}') AS x;
+SELECT pg_temp.fork('keyed', :'keyed'::uuid, 'a');
+SELECT p.idempotency_key, d.final_output, d.final_media_type, d.variables, d.output_formatting_notes, d.forked_from = :'keyed' AS from
+FROM stepwise.plan AS p JOIN stepwise.plan_detail AS d ON d.plan_id = p.id WHERE p.id = pg_temp.plan('keyed');
+
+-- ---------- what cannot be forked ----------
+
+SELECT pg_temp.try($$SELECT stepwise.fork_plan(pg_temp.plan('seq'), 'five')$$);
+SELECT pg_temp.try($$SELECT stepwise.fork_plan(pg_temp.plan('seq'), NULL)$$);
+SELECT left(pg_temp.try($$SELECT stepwise.fork_plan('00000000-0000-7000-8000-000000000000', 'one')$$), 5),
+       left(pg_temp.try($$SELECT stepwise.fork_plan(NULL, 'one')$$), 5);
+
+-- ---------- dependencies ----------
+
+SELECT pg_temp.define('dag', '[
+    {"name": "a", "dependsOn": []}, {"name": "b", "dependsOn": []}, {"name": "c", "dependsOn": []},
+    {"name": "ab", "dependsOn": ["a", "b"]}, {"name": "opt", "dependsOn": [{"step": "c", "required": false}]},
+    {"name": "end", "dependsOn": ["ab", {"step": "opt", "required": false}]}]');
+SELECT pg_temp.start('dag', 'dag');
+SELECT pg_temp.submit('dag', 'b'), pg_temp.submit('dag', 'a'), pg_temp.submit('dag', 'c', '{}', 'failure'), pg_temp.submit('dag', 'ab', '{}', 'failure'),
+       pg_temp.submit('dag', 'opt');
+SELECT pg_temp.show('dag');
+CREATE FUNCTION pg_temp.readiness(label text) RETURNS TABLE (step text, status stepwise.step_status, blockers int, ready boolean, execution_order int)
+LANGUAGE sql AS $$
+    SELECT name, status, blockers, ready, execution_order FROM stepwise.step WHERE plan_id = pg_temp.plan(label) ORDER BY step_order
+$$;
+-- from b: what does not hang on it is kept
+SELECT pg_temp.fork('from b', 'dag', 'b');
+SELECT * FROM pg_temp.readiness('from b');
+SELECT pg_temp.next('from b');
+SELECT pg_temp.submit('from b', 'b');
+SELECT * FROM pg_temp.readiness('from b');
+-- from end: its parent did not succeed, so it is skipped at once, and the fork has ended
+SELECT pg_temp.fork('from end', 'dag', 'end');
+SELECT pg_temp.show('from end');
+-- a step that failed begins again, and so does what was skipped for it
+SELECT pg_temp.start('failing', 'dag');
+SELECT pg_temp.submit('failing', 'a'), stepwise.fail_step(pg_temp.step('failing', 'b'), 'no') ->> 'planStatus';
+SELECT pg_temp.show('failing');
+SELECT pg_temp.fork('from c', 'failing', 'c');
+SELECT * FROM pg_temp.readiness('from c');
+SELECT pg_temp.next('from c'), pg_temp.next('from c'), pg_temp.next('from c');
+
+-- ---------- plans that failed, were cancelled, or wait ----------
+
+SELECT pg_temp.define('strict', '[{"name": "a"}, {"name": "b"}, {"name": "ask", "prompt": "Well?"}, {"name": "c"}]', '{"onFailure": "fail"}');
+SELECT pg_temp.start('failed', 'strict');
+SELECT pg_temp.submit('failed', 'a');
+SELECT pg_temp.plain(stepwise.fail_step(pg_temp.step('failed', 'b'), 'no'));
+SELECT pg_temp.fork('from failed', 'failed', 'b');
+SELECT pg_temp.show('from failed');
+SELECT pg_temp.submit('from failed', 'b');
+SELECT pg_temp.next('from failed');
+-- a fork of it asks anew; each has its own checkpoint
+SELECT pg_temp.fork('asks', 'from failed', 'ask');
+SELECT pg_temp.fork('asks later', 'from failed', 'c');
+SELECT pg_temp.show('asks');
+SELECT pg_temp.next('asks');
+SELECT pg_temp.plain(stepwise.resume(pg_temp.checkpoint('asks', 'ask'), '"there"'));
+SELECT pg_temp.show('from failed');
+SELECT pg_temp.plain(stepwise.cancel_plan(pg_temp.plan('from failed'), 'enough'));
+-- what was skipped only because the plan was cancelled begins again
+SELECT pg_temp.fork('from cancelled', 'from failed', 'c');
+SELECT pg_temp.show('from cancelled');
+
+-- ---------- branches ----------
+
+-- a branch that was taken is not taken again; one that is to be decided anew does not find what it added
+SELECT pg_temp.define('branching', '[{"name": "look"}, {"name": "write"}, {"name": "end"}]', '{"branchingConditions": [
+    {"afterStepOrder": 1, "conditionExpression": "confidence < 0.5", "ifTrueAction": "add_steps", "actionParams": {"steps": [{"name": "look_again"}]}},
+    {"afterStepOrder": 2, "conditionExpression": "confidence < 0.5", "ifTrueAction": "request_review", "actionParams": {"summary": "Good?", "questions": ["Sure?"]}}]}');
+SELECT pg_temp.start('branching', 'branching');
+SELECT x #>> '{branch,action}' FROM stepwise.submit_step_result(pg_temp.step('branching', 'look'), '{}', confidence => 0.1) AS x;
+SELECT pg_temp.submit('branching', 'look_again');
+SELECT x #>> '{branch,action}' FROM stepwise.submit_step_result(pg_temp.step('branching', 'write'), '{}', confidence => 0.1) AS x;
+SELECT pg_temp.show('branching');
+SELECT pg_temp.fork('from look', 'branching', 'look');
+SELECT pg_temp.show('from look');
+SELECT x #>> '{branch,action}' FROM stepwise.submit_step_result(pg_temp.step('from look', 'look'), '{}', confidence => 0.9) AS x;
+SELECT x #>> '{branch,action}' FROM stepwise.submit_step_result(pg_temp.step('from look', 'write'), '{}', confidence => 0.1) AS x;
+SELECT step_order, wave, name, status FROM stepwise.step WHERE plan_id = pg_temp.plan('from look') ORDER BY step_order;
+SELECT pg_temp.fork('from write', 'branching', 'write');
+SELECT pg_temp.show('from write');
+-- a review that was asked for before the step is asked for again: nobody gets around it
+SELECT pg_temp.fork('review again', 'branching', 'end');
+SELECT pg_temp.show('review again');
+SELECT pg_temp.next('review again');
+SELECT pg_temp.plain(stepwise.submit_user_decision(pg_temp.checkpoint('review again', 'write_review'), 'approve'));
+SELECT pg_temp.next('review again');
+SELECT pg_temp.fork('review done', 'review again', 'end');
+SELECT pg_temp.show('review done');
+SELECT pg_temp.plain(stepwise.submit_user_decision(pg_temp.checkpoint('branching', 'write_review'), 'reject', 'no'));
+SELECT pg_temp.fork('review rejected', 'branching', 'end');
+SELECT pg_temp.show('review rejected');
+SELECT pg_temp.log(pg_temp.plan('review rejected'));
+-- with dependencies too
+SELECT pg_temp.define('branching dag', '[{"name": "look", "dependsOn": []}, {"name": "side", "dependsOn": []}, {"name": "end", "dependsOn": ["look"]}]', '{"branchingConditions": [
+    {"afterStepOrder": 1, "conditionExpression": "confidence < 0.5", "ifTrueAction": "request_review", "actionParams": {"summary": "Good?"}}]}');
+SELECT pg_temp.start('branching dag', 'branching dag');
+SELECT x #>> '{branch,action}' FROM stepwise.submit_step_result(pg_temp.step('branching dag', 'look'), '{}', confidence => 0.1) AS x;
+SELECT pg_temp.plain(stepwise.submit_user_decision(pg_temp.checkpoint('branching dag', 'look_review'), 'approve'));
+SELECT * FROM pg_temp.readiness('branching dag');
+SELECT pg_temp.fork('dag from look', 'branching dag', 'look');
+SELECT * FROM pg_temp.readiness('dag from look');
+SELECT x #>> '{branch,action}' FROM stepwise.submit_step_result(pg_temp.step('dag from look', 'look'), '{}', confidence => 0.9) AS x;
+SELECT * FROM pg_temp.readiness('dag from look');
+SELECT pg_temp.fork('dag from end', 'branching dag', 'end');
+SELECT * FROM pg_temp.readiness('dag from end');
+
+-- ---------- nested plans ----------
+
+SELECT pg_temp.define('leaf', '[{"name": "x"}, {"name": "y"}]', '{"outputs": {"o": "${steps.x.outputs.v}"}}');
+SELECT pg_temp.define('mid', '[{"name": "l", "workflow": "leaf"}, {"name": "z"}]', '{"outputs": {"o": "${steps.l.outputs.o}"}}');
+SELECT pg_temp.define('top', '[{"name": "m", "workflow": "mid"}, {"name": "n", "workflow": "mid"},
+    {"name": "use", "arguments": {"v": "${steps.m.steps.l.steps.x.outputs.v}", "w": "${steps.n.outputs.o}"}}]');
+SELECT pg_temp.start('top', 'top');
+SELECT pg_temp.next('top'), pg_temp.submit('top', 'm/l/x', '{"v": 1}'), pg_temp.submit('top', 'm/l/y', '{}', 'failure'), pg_temp.submit('top', 'm/z');
+SELECT pg_temp.next('top'), pg_temp.submit('top', 'n/l/x', '{"v": 2}');
+SELECT pg_temp.show('top');
+-- what is kept comes with its tree, and references lead into the copy; what begins again opens a new one
+SELECT pg_temp.fork('from n', 'top', 'n');
+SELECT pg_temp.show('from n');
+SELECT count(*), count(*) FILTER (WHERE root_id = pg_temp.plan('from n')) FROM stepwise.plan WHERE id = ANY (ARRAY[pg_temp.nested('from n', 'm'), pg_temp.nested('from n', 'm/l')]);
+SELECT x -> 'valid', jsonb_array_length(x -> 'nested') FROM stepwise.verify_audit(pg_temp.plan('from n'), true) AS x;
+SELECT pg_temp.log(pg_temp.nested('from n', 'm'));
+SELECT pg_temp.log(pg_temp.nested('from n', 'm/l'));
+SELECT stepwise.execution(pg_temp.plan('from n')) #> '{blocks,m}' = stepwise.execution(pg_temp.plan('top')) #> '{blocks,m}' AS same;
+SELECT pg_temp.next('from n');
+SELECT pg_temp.submit('from n', 'n/l/x', '{"v": 3}'), pg_temp.submit('from n', 'n/l/y');
+SELECT pg_temp.next('from n'), pg_temp.submit('from n', 'n/z');
+SELECT pg_temp.next('from n');
+-- a skipped step keeps what its nested plan did
+SELECT pg_temp.plain(stepwise.skip_step(pg_temp.step('top', 'n'), 'enough'));
+SELECT pg_temp.fork('from use', 'top', 'use');
+SELECT pg_temp.show('from use');
+-- a failed one begins anew
+SELECT pg_temp.start('failing top', 'top');
+SELECT pg_temp.next('failing top');
+SELECT pg_temp.plain(stepwise.cancel_plan(pg_temp.nested('failing top', 'm'), 'stuck'));
+SELECT pg_temp.fork('from failing', 'failing top', 'use');
+SELECT pg_temp.show('from failing');
+SELECT pg_temp.next('from failing');
+-- a nested plan by itself: the fork is a root
+SELECT pg_temp.fork('nested', pg_temp.nested('from n', 'm'), 'z');
+SELECT pg_temp.show('nested');
+SELECT depth, parent_step_id, root_id = id AS root FROM stepwise.plan WHERE id = pg_temp.plan('nested');
+SELECT pg_temp.next('nested');
+SELECT pg_temp.submit('nested', 'z');
+SELECT pg_temp.show('nested');
+-- what its workflow calls may be gone meanwhile
+SELECT pg_temp.define('short-lived', '[{"name": "x"}]');
+SELECT x ->> 'planId' AS plan FROM stepwise.create_plan('calls', 'Call it', '[{"name": "h", "workflow": "short-lived"}, {"name": "after"}]') AS x \gset
+SELECT x ->> 'status' FROM stepwise.get_next_step(:'plan') AS x;
+SELECT x ->> 'planStatus' FROM stepwise.cancel_plan(:'plan') AS x;
+SELECT x ->> 'name' FROM stepwise.drop_workflow('short-lived') AS x;
+SELECT pg_temp.fork('gone', :'plan'::uuid, 'h');
+SELECT pg_temp.next('gone');
+SELECT pg_temp.show('gone');
+
+-- ---------- all is well ----------
+
+\set ECHO none
+\i test/sound.sql
+\set ECHO all
+SELECT * FROM pg_temp.sound();
+SELECT count(*) FROM stepwise.plan AS p, stepwise.verify_audit(p.id, true) AS x WHERE NOT (x -> 'valid')::boolean;
+SELECT count(*) FROM stepwise.step WHERE blockers < 0;

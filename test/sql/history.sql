@@ -1,0 +1,249 @@
+-- execution_as_of: the execution tree as it was, from the audit chain.
+
+\pset format unaligned
+\pset tuples_only on
+SET client_min_messages = warning;
+
+-- Define a workflow of these steps, and what else.
+CREATE FUNCTION pg_temp.define(name text, steps jsonb, more jsonb = '{}') RETURNS text LANGUAGE sql AS $$
+    SELECT stepwise.define_workflow(jsonb_build_object('name', name, 'steps', steps) || more) ->> 'name'
+$$;
+
+-- Plans are known by a label.
+CREATE TEMP TABLE labelled (label text PRIMARY KEY, plan_id uuid);
+CREATE FUNCTION pg_temp.start(label text, workflow text, inputs jsonb = '{}') RETURNS text LANGUAGE sql AS $$
+    INSERT INTO labelled SELECT label, (x ->> 'planId')::uuid FROM stepwise.start_workflow(workflow, inputs) AS x;
+    SELECT label || ' started'
+$$;
+CREATE FUNCTION pg_temp.plan(label text) RETURNS uuid LANGUAGE sql AS $$
+    SELECT l.plan_id FROM labelled AS l WHERE l.label = $1
+$$;
+
+-- The plan nested in the last step of a path ("a/b"; '' is the plan itself), the newest if there are several.
+CREATE FUNCTION pg_temp.nested(label text, path text) RETURNS uuid LANGUAGE plpgsql AS $$
+DECLARE
+    found uuid := pg_temp.plan(label);
+    word text;
+BEGIN
+    FOREACH word IN ARRAY string_to_array(path, '/') LOOP
+        SELECT n.id INTO STRICT found FROM stepwise.step AS s JOIN stepwise.plan AS n ON n.parent_step_id = s.id
+        WHERE s.plan_id = found AND s.name = word ORDER BY n.id DESC LIMIT 1;
+    END LOOP;
+    RETURN found;
+END $$;
+
+-- A step by its path.
+CREATE FUNCTION pg_temp.step(label text, path text) RETURNS uuid LANGUAGE sql AS $$
+    SELECT s.id FROM stepwise.step AS s
+    WHERE s.plan_id = pg_temp.nested(label, array_to_string(trim_array(string_to_array(path, '/'), 1), '/'))
+      AND s.name = substring(path FROM '[^/]*$')
+$$;
+
+-- The checkpoint at which a step waits.
+CREATE FUNCTION pg_temp.checkpoint(label text, path text) RETURNS uuid LANGUAGE sql AS $$
+    SELECT k.id FROM stepwise.checkpoint AS k WHERE k.step_id = pg_temp.step(label, path)
+$$;
+
+-- An answer without ids and times.
+CREATE FUNCTION pg_temp.plain(answer jsonb) RETURNS jsonb LANGUAGE sql AS $$
+    SELECT answer - '{planId,rootPlanId,stepId,checkpointId,checkpoint_id,leaseExpiresAt,task_id}'::text[]
+           || CASE WHEN answer ? 'pauseReason' THEN jsonb_build_object('pauseReason', (answer -> 'pauseReason') - 'checkpointId') ELSE '{}' END
+           || CASE WHEN answer ? 'pause_reason' THEN jsonb_build_object('pause_reason', (answer -> 'pause_reason') - 'checkpointId') ELSE '{}' END
+$$;
+
+-- What an agent that asks for work is told: the way to the step and its arguments, or why there is none.
+CREATE FUNCTION pg_temp.next(plan_id uuid, worker text = NULL, lease interval = NULL) RETURNS text LANGUAGE sql AS $$
+    SELECT concat_ws(' ', x ->> 'status', (SELECT string_agg(w, '/') FROM jsonb_array_elements_text(x -> 'path') AS w),
+                     nullif(x -> 'arguments', '{}'), 'attempt ' || nullif(x ->> 'attempt', '1'), CASE WHEN x ? 'again' THEN 'again' END,
+                     x ->> 'prompt', (x -> 'pauseReason') - 'checkpointId', x ->> 'error', x ->> 'outcome', x -> 'outputs')
+    FROM stepwise.get_next_step(plan_id, worker, lease) AS x
+$$;
+CREATE FUNCTION pg_temp.next(label text, worker text = NULL, lease interval = NULL) RETURNS text LANGUAGE sql AS $$
+    SELECT pg_temp.next(pg_temp.plan(label), worker, lease)
+$$;
+
+-- Submit a step, named by its path.
+CREATE FUNCTION pg_temp.submit(label text, path text, result jsonb = '{}', outcome text = 'success') RETURNS text LANGUAGE sql AS $$
+    SELECT concat_ws(' ', x ->> 'stepStatus', 'plan', x ->> 'planStatus')
+    FROM stepwise.submit_step_result(pg_temp.step(label, path), result, outcome => outcome) AS x
+$$;
+
+-- A plan and all that is nested in it, line by line.
+CREATE FUNCTION pg_temp.show(plan_id uuid, indent int = 0) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+    p stepwise.plan;
+    s stepwise.step;
+    n uuid;
+BEGIN
+    SELECT * INTO p FROM stepwise.plan AS x WHERE x.id = plan_id;
+    RETURN NEXT repeat('    ', indent) || concat_ws(' ', p.name, p.status, nullif(p.outcome, 'n/a'), p.outputs,
+        (p.pause_reason ->> 'type') || ' at ' || coalesce((SELECT string_agg(w, '/') FROM jsonb_array_elements_text(p.pause_reason -> 'path') AS w), 'no path'),
+        '(' || p.message || ')');
+    FOR s IN SELECT * FROM stepwise.step AS x WHERE x.plan_id = p.id ORDER BY x.step_order LOOP
+        RETURN NEXT repeat('    ', indent) || '  ' || concat_ws(' ', s.name, s.status, nullif(s.outcome, 'n/a'), s.result,
+            'for ' || (s.pause_reason ->> 'type'), '(' || s.message || ')');
+        FOR n IN SELECT x.id FROM stepwise.plan AS x WHERE x.parent_step_id = s.id ORDER BY x.id LOOP
+            RETURN QUERY SELECT * FROM pg_temp.show(n, indent + 1);
+        END LOOP;
+    END LOOP;
+END $$;
+CREATE FUNCTION pg_temp.show(label text) RETURNS SETOF text LANGUAGE sql AS $$
+    SELECT pg_temp.show(pg_temp.plan(label))
+$$;
+
+-- What a statement raises, or "fine".
+CREATE FUNCTION pg_temp.try(statement text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE statement;
+    RETURN 'fine';
+EXCEPTION WHEN OTHERS THEN
+    RETURN sqlstate || ' ' || sqlerrm;
+END $$;
+
+
+-- A block and what is in it, line by line.
+CREATE FUNCTION pg_temp.lines(name text, block jsonb, indent int = 0) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+    m jsonb := block -> 'metadata';
+    x record;
+BEGIN
+    RETURN NEXT repeat('  ', indent) || concat_ws(' ', name, m ->> 'status', nullif(m ->> 'outcome', 'n/a'), 'attempt ' || (m ->> 'attempt'),
+        'number ' || (m ->> 'execution_order'), CASE WHEN m ->> 'started_at' IS NOT NULL THEN 'started' END,
+        CASE WHEN m ->> 'completed_at' IS NOT NULL THEN 'completed' END, 'by ' || (m ->> 'actor'), '(' || (m ->> 'message') || ')',
+        CASE WHEN block -> 'inputs' <> '{}' THEN 'in ' || (block ->> 'inputs') END, 'out ' || (block ->> 'outputs'));
+    FOR x IN SELECT k.key, k.value FROM jsonb_each(block -> 'blocks') AS k ORDER BY k.value #> '{metadata,wave}', k.key LOOP
+        RETURN QUERY SELECT * FROM pg_temp.lines(x.key, x.value, indent + 1);
+    END LOOP;
+END $$;
+CREATE FUNCTION pg_temp.as_of(label text, at timestamptz) RETURNS SETOF text LANGUAGE sql AS $$
+    SELECT pg_temp.lines(label, stepwise.execution_as_of(pg_temp.plan(label), at))
+$$;
+
+-- Does the chain tell of now what the rows tell? (But for who did it, and for pauses without a question, of which the chain does not tell.)
+CREATE FUNCTION pg_temp.same(plan_id uuid) RETURNS boolean LANGUAGE sql AS $$
+    SELECT regexp_replace(regexp_replace(stepwise.execution_as_of(plan_id, clock_timestamp())::text, ', "(as_of|actor)": ("[^"]*"|null)|"(as_of|actor)": ("[^"]*"|null), ', '', 'g'),
+                          '"(execution_time_ms)": \d+|"(started_at|completed_at)": "[^"]*"', '"\1": 1', 'g')
+         = regexp_replace(stepwise.execution(plan_id)::text, '"(execution_time_ms)": \d+|"(started_at|completed_at)": "[^"]*"', '"\1": 1', 'g')
+$$;
+
+-- ---------- a nested plan, from its beginning to its end ----------
+
+SELECT pg_temp.define('inner', '[{"name": "work", "arguments": {"x": "${inputs.x}"}}, {"name": "ask", "prompt": "Sure?"}, {"name": "maybe", "condition": "1 > 2"}]', '{
+    "inputs": {"x": {"type": "integer"}}, "outputs": {"w": "${steps.work.outputs}"}}');
+SELECT pg_temp.define('outer', '[{"name": "first"}, {"name": "h", "workflow": "inner", "arguments": {"x": "${steps.first.outputs.x}"}}, {"name": "last"}]', '{
+    "outputs": {"all": "${steps.h.outputs.w}"}}');
+SELECT clock_timestamp() AS before \gset
+SELECT pg_temp.start('told', 'outer');
+SELECT clock_timestamp() AS created \gset
+SELECT pg_temp.next('told', 'ann');
+SELECT clock_timestamp() AS first \gset
+SELECT pg_temp.submit('told', 'first', '{"x": 5}');
+SELECT clock_timestamp() AS between \gset
+SELECT pg_temp.next('told', 'bob');
+SELECT clock_timestamp() AS nested \gset
+SELECT pg_temp.submit('told', 'h/work', '"done"');
+SELECT pg_temp.next('told', 'bob');
+SELECT clock_timestamp() AS waiting \gset
+SELECT pg_temp.plain(stepwise.resume(pg_temp.checkpoint('told', 'h/ask'), '"yes"'));
+SELECT pg_temp.next('told', 'cid');
+SELECT clock_timestamp() AS last \gset
+SELECT pg_temp.submit('told', 'last');
+SELECT clock_timestamp() AS ended \gset
+SELECT pg_temp.as_of('told', :'created');
+SELECT pg_temp.as_of('told', :'first');
+SELECT pg_temp.as_of('told', :'between');
+SELECT pg_temp.as_of('told', :'nested');
+SELECT pg_temp.as_of('told', :'waiting');
+SELECT pg_temp.as_of('told', :'last');
+SELECT pg_temp.as_of('told', :'ended');
+-- a nested plan by itself
+SELECT pg_temp.lines('h', stepwise.execution_as_of(pg_temp.nested('told', 'h'), :'waiting'));
+-- the shape is that of the execution tree, with who and when
+SELECT (SELECT array_agg(k ORDER BY k) FROM jsonb_object_keys(x) AS k), (SELECT array_agg(k ORDER BY k) FROM jsonb_object_keys(x -> 'metadata') AS k),
+       (SELECT array_agg(k ORDER BY k) FROM jsonb_object_keys(x #> '{blocks,h}') AS k), (SELECT array_agg(k ORDER BY k) FROM jsonb_object_keys(x #> '{blocks,h,metadata}') AS k),
+       (x #>> '{metadata,as_of}')::timestamptz = :'nested' AS as_of
+FROM stepwise.execution_as_of(pg_temp.plan('told'), :'nested') AS x;
+-- times are the rows' own, to the millisecond or so
+SELECT bool_and(abs(extract(epoch FROM (x #>> ARRAY['blocks', s.name, 'metadata', 'started_at'])::timestamptz - s.started_at)) < 0.1) AS started,
+       bool_and(abs(extract(epoch FROM (x #>> ARRAY['blocks', s.name, 'metadata', 'completed_at'])::timestamptz - s.completed_at)) < 0.1) AS completed
+FROM stepwise.execution_as_of(pg_temp.plan('told'), :'ended') AS x, stepwise.step AS s WHERE s.plan_id = pg_temp.plan('told');
+-- how long a running step had run by then
+SELECT (x #>> '{blocks,first,metadata,execution_time_ms}')::int BETWEEN 0 AND extract(epoch FROM :'first'::timestamptz - :'created'::timestamptz) * 1000 AS time
+FROM stepwise.execution_as_of(pg_temp.plan('told'), :'first') AS x;
+
+-- ---------- when there is nothing to tell, or no end of it ----------
+
+SELECT left(pg_temp.try(format($$SELECT stepwise.execution_as_of(pg_temp.plan('told'), %L)$$, :'before')), 5),
+       left(pg_temp.try($$SELECT stepwise.execution_as_of(pg_temp.plan('told'), '-infinity')$$), 5),
+       left(pg_temp.try(format($$SELECT stepwise.execution_as_of(pg_temp.nested('told', 'h'), %L)$$, :'created')), 5);
+SELECT stepwise.execution_as_of(pg_temp.plan('told'), 'infinity') -> 'blocks' = stepwise.execution_as_of(pg_temp.plan('told'), '9999-01-01') -> 'blocks' AS same,
+       (stepwise.execution_as_of(pg_temp.plan('told'), 'infinity') #>> '{metadata,as_of}')::timestamptz <= clock_timestamp() AS now;
+SELECT pg_temp.try($$SELECT stepwise.execution_as_of(pg_temp.plan('told'), NULL)$$);
+SELECT left(pg_temp.try($$SELECT stepwise.execution_as_of('00000000-0000-7000-8000-000000000000', now())$$), 5),
+       left(pg_temp.try($$SELECT stepwise.execution_as_of(NULL, now())$$), 5);
+
+-- ---------- outputs only where the digest still matches ----------
+
+SELECT x #> '{blocks,h,blocks,work,outputs}' FROM stepwise.execution_as_of(pg_temp.plan('told'), :'ended') AS x;
+BEGIN;
+SET LOCAL session_replication_role = replica;
+UPDATE stepwise.step SET result = '"forged"' WHERE id = pg_temp.step('told', 'h/work');
+SELECT x #> '{blocks,h,blocks,work,outputs}', x #>> '{blocks,h,blocks,work,metadata,status}' FROM stepwise.execution_as_of(pg_temp.plan('told'), :'ended') AS x;
+SELECT x #> '{blocks,h,blocks,work,outputs}' FROM stepwise.execution(pg_temp.plan('told')) AS x;
+ROLLBACK;
+
+-- ---------- attempts, failures, skips ----------
+
+SELECT pg_temp.define('rough', '[{"name": "a"}, {"name": "h", "workflow": "inner", "arguments": {"x": 1}}, {"name": "z"}]', '{"onFailure": "pause"}');
+SELECT pg_temp.start('rough', 'rough');
+SELECT pg_temp.next('rough', 'ann');
+SELECT x ->> 'stepStatus' FROM stepwise.release_step(pg_temp.step('rough', 'a')) AS x;
+SELECT clock_timestamp() AS released \gset
+SELECT pg_temp.next('rough', 'bob');
+SELECT x ->> 'stepStatus' FROM stepwise.fail_step(pg_temp.step('rough', 'a'), 'broke') AS x;
+SELECT clock_timestamp() AS failed \gset
+SELECT x ->> 'stepStatus' FROM stepwise.retry_step(pg_temp.step('rough', 'a')) AS x;
+SELECT clock_timestamp() AS retried \gset
+SELECT x ->> 'stepStatus' FROM stepwise.skip_step(pg_temp.step('rough', 'a'), 'never mind') AS x;
+SELECT pg_temp.next('rough', 'cid');
+SELECT clock_timestamp() AS opened \gset
+SELECT x ->> 'stepStatus' FROM stepwise.fail_step(pg_temp.step('rough', 'h'), 'wrong way') AS x;
+SELECT clock_timestamp() AS given_up \gset
+SELECT x ->> 'stepStatus' FROM stepwise.retry_step(pg_temp.step('rough', 'h')) AS x;
+SELECT pg_temp.next('rough', 'dan');
+SELECT clock_timestamp() AS anew \gset
+SELECT pg_sleep(0.002);
+SELECT x ->> 'action' FROM stepwise.modify_plan(pg_temp.plan('rough'), 'add_steps', '{"steps": [{"name": "added"}]}') AS x;
+SELECT pg_temp.as_of('rough', :'released');
+SELECT pg_temp.as_of('rough', :'failed');
+SELECT pg_temp.as_of('rough', :'retried');
+SELECT pg_temp.as_of('rough', :'opened');
+SELECT pg_temp.as_of('rough', :'given_up');
+SELECT pg_temp.as_of('rough', :'anew');
+SELECT pg_temp.as_of('rough', 'infinity');
+SELECT x ->> 'planStatus' FROM stepwise.cancel_plan(pg_temp.plan('rough'), 'over') AS x;
+SELECT pg_temp.as_of('rough', 'infinity');
+SELECT pg_temp.as_of('rough', :'anew');
+
+-- ---------- forks ----------
+
+CREATE FUNCTION pg_temp.fork(label text, of text, from_step text) RETURNS text LANGUAGE sql AS $$
+    INSERT INTO labelled SELECT label, (x ->> 'planId')::uuid FROM stepwise.fork_plan(pg_temp.plan(of), from_step) AS x;
+    SELECT label || ' forked'
+$$;
+SELECT pg_temp.fork('fork', 'told', 'last');
+SELECT pg_temp.fork('fork from first', 'told', 'first');
+SELECT pg_temp.as_of('fork', 'infinity');
+SELECT pg_temp.as_of('fork from first', 'infinity');
+
+-- ---------- the chain tells of now what the rows tell ----------
+
+SELECT l.label FROM labelled AS l WHERE NOT pg_temp.same(l.plan_id);
+SELECT pg_temp.same(pg_temp.nested('told', 'h')), pg_temp.same(pg_temp.nested('fork', 'h'));
+
+-- ---------- all is well ----------
+
+\set ECHO none
+\i test/sound.sql
+\set ECHO all
+SELECT * FROM pg_temp.sound();
