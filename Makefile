@@ -25,13 +25,22 @@ REGRESS = \
 	tenant \
 	tree \
 	fork \
-	history
+	history \
+	tool \
+	runner \
+	pause \
+	resource \
+	record \
+	variables \
+	handoff
 
 # Races: what two sessions may do to each other. The answers are in expected/ too,
 # so no spec may have the name of a test above.
 ISOLATION = \
 	workflow \
-	tenant_lock
+	tenant_lock \
+	run \
+	continue
 
 REGRESS_OPTS = --inputdir=test --load-extension=$(EXTENSION)
 # PGXS would put the results into output_iso/, and version 15 look for the answers there.

@@ -329,6 +329,10 @@ COMMENT ON COLUMN stepwise.audit.id IS 'position in the chain of its plan, from 
 COMMENT ON COLUMN stepwise.audit.actor IS 'the role, and after a slash the name that the caller gave';
 COMMENT ON COLUMN stepwise.audit.hash IS 'SHA-256 over the hash before it and all fields of this entry';
 
+-- Without a primary key, a publication of all tables would refuse updates and deletes.
+ALTER TABLE stepwise.engine REPLICA IDENTITY FULL;
+ALTER TABLE stepwise.audit REPLICA IDENTITY FULL;
+
 -- Users' rows belong into a dump; the engine's flag does not. One call per statement: pg_dump needs it so.
 -- a role that was dropped leaves its row; without a name it must not be restored
 SELECT pg_catalog.pg_extension_config_dump('stepwise.member', 'WHERE role::pg_catalog.oid IN (SELECT oid FROM pg_catalog.pg_roles)');

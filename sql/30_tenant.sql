@@ -28,8 +28,13 @@ CREATE FUNCTION stepwise.members_changed() RETURNS trigger
 LANGUAGE C AS 'MODULE_PATHNAME', 'stepwise_members_changed';
 COMMENT ON FUNCTION stepwise.members_changed() IS 'tells every backend to read the memberships again';
 
-CREATE TRIGGER members_changed AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON stepwise.member
+-- By row and always, so that a subscriber's backends hear of replicated changes too.
+CREATE TRIGGER members_changed AFTER INSERT OR UPDATE OR DELETE ON stepwise.member
+FOR EACH ROW EXECUTE FUNCTION stepwise.members_changed();
+CREATE TRIGGER members_truncated AFTER TRUNCATE ON stepwise.member
 FOR EACH STATEMENT EXECUTE FUNCTION stepwise.members_changed();
+ALTER TABLE stepwise.member ENABLE ALWAYS TRIGGER members_changed;
+ALTER TABLE stepwise.member ENABLE ALWAYS TRIGGER members_truncated;
 
 -- The owner of the tables is not bound by policies; the engine has the tenant in every query instead.
 DO $$

@@ -56,59 +56,6 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION stepwise.skill_json(stepwise.skill_execution) IS 'internal: an execution of a skill as JSON';
 
-CREATE FUNCTION stepwise.next_call_json(tenant text, plan_id uuid) RETURNS jsonb
-LANGUAGE sql STABLE
-BEGIN ATOMIC
-    WITH RECURSIVE plan AS (
-        SELECT p.id, p.root_id, p.completed_at, p.pending, p.pause_reason AS reason,
-               coalesce(p.pause_reason -> 'path',
-                        jsonb_build_array(coalesce(p.pause_reason ->> 'blockedStep', p.pause_reason ->> 'failedStep'))) AS path
-        FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.id = $2),
-    blocked AS (
-        SELECT s.id, s.plan_id, s.name, s.tool, 1 AS level
-        FROM plan AS p JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = p.id AND s.name = p.path ->> 0
-        UNION ALL
-        SELECT s.id, s.plan_id, s.name, s.tool, b.level + 1
-        FROM blocked AS b
-        CROSS JOIN plan AS p
-        JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = b.id
-        JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = n.id AND s.name = p.path ->> b.level),
-    -- which call answers a pause reason
-    unblocks AS (
-        SELECT v.function, v.arguments
-        FROM plan AS p
-        LEFT JOIN (SELECT b.* FROM blocked AS b ORDER BY b.level DESC LIMIT 1) AS b ON true
-        JOIN (VALUES
-            ('inputRequired', 'resume', 'checkpoint'), ('reviewRequested', 'submit_user_decision', 'checkpoint'),
-            ('toolError', 'retry_step', 'step'), ('resourceError', 'retry_step', 'step'), ('conditionError', 'skip_step', 'step'),
-            ('unresolvableParams', 'record_tool_result', 'tool'), ('schemaMismatch', 'record_tool_result', 'tool'),
-            ('unresolvedDependency', 'record_tool_result', 'tool'), ('clientTool', 'record_tool_result', 'tool')
-        ) AS r (type, function, kind) ON r.type = p.reason ->> 'type'
-        CROSS JOIN LATERAL (SELECT r.function, CASE r.kind
-            WHEN 'checkpoint' THEN jsonb_build_object('checkpoint_id', p.reason -> 'checkpointId')
-            WHEN 'step' THEN jsonb_build_object('step_id', b.id)
-            ELSE jsonb_build_object('plan_id', b.plan_id, 'tool', b.tool, 'step_name', b.name) END AS arguments) AS v),
-    claimed AS (
-        SELECT s.id, s.attempt FROM stepwise.step AS s
-        WHERE s.tenant = $1 AND s.plan_id = $2 AND s.status = 'in_progress' AND s.workflow IS NULL ORDER BY s.step_order LIMIT 1)
-    SELECT CASE
-        WHEN p.completed_at IS NOT NULL THEN NULL
-        -- with dependencies, what waits holds back only what depends on it
-        WHEN EXISTS (SELECT FROM stepwise.step AS s
-                     WHERE s.tenant = $1 AND s.plan_id = $2 AND s.ready AND s.pause_reason IS NULL) THEN x.next
-        WHEN EXISTS (SELECT FROM unblocks) THEN
-            (SELECT jsonb_build_object('function', u.function, 'arguments', u.arguments) FROM unblocks AS u)
-        WHEN p.pending > 0 THEN x.next
-        ELSE coalesce((SELECT jsonb_build_object('function', 'submit_step_result',
-                                                 'arguments', jsonb_build_object('step_id', c.id, 'attempt', c.attempt))
-                       FROM claimed AS c), x.next)
-        END
-    FROM plan AS p
-    CROSS JOIN LATERAL (SELECT jsonb_build_object('function', 'get_next_step',
-                                                  'arguments', jsonb_build_object('plan_id', p.root_id)) AS next) AS x;
-END;
-COMMENT ON FUNCTION stepwise.next_call_json(text, uuid) IS 'internal: the call with which a plan goes on; null when it has ended';
-
 CREATE FUNCTION stepwise.plan_context_json(tenant text, plan_id uuid) RETURNS jsonb
 LANGUAGE sql STABLE
 BEGIN ATOMIC
@@ -128,7 +75,8 @@ BEGIN ATOMIC
                                       WHERE d.tenant = $1 AND d.step_id = (x.s).id),
                                   'nestedPlanId', (
                                       SELECT n.id FROM stepwise.plan AS n
-                                      WHERE n.tenant = $1 AND n.parent_step_id = (x.s).id AND (x.s).workflow IS NOT NULL))
+                                      WHERE n.tenant = $1 AND n.parent_step_id = (x.s).id AND (x.s).workflow IS NOT NULL
+                                      ORDER BY n.id DESC LIMIT 1))
                                   ORDER BY (x.s).step_order), '[]') AS list
         FROM (SELECT s, sum(octet_length(s.result::text)) OVER (ORDER BY s.step_order DESC) AS size
               FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2) AS x),
@@ -160,8 +108,7 @@ BEGIN ATOMIC
         'artifacts', (SELECT a.list FROM artifacts AS a),
         'finalOutput', CASE WHEN d.final_output IS NOT NULL
                             THEN jsonb_build_object('content', d.final_output, 'mediaType', d.final_media_type) END,
-        'skill', (SELECT k.latest FROM skill AS k),
-        'nextCall', stepwise.next_call_json($1, $2))
+        'skill', (SELECT k.latest FROM skill AS k))
     FROM stepwise.plan AS p
     JOIN stepwise.plan_detail AS d ON d.tenant = $1 AND d.plan_id = $2
     CROSS JOIN steps
@@ -218,7 +165,9 @@ BEGIN ATOMIC
         'artifacts', (SELECT a.list FROM artifacts AS a))
     FROM step AS x
     JOIN stepwise.plan AS p ON p.tenant = $1 AND p.id = (x.s).plan_id
-    LEFT JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = $2;
+    LEFT JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = $2
+    -- a step that was retried has had several
+    ORDER BY n.id DESC NULLS LAST LIMIT 1;
 END;
 COMMENT ON FUNCTION stepwise.step_context_json(text, uuid, text[], text[]) IS 'internal: what get_step_context answers';
 

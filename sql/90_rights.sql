@@ -24,13 +24,4 @@ COMMENT ON VIEW stepwise.grants IS 'what grant_agent and grant_reader grant: all
 REVOKE ALL ON SCHEMA stepwise FROM PUBLIC;
 REVOKE ALL ON ALL TABLES IN SCHEMA stepwise FROM PUBLIC;
 REVOKE ALL ON ALL ROUTINES IN SCHEMA stepwise FROM PUBLIC;
--- Types too, also the row types of tables: a table of anybody's that uses one would hold up every upgrade.
-DO $$
-DECLARE
-    name text;
-BEGIN
-    FOR name IN SELECT t.typname FROM pg_catalog.pg_type AS t WHERE t.typnamespace = 'stepwise'::pg_catalog.regnamespace AND t.typcategory <> 'A'
-    LOOP
-        EXECUTE pg_catalog.format('REVOKE ALL ON TYPE stepwise.%I FROM PUBLIC', name);
-    END LOOP;
-END $$;
+REVOKE ALL ON TYPE stepwise.step_status, stepwise.plan_status, stepwise.outcome, stepwise.on_failure FROM PUBLIC;

@@ -72,7 +72,7 @@ PlanContext(Call *call, const PlanRow *plan)
 	NoteSession(call, plan);
 	ArgTenant(&args, call);
 	ArgUuid(&args, &plan->id);
-	return QueryJson(&read, &args);
+	return JsonMerge(QueryJson(&read, &args), NextCall(call, PlanMustRead(call, &plan->id)));
 }
 
 Datum

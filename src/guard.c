@@ -399,12 +399,40 @@ RawChanges(const TriggerData *trigger)
 	return changes;
 }
 
+/* What a nested plan makes of its step is not said by hand. */
+static void
+CheckNotHolding(Call *call, const StepRow *step)
+{
+	pg_uuid_t	nested;
+
+	if (step->workflow != NULL && (step->status == STEP_COMPLETED || step->status == STEP_AWAITING_INPUT) &&
+		NestedPlanId(call, &step->id, &nested))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSITION),
+				 errmsg("step \"%s\" runs workflow \"%s\" and cannot be set %s by hand", step->name, step->workflow,
+						StepStatusName[step->status]),
+				 errdetail("Its state and its result are what its nested plan makes."),
+				 errhint("Move the steps of the nested plan; a step that is skipped or failed ends its nested plan.")));
+}
+
+/* Claims with a lease are looked for only where there are any. */
+static void
+NoteLease(Call *call, PlanRow *root, const StepRow *step)
+{
+	if (step->lease_expires_at == 0 || root->leases)
+		return;
+	root->leases = true;
+	PlanSave(call, root);
+}
+
 static void
 RawMoved(Call *call, PlanRow *plan, RawChange *change)
 {
 	JsonBuilder b = {0};
 
 	PlanCheckOpen(plan);
+	CheckNotHolding(call, change->new);
+	NoteLease(call, plan->root, change->new);
 	change->new->was_paused = change->old->pause_reason != NULL;
 	if (change->old->status != change->new->status)
 	{

@@ -28,6 +28,7 @@ typedef struct Move
 	MoveKind	kind;
 	const char *name;			/* of the function or tool; or the words */
 	Jsonb	   *arguments;
+	const char *note;			/* what goes with it, or NULL */
 } Move;
 
 typedef struct Wait
@@ -45,15 +46,16 @@ typedef struct Wait
 
 /* ---------- moves ---------- */
 
-static void
+static Move *
 AddMove(Wait *w, MoveKind kind, const char *name, Jsonb *arguments)
 {
-	Move	   *move = palloc(sizeof(Move));
+	Move	   *move = palloc0(sizeof(Move));
 
 	move->kind = kind;
 	move->name = name;
 	move->arguments = arguments;
 	w->moves = lappend(w->moves, move);
+	return move;
 }
 
 static Jsonb *
@@ -104,8 +106,11 @@ MoveRecord(Wait *w)
 {
 	const char *tool = w->step->tool;
 	JsonBuilder b = {0};
+	Move	   *move;
 
-	AddMove(w, MOVE_TOOL, tool, SketchedArguments(w));
+	move = AddMove(w, MOVE_TOOL, tool, SketchedArguments(w));
+	if (w->step->instructions != NULL)
+		move->note = SketchedText(w, w->plan, w->step->instructions);
 	JsonObjectStart(&b, NULL);
 	JsonPutUuid(&b, "plan_id", &w->scope->id);
 	JsonPutText(&b, "tool", tool);
@@ -364,16 +369,52 @@ WaitOfEnded(Wait *w)
 						  plan->message ? plan->message : "");
 }
 
+/* Find the nested plan that a step of a plan holds open; NULL: none. */
+static PlanRow *
+OpenNested(const Wait *w, const PlanRow *plan)
+{
+	static KeptQuery find = {
+		"SELECT n.id FROM stepwise.step AS s JOIN stepwise.plan AS n"
+		" ON n.tenant = $1 AND n.parent_step_id = s.id AND n.completed_at IS NULL"
+		" WHERE s.tenant = $1 AND s.plan_id = $2 AND s.status = 'in_progress' AND s.workflow IS NOT NULL"
+		" ORDER BY s.step_order LIMIT 1",
+		2, {TEXTOID, UUIDOID}
+	};
+	Args		args = {0};
+	pg_uuid_t	id;
+	Rows		rows;
+
+	ArgTenant(&args, w->call);
+	ArgUuid(&args, &plan->id);
+	rows = QueryRun(&find, &args);
+	if (rows.count == 0)
+		return NULL;
+	id = RowUuid(&rows, 0, 1);
+	return PlanRead(w->call, &id);
+}
+
+/* Go down to where the work is: the deepest plan that is open, first in order. */
+static PlanRow *
+WorkingPlan(const Wait *w)
+{
+	PlanRow    *plan = w->scope;
+	PlanRow    *nested;
+
+	while ((nested = OpenNested(w, plan)) != NULL)
+		plan = nested;
+	return plan;
+}
+
 /* The next pending step is for a run, if its tool is in the database; otherwise for an agent. */
 static void
 WaitOfPending(Wait *w)
 {
-	StepRow    *step = StepNextPending(w->call, w->scope, w->scope->next_order);
+	StepRow    *step = StepNextPending(w->call, w->plan, w->plan->next_order);
 	Tool	   *tool = step && step->tool ? ToolFind(w->call, step->tool) : NULL;
 
 	w->on = "agent";
-	w->since = w->scope->updated_at;
-	w->message = psprintf("%s", step ? psprintf("step \"%s\" is next", step->name) : "nothing stands in its way");
+	w->since = w->plan->updated_at;
+	w->message = step ? psprintf("step \"%s\" is next", step->name) : pstrdup("nothing stands in its way");
 	AddMove(w, MOVE_CALL, tool && tool->function ? "run" : "get_next_step", PlanArgument(w));
 }
 
@@ -381,15 +422,14 @@ static StepRow *
 OldestClaim(const Wait *w)
 {
 	static KeptQuery find = {
-		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.root_id = $2 AND s.status = 'in_progress'"
-		" AND s.workflow IS NULL AND s.plan_id = $3 ORDER BY s.started_at LIMIT 1",
-		3, {TEXTOID, UUIDOID, UUIDOID}
+		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 AND s.status = 'in_progress'"
+		" AND s.workflow IS NULL ORDER BY s.started_at LIMIT 1",
+		2, {TEXTOID, UUIDOID}
 	};
 	Args		args = {0};
 
 	ArgTenant(&args, w->call);
-	ArgUuid(&args, &w->scope->root_id);
-	ArgUuid(&args, &w->scope->id);
+	ArgUuid(&args, &w->plan->id);
 	return StepFetch(&find, &args);
 }
 
@@ -397,7 +437,6 @@ OldestClaim(const Wait *w)
 static void
 WaitOfClaim(Wait *w)
 {
-	w->plan = w->scope;
 	w->on = "agent";
 	w->since = w->step->started_at;
 	w->message = psprintf("step \"%s\" is in progress%s%s", w->step->name, w->step->worker ? ", claimed by " : "",
@@ -432,8 +471,9 @@ WaitOf(Call *call, PlanRow *scope)
 		WaitOfReason(&w);
 		return w;
 	}
+	w.plan = WorkingPlan(&w);
 	w.step = OldestClaim(&w);
-	if (w.step != NULL && (scope->counts[STEP_PENDING] == 0 || scope->status == PLAN_STALLED))
+	if (w.step != NULL && (w.plan->counts[STEP_PENDING] == 0 || scope->status == PLAN_STALLED))
 		WaitOfClaim(&w);
 	else
 		WaitOfPending(&w);
@@ -460,6 +500,19 @@ PutNextCall(JsonBuilder *b, const Wait *w)
 		return;
 	}
 	JsonPutNull(b, "nextCall");
+}
+
+/* The call with which a plan goes on, as {"nextCall": …}; null when there is none. */
+Jsonb *
+NextCall(Call *call, PlanRow *scope)
+{
+	Wait		w = WaitOf(call, scope);
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	PutNextCall(&b, &w);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
 }
 
 static Jsonb *
@@ -498,8 +551,8 @@ TellPlan(StringInfo out, const PlanRow *plan)
 
 	for (int i = 0; i < STEP_STATUSES; i++)
 		total += plan->counts[i];
-	appendStringInfo(out, "Plan \"%s\": %s\nPlan id: %s\nStatus: %s, %d of %d steps done\n", plan->name, plan->goal,
-					 UuidText(&plan->id), PlanStatusName[plan->status],
+	appendStringInfo(out, "Plan \"%s\"%s%s\nPlan id: %s\nStatus: %s, %d of %d steps done\n", plan->name,
+					 *plan->goal ? ": " : "", plan->goal, UuidText(&plan->id), PlanStatusName[plan->status],
 					 plan->counts[STEP_COMPLETED] + plan->counts[STEP_SKIPPED], total);
 }
 
@@ -520,8 +573,8 @@ TellMoves(StringInfo out, const Wait *w)
 		if (move->kind == MOVE_WORDS)
 			appendStringInfo(out, "%s\n", move->name);
 		else
-			appendStringInfo(out, "Call %s%s with %s\n", move->kind == MOVE_TOOL ? "tool " : "stepwise.", move->name,
-							 JsonToText(move->arguments));
+			appendStringInfo(out, "Call %s%s with %s%s%s\n", move->kind == MOVE_TOOL ? "tool " : "stepwise.", move->name,
+							 JsonToText(move->arguments), move->note ? ": " : "", move->note ? move->note : "");
 	}
 }
 
@@ -532,7 +585,7 @@ TellStep(StringInfo out, const Wait *w, PlanRow *plan, const StepRow *step)
 	Jsonb	   *arguments = step->arguments ? DatumGetJsonbP(PointerGetDatum(step->arguments)) : JsonEmptyObject();
 	Tool	   *tool = step->tool ? ToolFind(w->call, step->tool) : NULL;
 
-	appendStringInfo(out, "- %s: ", step->name);
+	appendStringInfo(out, "%s: ", step->name);
 	if (step->tool != NULL)
 		appendStringInfo(out, "tool %s with %s (%s)\n", step->tool,
 						 JsonToText(ResolveSketch(w->call, plan, arguments)),
@@ -548,28 +601,72 @@ TellStep(StringInfo out, const Wait *w, PlanRow *plan, const StepRow *step)
 		appendStringInfoString(out, step->resources ? "reads resources\n" : "no instructions\n");
 }
 
-/* List the pending steps that follow, beside the one that blocks. */
+/* List the pending steps of a plan, beside the one that blocks; above are the steps that hold the plan. */
 static void
-TellRest(StringInfo out, const Wait *w)
+TellPending(StringInfo out, const Wait *w, PlanRow *plan, const char *above, int *told)
 {
 	int			from = 1;
-	int			told = 0;
 	StepRow    *step;
 
-	while ((step = StepNextPending(w->call, w->scope, from)) != NULL)
+	while (*told <= STEPS_SHOWN && (step = StepNextPending(w->call, plan, from)) != NULL)
 	{
 		from = step->order + 1;
 		if (w->step != NULL && UuidEqual(&step->id, &w->step->id))
 			continue;
-		if (told == 0)
-			appendStringInfoString(out, "\nSteps after that:\n");
-		if (told++ == STEPS_SHOWN)
+		if (*told == 0)
+			appendStringInfoString(out, w->reason ? "\nSteps after that:\n" : "\nSteps left:\n");
+		if ((*told)++ == STEPS_SHOWN)
 		{
 			appendStringInfoString(out, "- and more\n");
 			return;
 		}
-		TellStep(out, w, w->scope, step);
+		appendStringInfo(out, "- %s", above);
+		TellStep(out, w, plan, step);
 	}
+}
+
+/* Name the steps that hold a nested plan, from the plan that was asked for down; *up is the plan around it, or NULL. */
+static char *
+HoldersAbove(const Wait *w, const PlanRow *plan, PlanRow **up)
+{
+	char	   *above = "";
+
+	*up = NULL;
+	while (!UuidEqual(&plan->id, &w->scope->id))
+	{
+		StepRow    *holder = StepRead(w->call, &plan->parent_step_id);
+
+		above = psprintf("%s/%s", holder->name, above);
+		plan = PlanMustRead(w->call, &holder->plan_id);
+		if (*up == NULL)
+			*up = unconstify(PlanRow *, plan);
+	}
+	return above;
+}
+
+/* List what follows: in the plan of the step that blocks, then in those around it. */
+static void
+TellRest(StringInfo out, const Wait *w)
+{
+	PlanRow    *plan = w->plan ? w->plan : w->scope;
+	PlanRow    *up;
+	int			told = 0;
+
+	do
+	{
+		char	   *above = HoldersAbove(w, plan, &up);
+
+		TellPending(out, w, plan, above, &told);
+		plan = up;
+	} while (plan != NULL);
+}
+
+static bool
+EndsSentence(const char *text)
+{
+	size_t		length = strlen(text);
+
+	return length > 0 && strchr(".?!", text[length - 1]) != NULL;
 }
 
 static char *
@@ -580,7 +677,8 @@ Handoff(Call *call, PlanRow *scope)
 
 	initStringInfo(&out);
 	TellPlan(&out, scope);
-	appendStringInfo(&out, "\n%s %s.\n", w.reason ? "It stopped because" : "How it stands:", w.message);
+	appendStringInfo(&out, "\n%s %s%s\n", w.reason ? "It stopped because" : "How it stands:", w.message,
+					 EndsSentence(w.message) ? "" : ".");
 	TellMoves(&out, &w);
 	if (!PlanIsTerminal(scope->status))
 		TellRest(&out, &w);

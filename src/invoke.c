@@ -18,6 +18,7 @@
 
 #include "access/htup_details.h"
 #include "access/xact.h"
+#include "catalog/namespace.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_proc.h"
 #include "mb/pg_wchar.h"
@@ -57,6 +58,8 @@ FunctionFault(Oid function, Oid argument)
 	form = (Form_pg_proc) GETSTRUCT(tuple);
 	if (form->prokind != PROKIND_FUNCTION)
 		fault = "is no plain function";
+	else if (isAnyTempNamespace(form->pronamespace))
+		fault = "is temporary";
 	else if (form->proretset)
 		fault = "returns a set";
 	else if (form->prorettype != JSONBOID)

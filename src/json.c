@@ -458,7 +458,7 @@ CheckSize(size_t size, const char *what)
 				(errcode(ERRCODE_VALUE_TOO_LARGE),
 				 errmsg("%s is too large: %zu bytes", what, size),
 				 errdetail("The limit, stepwise.max_result_bytes, is %d bytes.", MaxResultBytes),
-				 errhint("Store the content with stepwise.store_artifact and submit a reference to it.")));
+				 errhint("Split it, or keep the content elsewhere and hand over where it is.")));
 }
 
 static void

@@ -72,6 +72,8 @@ PrepareFault(Call *call, PlanRow *plan, StepRow *step, const ResolveFault *fault
 	if (fault->problem == RESOLVE_NOT_READY)
 	{
 		/* it may have been blocked by a step that is now being tried again */
+		if (step->pause_reason != NULL)
+			step->message = NULL;
 		StepPause(call, plan, step, NULL);
 		return VERDICT_WAITS;
 	}

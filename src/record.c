@@ -80,22 +80,25 @@ StepOfTool(Call *call, const PlanRow *plan, const char *tool)
 	return StepFetch(&find, &args);
 }
 
-/* Find a step of the open plans nested in a plan: by its name, or an open one by its tool. */
+/*
+ * Find a step of the plans nested in a plan: by its name, in plans that have
+ * ended too, for the client may only have lost the answer; or by its tool, an
+ * open one.
+ */
 static StepRow *
 StepOfNested(Call *call, const PlanRow *plan, const Report *report)
 {
 	static KeptQuery find = {
 		"WITH RECURSIVE tree AS ("
-		" SELECT n.id, ARRAY[s.step_order] AS place FROM stepwise.step AS s JOIN stepwise.plan AS n"
-		" ON n.tenant = $1 AND n.parent_step_id = s.id AND n.completed_at IS NULL"
-		" WHERE s.tenant = $1 AND s.plan_id = $2 AND s.workflow IS NOT NULL AND s.status IN ('in_progress', 'awaiting_input')"
+		" SELECT $2 AS id, ARRAY[]::int[] AS place"
 		" UNION ALL"
-		" SELECT n.id, t.place || s.step_order FROM tree AS t JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = t.id"
-		" JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = s.id AND n.completed_at IS NULL"
-		" WHERE s.workflow IS NOT NULL AND s.status IN ('in_progress', 'awaiting_input'))"
+		" SELECT n.id, t.place || s.step_order FROM tree AS t"
+		" JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = t.id AND s.workflow IS NOT NULL"
+		" JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = s.id"
+		" AND ($3 IS NOT NULL OR n.completed_at IS NULL))"
 		" SELECT s.* FROM tree AS t JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = t.id"
 		" WHERE CASE WHEN $3 IS NULL THEN s.tool = $4 AND s.status IN ('pending', 'failed') ELSE s.name = $3 END"
-		" ORDER BY t.place || s.step_order LIMIT 1",
+		" ORDER BY s.status IN ('completed', 'skipped'), t.place || s.step_order, t.id DESC LIMIT 1",
 		4, {TEXTOID, UUIDOID, TEXTOID, TEXTOID}
 	};
 	Args		args = {0};
@@ -235,9 +238,7 @@ Record(Call *call, PlanRow *scope, const Report *report)
 	}
 	plan = PlanInTree(call, scope->root, &step->plan_id);
 	duplicate = report->step_name != NULL && IsRecorded(step, report);
-	if (duplicate)
-		PlanSave(call, plan);
-	else
+	if (!duplicate)
 		RecordToStep(call, plan, step, report);
 	return RecordAnswer(call, scope, plan, step, duplicate);
 }

@@ -2,16 +2,17 @@
  * runner.c
  *	  run a plan in the database: step by step, each by its tool
  *
- * A step is claimed, its tool called, and the outcome filed. Claiming and
- * filing are calls into the engine, each with its own reading of the rows;
- * between them no call is open and nothing is unsaved. So the tool runs as the
- * caller, and may itself use the engine, on this plan too: whoever files reads
- * again, and does nothing to a step that is no longer as it was claimed.
+ * A run goes in turns: in a call into the engine it files what came of the
+ * last step and claims the next; then, with no call open and nothing unsaved,
+ * it does that one. So a tool runs as the caller, and may itself use the
+ * engine, on this plan too: the next turn reads everything again, and does
+ * nothing to a step that is no longer as it was claimed. run_steps commits
+ * after each step, and so files it before it claims another.
  *
  * Locks: the root, from the first claim to the end of the transaction. So of
  * two runs on one plan, one waits.
  *
- * Memory: each step has a context of its own, deleted with it.
+ * Memory: each turn has a context of its own, deleted after the next one.
  */
 #include "stepwise.h"
 
@@ -30,6 +31,7 @@ typedef struct Run
 	const char *tenant;
 	pg_uuid_t  *plan_id;
 	int			left;			/* how many steps it may still do */
+	bool		commits;		/* after each step */
 } Run;
 
 /* a step that the run has claimed, and what it takes to do it */
@@ -81,41 +83,33 @@ RunObstacle(Call *call, const StepRow *step, Next *next, char **why)
 
 /* ---------- claiming ---------- */
 
-static Jsonb *
-ByRunDetail(void)
-{
-	JsonBuilder b = {0};
-
-	JsonObjectStart(&b, NULL);
-	JsonPutText(&b, "by", "run");
-	JsonObjectEnd(&b);
-	return JsonFinish(&b);
-}
-
 /* Copy what the tool needs out of the call. */
-static void
-TaskFill(Task *task, const Call *call, const Next *next, const char *tenant)
+static Task *
+TaskNew(const Call *call, const Next *next)
 {
 	MemoryContext inner = MemoryContextSwitchTo(call->outer);
 	const StepRow *step = next->step;
+	Task	   *task = palloc0(sizeof(Task));
 
 	task->step_id = step->id;
 	task->attempt = step->attempt;
-	task->place.tenant = tenant;
+	task->place.tenant = pstrdup(call->tenant);
 	task->place.plan_id = next->plan->id;
 	task->place.root_id = next->plan->root_id;
 	task->function = next->tool ? pstrdup(next->tool->function) : NULL;
 	task->arguments = JsonCopy(StepInputs(step));
 	task->resources = next->resources ? JsonCopy(next->resources) : NULL;
 	MemoryContextSwitchTo(inner);
+	return task;
 }
 
 /* Nothing may be unsaved when the tool runs. */
 static void
-SettleTouched(Call *call)
+SaveAll(Call *call)
 {
 	ListCell   *cell;
 
+	PlansSave(call);
 	foreach(cell, call->plans)
 	{
 		PlanRow    *plan = lfirst(cell);
@@ -125,61 +119,48 @@ SettleTouched(Call *call)
 	}
 }
 
-static bool
-ClaimInCall(Call *call, const Run *run, Task *task)
+/* Claim the next step that a run can do; NULL: there is none. */
+static Task *
+TaskClaim(Call *call, const Run *run)
 {
 	PlanRow    *scope = PlanLock(call, run->plan_id);
 	Next		next = {.run = true};
 
-	ReleaseExpired(call, scope->root);
+	if (!PlanIsTerminal(scope->root->status))
+		ReleaseExpired(call, scope->root);
 	if (!NextFind(call, scope, &next))
-	{
-		SettleTouched(call);
-		return false;
-	}
-	StepMove(call, next.plan, next.step, STEP_IN_PROGRESS, ByRunDetail());
+		return NULL;
+	StepMove(call, next.plan, next.step, STEP_IN_PROGRESS, JsonTextOf("by", "run"));
 	PlanSettle(call, next.plan);
-	SettleTouched(call);
-	TaskFill(task, call, &next, run->tenant);
-	return true;
-}
-
-static bool
-TaskClaim(const Run *run, Task *task)
-{
-	Call		call;
-	bool		claimed;
-
-	CallBeginIn(&call, run->tenant);
-	claimed = ClaimInCall(&call, run, task);
-	CallEnd(&call, NULL);
-	return claimed;
+	return TaskNew(call, &next);
 }
 
 /* ---------- doing ---------- */
 
-static void
-TaskDo(const Task *task, Done *done)
+static Done
+TaskDo(const Task *task)
 {
 	Jsonb	   *contents = NULL;
 	Jsonb	   *arguments = task->arguments;
+	Done		done = {0};
 
 	if (task->resources != NULL)
 	{
-		contents = ResourcesRead(&task->place, task->resources, &done->uri, &done->fault);
-		if (done->fault != NULL)
-			return;
+		contents = ResourcesRead(&task->place, task->resources, &done.uri, &done.fault);
+		if (done.fault != NULL)
+			return done;
 		contents = JsonObjectOf("resources", contents);
 	}
-	done->uri = NULL;
+	done.uri = NULL;
 	if (task->function == NULL)
 	{
-		done->result = contents;
-		return;
+		done.result = contents;
+		return done;
 	}
 	if (contents != NULL)
 		arguments = JsonMerge(arguments, contents);
-	done->result = Invoke(task->function, JsonbPGetDatum(arguments), "result of the tool", &done->fault);
+	done.result = Invoke(task->function, JsonbPGetDatum(arguments), "result of the tool", &done.fault);
+	return done;
 }
 
 /* ---------- filing ---------- */
@@ -227,66 +208,76 @@ ToolAfterResource(Call *call, const StepRow *step)
 	return after && after->tool ? after->tool : "";
 }
 
-static void
-FileInCall(Call *call, const Task *task, const Done *done)
+/* File what came of a step; false: it has to be done again, which is not for this run. */
+static bool
+TaskFile(Call *call, const Task *task, const Done *done, bool deferred)
 {
 	StepRow    *step;
 	PlanRow    *plan = PlanLockOfStep(call, &task->step_id, &step);
 	ToolFault  *fault = done->fault;
 	Jsonb	   *reason;
 
-	/* the tool itself may have ended the step, or the plan */
+	/* the tool itself may have ended the step, or the plan, or given the step back */
 	if (step->status != STEP_IN_PROGRESS || step->attempt != task->attempt || PlanIsTerminal(plan->status))
-		return;
+		return step->status != STEP_PENDING;
+	/* a search through nested plans reads their rows: then each change is saved at once */
+	call->deferred = deferred && !plan->root->nests;
 	if (fault == NULL)
 	{
 		StepComplete(call, plan, step, done->result, ResultOutcome(done->result));
-		return;
+		return true;
 	}
 	if (done->uri != NULL)
 		reason = ResourceErrorReason(step, done->uri, fault->message, StepIsRetryable(call, step), ToolAfterResource(call, step));
 	else
 		reason = ToolErrorReason(step, fault->message, fault->code, StepIsRetryable(call, step));
 	StepFail(call, plan, step, fault, reason);
-}
-
-/* File what came of a step; false: it has to be done again, which is not for this run. */
-static bool
-TaskFile(const Run *run, const Task *task, const Done *done)
-{
-	Call		call;
-	StepRow    *step;
-	bool		over;
-
-	CallBeginIn(&call, run->tenant);
-	FileInCall(&call, task, done);
-	step = StepRead(&call, &task->step_id);
-	over = step == NULL || step->status != STEP_PENDING;
-	CallEnd(&call, NULL);
-	return over;
+	return true;
 }
 
 /* ---------- the run ---------- */
 
-/* Do one step; false: there is none, or the run has done its share. */
-static bool
-RunStep(Run *run)
+/* File the last step, if there is one, and claim the next, if there is to be one. */
+static Task *
+RunTurn(Run *run, const Task *last, const Done *done)
 {
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "stepwise run", ALLOCSET_DEFAULT_SIZES);
-	MemoryContext outer = MemoryContextSwitchTo(context);
-	Task		task = {0};
-	Done		done = {0};
-	bool		more = false;
+	Task	   *task = NULL;
+	Call		call;
 
-	if (TaskClaim(run, &task))
+	CallBeginIn(&call, run->tenant);
+	if (last != NULL)
+		run->left = TaskFile(&call, last, done, !run->commits) ? run->left - 1 : 0;
+	if (run->left > 0 && (last == NULL || !run->commits))
+		task = TaskClaim(&call, run);
+	SaveAll(&call);
+	CallEnd(&call, NULL);
+	return task;
+}
+
+/* Do steps until there is none, or the run has done its share, or, if it commits, one. */
+static void
+RunTurns(Run *run)
+{
+	MemoryContext outer = CurrentMemoryContext;
+	MemoryContext last = NULL;
+	Task	   *task = NULL;
+	Done		done = {0};
+
+	do
 	{
-		TaskDo(&task, &done);
-		more = TaskFile(run, &task, &done) && --run->left > 0;
-	}
+		MemoryContext context = AllocSetContextCreate(outer, "stepwise run", ALLOCSET_DEFAULT_SIZES);
+
+		CHECK_FOR_INTERRUPTS();
+		MemoryContextSwitchTo(context);
+		task = RunTurn(run, task, &done);
+		if (last != NULL)
+			MemoryContextDelete(last);
+		last = context;
+		if (task != NULL)
+			done = TaskDo(task);
+	} while (task != NULL);
 	MemoryContextSwitchTo(outer);
-	MemoryContextDelete(context);
-	CHECK_FOR_INTERRUPTS();
-	return more;
+	MemoryContextDelete(last);
 }
 
 /* What a run answers: from the rows, as any later reader would. */
@@ -328,8 +319,7 @@ stepwise_run(PG_FUNCTION_ARGS)
 	run.tenant = TenantOfCaller();
 	run.plan_id = ArgumentUuid(fcinfo, 0);
 	run.left = ArgumentMaxSteps(fcinfo, 1);
-	while (RunStep(&run))
-		;
+	RunTurns(&run);
 	return RunAnswer(&run);
 }
 
@@ -359,23 +349,24 @@ ResultRow(Datum result)
 Datum
 stepwise_run_steps(PG_FUNCTION_ARGS)
 {
-	Run			run = {0};
+	Run			run = {.commits = true};
 	Oid			caller = GetUserId();
-	bool		more = true;
+	int			before;
 	Datum		answer;
 
 	CheckMayCommit(fcinfo);
 	run.plan_id = ArgumentUuid(fcinfo, 0);
 	run.left = ArgumentMaxSteps(fcinfo, 1);
 	run.tenant = PG_ARGISNULL(2) ? TenantOfCaller() : ArgumentText(fcinfo, 2);
-	while (more)
+	do
 	{
+		before = run.left;
 		TenantEnter(run.tenant);
 		PushActiveSnapshot(GetTransactionSnapshot());
-		more = RunStep(&run);
+		RunTurns(&run);
 		PopActiveSnapshot();
 		CommitAs(caller);
-	}
+	} while (run.left > 0 && run.left < before);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	answer = RunAnswer(&run);
 	PopActiveSnapshot();

@@ -179,6 +179,10 @@ extern char *ArgumentText(FunctionCallInfo fcinfo, int n);
 extern Jsonb *ArgumentJson(FunctionCallInfo fcinfo, int n);
 extern pg_uuid_t *ArgumentUuid(FunctionCallInfo fcinfo, int n);
 
+/* ---------- planner.c: kept plans that stay good as the tables grow ---------- */
+
+extern void PlannerInit(void);
+
 /* ---------- tenant.c ---------- */
 
 extern void TenantInit(void);
@@ -836,6 +840,10 @@ extern Jsonb *ResourceErrorReason(const StepRow *step, const char *uri, const ch
 								  const char *suggested);
 extern Jsonb *ReasonWithPath(Call *call, PlanRow *plan, Jsonb *reason);
 extern StepRow *StepOfReason(Call *call, const PlanRow *plan);	/* the step that blocks a plan, at any depth; NULL: none */
+
+/* ---------- handoff.c: why, and what to call next ---------- */
+
+extern Jsonb *NextCall(Call *call, PlanRow *scope);
 
 /* ---------- review.c ---------- */
 

@@ -43,11 +43,14 @@ enum
 	STEP_COLUMNS
 };
 
+/* Room for the wider of the two, and for columns that a later version adds. */
+#define MOST_COLUMNS	64
+
 /* a row taken apart */
 typedef struct Fields
 {
-	Datum		values[Max(PLAN_COLUMNS, STEP_COLUMNS)];
-	bool		nulls[Max(PLAN_COLUMNS, STEP_COLUMNS)];
+	Datum		values[MOST_COLUMNS];
+	bool		nulls[MOST_COLUMNS];
 } Fields;
 
 /* ---------- fields ---------- */
@@ -121,7 +124,7 @@ FieldEnum(const Fields *f, int column, const char *const *names, int count)
 static void
 CheckShape(TupleDesc desc, int columns, const char *table)
 {
-	if (desc->natts < columns)
+	if (desc->natts < columns || desc->natts > MOST_COLUMNS)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table stepwise.%s does not fit the loaded library", table),

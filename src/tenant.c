@@ -312,7 +312,8 @@ MemberChange(FunctionCallInfo fcinfo, KeptQuery *query, const char *key)
 	ArgDatum(&args, PG_GETARG_DATUM(0));
 	rows = QueryRun(query, &args);
 	JsonObjectStart(&b, NULL);
-	JsonPutText(&b, "role", GetUserNameFromId(PG_GETARG_OID(0), false));
+	/* a role that was dropped has no name any more, but may have a membership */
+	JsonPutText(&b, "role", GetUserNameFromId(PG_GETARG_OID(0), true));
 	JsonPutText(&b, "tenant", call.tenant);
 	JsonPutBool(&b, key, rows.count > 0);
 	JsonObjectEnd(&b);
@@ -327,6 +328,10 @@ stepwise_add_member(PG_FUNCTION_ARGS)
 		2, {TEXTOID, OIDOID}
 	};
 
+	if (!PG_ARGISNULL(0) && GetUserNameFromId(PG_GETARG_OID(0), true) == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("role with OID %u does not exist", PG_GETARG_OID(0))));
 	return MemberChange(fcinfo, &add, "added");
 }
 

@@ -35,7 +35,7 @@ VariablesStore(Call *call, const pg_uuid_t *plan_id, const Jsonb *variables)
 	};
 	Args		args = {0};
 
-	CheckJsonLimits(variables, "all variables of the plan together");
+	CheckJsonLimits(variables, "the whole of the plan's variables");
 	ArgTenant(&args, call);
 	ArgUuid(&args, plan_id);
 	ArgVarlena(&args, variables);
@@ -68,7 +68,7 @@ CheckVariables(const Jsonb *variables)
 				(errcode(ERRCODE_INVALID_DEFINITION),
 				 errmsg("variables must be an object"),
 				 errhint("Give names and values, such as {\"region\": \"eu\"}; null deletes a name.")));
-	CheckJsonLimits(variables, "variables");
+	CheckJsonLimits(variables, "the object of variables");
 	names = ScopeKeys(variables, &count);
 	for (int i = 0; i < count; i++)
 		CheckVariableName(names[i]);
@@ -134,11 +134,15 @@ AuditVariables(Call *call, PlanRow *plan, const Jsonb *given)
 static Jsonb *
 SetVariables(Call *call, PlanRow *plan, const Jsonb *given)
 {
-	Jsonb	   *variables = VariablesMerge(VariablesRead(call, &plan->id), given);
+	Jsonb	   *before = VariablesRead(call, &plan->id);
+	Jsonb	   *variables = VariablesMerge(before, given);
 	JsonBuilder b = {0};
 
-	VariablesStore(call, &plan->id, variables);
-	AuditVariables(call, plan, given);
+	if (!JsonEqual(before, variables))
+	{
+		VariablesStore(call, &plan->id, variables);
+		AuditVariables(call, plan, given);
+	}
 	JsonObjectStart(&b, NULL);
 	JsonPutUuid(&b, "planId", &plan->id);
 	JsonPutText(&b, "planStatus", PlanStatusName[plan->status]);

@@ -44,7 +44,7 @@ CREATE VIEW pg_temp.steps AS
 
 \echo
 \echo '================================================================'
-\echo ' 1. A plan, its states, and a log that can prove itself'
+\echo ' A plan, its states, and a log that can prove itself'
 \echo '================================================================'
 \echo
 \echo 'An agent writes its plan into the database:'
@@ -102,7 +102,7 @@ SELECT pg_temp.claim('the plan is completed and its chain is valid',
 
 \echo
 \echo '================================================================'
-\echo ' 2. Research: a doubt, a person, a lost session, an answer'
+\echo ' Research: a doubt, a person, a lost session, an answer'
 \echo '================================================================'
 \echo
 \echo 'The agent starts a skill, and a plan in its session. If what it extracts is uncertain, a step is added:'
@@ -196,8 +196,11 @@ SELECT pg_temp.claim('the plan is completed with success, resumed once, and its 
     AND (SELECT count(*) = 4 FROM stepwise.audit WHERE plan_id = :'plan' AND event = 'user_reviewed')
     AND stepwise.verify_audit(:'plan') ->> 'valid' = 'true') AS ok \gset
 \echo :ok
+
+\ir demo_run.sql
+
+\echo
 SELECT pg_temp.claim('nothing in the tables contradicts itself', NOT EXISTS (SELECT FROM stepwise.check_integrity())) AS ok \gset
 \echo :ok
-
 \echo
 \echo 'To try the rest by hand: "make psql" opens psql on a cluster like this one, and README.md tells what to type.'

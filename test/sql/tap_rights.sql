@@ -125,14 +125,6 @@ SELECT is(
     ARRAY(SELECT w.label FROM who AS w WHERE has_schema_privilege(w.role, 'stepwise', 'CREATE') ORDER BY w.label),
     ARRAY['owner'], 'who may create in the schema');
 
--- Whoever may use the row type of a table could hang a table of his own on it, and so hold up every upgrade.
-SELECT is_empty($$
-    SELECT w.label, t.typname
-    FROM pg_type AS t JOIN pg_class AS c ON c.oid = t.typrelid, who AS w
-    WHERE t.typnamespace = 'stepwise'::regnamespace AND c.relkind <> 'c' AND w.label <> 'owner'
-      AND has_type_privilege(w.role, t.oid, 'USAGE')
-    ORDER BY 1, 2 $$, 'the row types of tables are for nobody');
-
 -- No grant can be passed on.
 SELECT is_empty($$
     SELECT 'function', p.proname FROM pg_proc AS p, aclexplode(p.proacl) AS a

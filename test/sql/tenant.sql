@@ -471,7 +471,6 @@ SELECT role, state, count(DISTINCT statement) > 100 AS many FROM probe.wrote GRO
 SET ROLE regress_a;
 SET session_replication_role = replica;
 CREATE TABLE stepwise.mine ();
-CREATE TEMP TABLE mine (p stepwise.plan);
 
 -- The reader may call nothing that changes something.
 SET ROLE regress_reader;

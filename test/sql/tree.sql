@@ -773,7 +773,8 @@ SELECT status, message FROM stepwise.step WHERE id = pg_temp.step('big', 'h');
 \i test/sound.sql
 \set ECHO all
 SELECT * FROM pg_temp.sound();
-SELECT count(*) FROM stepwise.plan AS p, stepwise.verify_audit(p.id, true) AS x WHERE NOT (x -> 'valid')::boolean;
+SELECT count(*) FROM stepwise.plan AS p, stepwise.verify_audit(p.id, true) AS x
+WHERE p.tenant = stepwise.current_tenant() AND NOT (x -> 'valid')::boolean;
 -- no open plan under one that has ended; every waiting leaf is listed
 SELECT count(*) FROM stepwise.plan AS p JOIN stepwise.step AS s ON s.id = p.parent_step_id
 WHERE p.completed_at IS NULL AND (s.status NOT IN ('in_progress', 'awaiting_input')

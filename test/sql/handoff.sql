@@ -1,0 +1,103 @@
+-- why and handoff: for each pause reason, for plans that wait on nobody, and for those that have ended.
+
+\pset format unaligned
+\pset tuples_only on
+SET client_min_messages = warning;
+
+CREATE SCHEMA regress_handoff;
+GRANT USAGE ON SCHEMA regress_handoff TO PUBLIC;
+SET search_path = regress_handoff;
+
+CREATE FUNCTION pg_temp.try(statement text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    answer text;
+BEGIN
+    EXECUTE statement INTO answer;
+    RETURN answer;
+EXCEPTION WHEN OTHERS THEN
+    RETURN sqlstate || ' ' || sqlerrm;
+END $$;
+CREATE FUNCTION plan(steps jsonb, on_failure text = 'continue', inputs jsonb = '{}') RETURNS uuid LANGUAGE sql AS $$
+    SELECT (stepwise.create_plan('deploy', 'Bring it out', steps, on_failure => on_failure, inputs => inputs) ->> 'planId')::uuid
+$$;
+-- Ids are others each time.
+CREATE FUNCTION pg_temp.veil(text) RETURNS text LANGUAGE sql AS $$
+    SELECT regexp_replace($1, '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}', 'ID', 'g')
+$$;
+-- Run a plan, then tell; the time must lie in the run, and the call must be one that there is, with arguments that it has.
+CREATE FUNCTION pg_temp.tell(id uuid, run boolean = true) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    w jsonb;
+BEGIN
+    IF run THEN
+        PERFORM stepwise.run(id);
+    END IF;
+    w := stepwise.why(id);
+    ASSERT (w ->> 'since')::timestamptz BETWEEN clock_timestamp() - interval '1 minute' AND clock_timestamp(), 'since';
+    ASSERT w -> 'reason' = coalesce((SELECT p.pause_reason FROM stepwise.plan AS p WHERE p.id = tell.id), 'null'), 'reason';
+    ASSERT w -> 'nextCall' = 'null' OR EXISTS (
+        SELECT FROM pg_proc AS p WHERE p.pronamespace = 'stepwise'::regnamespace AND p.proname = w -> 'nextCall' ->> 'function'
+        AND p.proargnames @> ARRAY(SELECT jsonb_object_keys(w -> 'nextCall' -> 'arguments'))), 'nextCall';
+    RETURN pg_temp.veil(format(E'%s | %s | %s\n%s', w ->> 'waitingOn', w -> 'reason' ->> 'type', w -> 'nextCall', stepwise.handoff(id)));
+END $$;
+CREATE FUNCTION step_id(plan uuid, named text) RETURNS uuid LANGUAGE sql AS $$ SELECT s.id FROM stepwise.step AS s WHERE s.plan_id = $1 AND s.name = $2 $$;
+
+CREATE FUNCTION say(a jsonb) RETURNS jsonb LANGUAGE sql AS 'SELECT a';
+CREATE FUNCTION fail(a jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'it failed'; END $$;
+SELECT stepwise.register_tool('say', 'say(jsonb)') ->> 'name', stepwise.register_tool('fail', 'fail(jsonb)') ->> 'name',
+    stepwise.register_tool('try_again', 'fail(jsonb)', retryable => true) ->> 'name', stepwise.register_tool('ship', 'say(jsonb)', '{"required": ["zone", "config"], "properties": {"zone": {"enum": ["a"]}}}') ->> 'name';
+
+-- ---------- plans that nothing holds up ----------
+
+SELECT pg_temp.tell(plan('[{"name": "a", "tool": "say", "arguments": {"x": "${inputs.x}"}}, {"name": "b", "tool": "mine"}]', inputs => '{"x": 1}'), false);
+SELECT pg_temp.tell(plan('[{"name": "a", "instructions": "think"}]'), false);
+SELECT plan('[{"name": "a", "instructions": "think about ${inputs.x}"}]', inputs => '{"x": "this"}') AS id \gset
+SELECT stepwise.get_next_step(:'id', 'worker 7') ->> 'name';
+SELECT pg_temp.tell(:'id', false);
+SELECT pg_sleep(0.05);
+SELECT stepwise.get_plan_status(:'id', stall_after => '10 milliseconds') ->> 'status';
+SELECT pg_temp.tell(:'id', false);
+
+-- ---------- each pause reason ----------
+
+SELECT pg_temp.tell(plan('[{"name": "a", "tool": "say", "arguments": {"x": 5, "y": "${inputs.o.p}", "z": "${plan.name}"}}, {"name": "b", "tool": "mine", "arguments": {"q": "see ${steps.a.outputs.x}"}}]', inputs => '{"o": {}}'));
+SELECT pg_temp.tell(plan('[{"name": "a", "tool": "ship", "arguments": {"zone": "c"}}]'));
+SELECT pg_temp.tell(plan('[{"name": "a", "tool": "fail", "arguments": {"x": 1}}, {"name": "b", "tool": "say"}]', 'pause'));
+SELECT pg_temp.tell(plan('[{"name": "a", "tool": "try_again"}]', 'pause'));
+SELECT pg_temp.tell(plan('[{"name": "a", "resources": ["none://x"]}, {"name": "b", "tool": "mine"}]', 'pause'));
+SELECT pg_temp.tell(plan('[{"name": "a", "tool": "fail", "binding": "made"}, {"name": "b", "tool": "say", "arguments": {"x": "${bindings.made.y}"}}]'));
+SELECT pg_temp.tell(plan('[{"name": "a", "tool": "say", "condition": "false"}, {"name": "b", "tool": "say", "arguments": {"x": "${steps.a.outputs.y}"}}]'));
+SELECT pg_temp.tell(plan('[{"name": "a", "tool": "say", "arguments": {"n": 1}}, {"name": "b", "tool": "mine", "arguments": {"x": "${steps.a.outputs.n}"}, "instructions": "mind ${steps.a.outputs.n}"},
+    {"name": "c", "tool": "say", "arguments": {"x": "${steps.b.outputs.url}"}}, {"name": "d", "prompt": "Keep ${steps.b.outputs.url}?"}, {"name": "e", "instructions": "write it up"}, {"name": "f", "resources": ["docs://x"]}, {"name": "g"}]'));
+SELECT pg_temp.tell(plan('[{"name": "a", "instructions": "think about ${inputs.x}"}]', inputs => '{"x": "this"}'));
+SELECT pg_temp.tell(plan('[{"name": "a", "prompt": "Shall we?"}]'));
+SELECT plan('[{"name": "a", "tool": "say"}]') AS id \gset
+SELECT stepwise.get_next_step(:'id') ->> 'name', stepwise.request_user_review(step_id(:'id', 'a'), 'Look at it') ->> 'planStatus';
+SELECT pg_temp.tell(:'id');
+SELECT pg_temp.tell(plan('[{"name": "a", "tool": "say", "condition": "${inputs.x} > 1"}]', inputs => '{"x": "one"}'));
+
+-- ---------- nested ----------
+
+SELECT stepwise.define_workflow('{"name": "inner", "steps": [{"name": "go", "tool": "mine", "arguments": {"x": 1}}, {"name": "on", "tool": "say"}]}') ->> 'name';
+SELECT plan('[{"name": "outer", "workflow": "inner"}, {"name": "again", "workflow": "inner", "arguments": {}}]') AS id \gset
+SELECT pg_temp.tell(:'id');
+SELECT stepwise.record_tool_result(:'id', 'mine', '1') ->> 'stepStatus';
+SELECT pg_temp.tell(:'id', false);
+-- asked for the nested plan itself
+SELECT pg_temp.tell(id, false) FROM stepwise.plan WHERE root_id = :'id' AND depth = 1;
+
+-- ---------- plans that have ended ----------
+
+SELECT pg_temp.tell((stepwise.create_plan('done', 'Be done', '[{"name": "a", "tool": "say", "arguments": {"x": 1}}]', outputs => '{"x": "${steps.a.outputs.x}"}') ->> 'planId')::uuid);
+SELECT pg_temp.tell(plan('[{"name": "a", "tool": "fail"}, {"name": "b", "tool": "say"}]', 'fail'));
+SELECT plan('[{"name": "a", "tool": "say"}]') AS id \gset
+SELECT stepwise.cancel_plan(:'id', 'no longer wanted') ->> 'planStatus';
+SELECT pg_temp.tell(:'id');
+
+-- ---------- many steps, and nonsense ----------
+
+SELECT pg_temp.tell(plan((SELECT jsonb_agg(jsonb_build_object('name', 's' || n, 'tool', 'mine')) FROM generate_series(1, 25) AS n)));
+SELECT pg_temp.try(format('SELECT stepwise.%s(%L)', f, id)) FROM unnest('{why,handoff}'::text[]) AS f, unnest('{NULL,00000000-0000-7000-8000-000000000000}'::uuid[]) AS id;
+
+SELECT count(stepwise.drop_tool(name)) > 0 FROM stepwise.tool WHERE tenant = stepwise.current_tenant() AND coalesce(function, 'regress_handoff.') LIKE 'regress_handoff.%';
+DROP SCHEMA regress_handoff CASCADE;

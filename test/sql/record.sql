@@ -1,0 +1,138 @@
+-- Continuation: what a client got from a tool that it called itself, by tool and by step; errors, no match, duplicates, ends.
+
+\pset format unaligned
+\pset tuples_only on
+SET client_min_messages = warning;
+
+CREATE SCHEMA regress_record;
+GRANT USAGE ON SCHEMA regress_record TO PUBLIC;
+SET search_path = regress_record;
+
+CREATE FUNCTION pg_temp.try(statement text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    answer text;
+BEGIN
+    EXECUTE statement INTO answer;
+    RETURN answer;
+EXCEPTION WHEN OTHERS THEN
+    RETURN sqlstate || ' ' || sqlerrm;
+END $$;
+-- An answer, without ids.
+CREATE FUNCTION told(answer jsonb) RETURNS text LANGUAGE sql AS $$
+    SELECT concat_ws(' | ', answer ->> 'task_status',
+        (SELECT string_agg(s ->> 'name' || ' ' || (s ->> 'status'), ', ') FROM jsonb_array_elements(answer -> 'steps') AS s),
+        'plan ' || (answer ->> 'planStatus'), 'step ' || (answer ->> 'stepStatus'), 'kept as ' || (answer ->> 'variable'),
+        CASE WHEN (answer -> 'duplicate')::boolean THEN 'duplicate' END, answer ->> 'pause_reason')
+$$;
+CREATE FUNCTION plan(steps jsonb, on_failure text = 'continue') RETURNS uuid LANGUAGE sql AS $$
+    SELECT (stepwise.create_plan('plan', 'to be continued', steps, on_failure => on_failure) ->> 'planId')::uuid
+$$;
+CREATE FUNCTION steps(id uuid) RETURNS text LANGUAGE sql AS $$
+    SELECT string_agg(concat_ws(' ', s.name, s.status, s.outcome, s.attempt, s.result, s.message), E'\n' ORDER BY s.step_order) FROM stepwise.step AS s WHERE s.plan_id = $1
+$$;
+CREATE FUNCTION say(a jsonb) RETURNS jsonb LANGUAGE sql AS 'SELECT a';
+CREATE FUNCTION fail(a jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'it failed'; END $$;
+SELECT stepwise.register_tool('say', 'say(jsonb)') ->> 'name', stepwise.register_tool('fail', 'fail(jsonb)') ->> 'name';
+
+-- ---------- by tool: the first pending or failed step that has it ----------
+
+SELECT plan('[{"name": "a", "tool": "x"}, {"name": "b", "tool": "y"}, {"name": "c", "tool": "x"}, {"name": "d", "tool": "say", "arguments": {"c": "${steps.c.outputs}"}}]') AS id \gset
+SELECT told(stepwise.run(:'id'));
+SELECT told(stepwise.record_tool_result(:'id', 'x', '{"n": 1}'));
+SELECT told(stepwise.record_tool_result(:'id', 'x', '{"n": 2}'));
+-- no step waits for this one any more
+SELECT told(stepwise.record_tool_result(:'id', 'x', '{"n": 3}'));
+SELECT told(stepwise.record_tool_result(:'id', 'z', NULL));
+SELECT stepwise.task_variables(:'id') -> '_workflow.extra.x', stepwise.task_variables(:'id') -> '_workflow.extra.z';
+SELECT told(stepwise.record_tool_result(:'id', 'y', 'null'));
+SELECT told(stepwise.run(:'id'));
+SELECT steps(:'id');
+SELECT event, step_id IS NOT NULL, detail - 'resultDigest' FROM stepwise.audit WHERE plan_id = :'id' ORDER BY id;
+
+-- the plan ends by itself after the last step
+SELECT plan('[{"name": "a", "tool": "x"}]') AS id \gset
+SELECT told(stepwise.record_tool_result(:'id', 'x', '1'));
+-- and takes nothing more, nor keeps it
+SELECT pg_temp.try(format('SELECT stepwise.record_tool_result(%L, %L, %L)', :'id', 'x', '2'));
+SELECT pg_temp.try(format('SELECT stepwise.record_tool_result(%L, %L, %L)', :'id', 'z', '2'));
+SELECT pg_temp.try(format('SELECT stepwise.record_tool_result(%L, %L, %L, step_name => %L)', :'id', 'x', '2', 'a'));
+SELECT variables FROM stepwise.plan_detail WHERE plan_id = :'id';
+-- but for the same again
+SELECT told(stepwise.record_tool_result(:'id', 'x', '1', step_name => 'a'));
+
+-- ---------- by name ----------
+
+SELECT plan('[{"name": "a", "tool": "x"}, {"name": "b", "tool": "x"}, {"name": "c", "instructions": "think"}, {"name": "d", "tool": "x"}, {"name": "ask", "prompt": "Sure?"}]') AS id \gset
+SELECT told(stepwise.record_tool_result(:'id', 'x', '"b"', step_name => 'b'));
+SELECT told(stepwise.record_tool_result(:'id', 'x', '"b"', step_name => 'b'));
+SELECT pg_temp.try(format('SELECT stepwise.record_tool_result(%L, %L, %L, step_name => %L)', :'id', 'x', '"other"', 'b'));
+SELECT pg_temp.try(format('SELECT stepwise.record_tool_result(%L, %L, %L, step_name => %L, outcome => %L)', :'id', 'x', '"b"', 'b', 'failure'));
+-- with another tool than was planned, and with none
+SELECT told(stepwise.record_tool_result(:'id', 'y', '"d"', step_name => 'd'));
+SELECT told(stepwise.record_tool_result(:'id', '', '"c"', step_name => 'c'));
+SELECT told(stepwise.record_tool_result(:'id', NULL, '"a"', step_name => 'a'));
+SELECT pg_temp.try(format('SELECT stepwise.record_tool_result(%L, %L, %L, step_name => %L)', :'id', 'x', '1', 'ask'));
+SELECT pg_temp.try(format('SELECT stepwise.record_tool_result(%L, %L, %L, step_name => %L)', :'id', 'x', '1', 'none'));
+-- one that an agent has claimed is answered only by name
+SELECT plan('[{"name": "a", "tool": "x"}]') AS id \gset
+SELECT stepwise.get_next_step(:'id') ->> 'name';
+SELECT told(stepwise.record_tool_result(:'id', 'x', '1'));
+SELECT told(stepwise.record_tool_result(:'id', 'x', '1', step_name => 'a'));
+
+-- ---------- errors and outcomes ----------
+
+SELECT plan('[{"name": "a", "tool": "x", "retryable": true}, {"name": "b", "tool": "say", "arguments": {"a": "${steps.a.outputs.n}"}}]', 'pause') AS id \gset
+SELECT told(stepwise.record_tool_result(:'id', 'x', '{"error": "no answer", "code": "08001"}', true));
+SELECT told(stepwise.record_tool_result(:'id', 'x', '{"error": "no answer", "code": "08001"}', true, step_name => 'a'));
+SELECT told(stepwise.record_tool_result(:'id', 'x', '"still none"', true));
+SELECT told(stepwise.run(:'id'));
+SELECT told(stepwise.record_tool_result(:'id', 'x', '{"n": 5}'));
+SELECT told(stepwise.run(:'id'));
+SELECT steps(:'id');
+SELECT result, stepwise.record_tool_result(plan('[{"name": "a", "tool": "x"}]', 'pause'), 'x', result, true) -> 'pause_reason' -> 'error'
+FROM unnest(ARRAY[NULL, 'null', '"words"', '7', '{"message": "m"}', '{"error": {"deep": 1}}', '["list"]']::jsonb[]) AS result;
+SELECT on_failure, told(stepwise.record_tool_result(plan('[{"name": "a", "tool": "x"}, {"name": "b", "tool": "y"}]', on_failure), 'x', '"no"', true)) FROM unnest('{continue,pause,fail}'::text[]) AS on_failure;
+SELECT plan('[{"name": "a", "tool": "x"}, {"name": "b", "tool": "y"}, {"name": "c", "tool": "say", "dependsOn": ["a"]}, {"name": "d", "tool": "say", "dependsOn": ["b"]}]') AS id \gset
+SELECT told(stepwise.record_tool_result(:'id', 'x', '{"n": 5}', outcome => 'failure'));
+SELECT told(stepwise.record_tool_result(:'id', 'y', '{"isError": true}'));
+SELECT steps(:'id');
+SELECT status, outcome FROM stepwise.plan WHERE id = :'id';
+
+-- a failed step of a run takes what the client brings, and the plan goes on
+SELECT plan('[{"name": "a", "tool": "fail", "binding": "made"}, {"name": "b", "tool": "say", "arguments": {"made": "${bindings.made.n}"}, "dependsOn": ["a"]}]', 'pause') AS id \gset
+SELECT told(stepwise.run(:'id'));
+SELECT told(stepwise.record_tool_result(:'id', 'fail', '{"n": 1}'));
+SELECT told(stepwise.run(:'id'));
+SELECT steps(:'id');
+
+-- ---------- from the root, into nested plans: the one that blocks first ----------
+
+SELECT stepwise.define_workflow('{"name": "inner", "steps": [{"name": "first", "tool": "x"}, {"name": "second", "tool": "x"}], "outputs": {"x": "${steps.second.outputs}"}}') ->> 'name';
+SELECT plan('[{"name": "outer", "workflow": "inner"}, {"name": "later", "tool": "x"}]') AS id \gset
+SELECT told(stepwise.run(:'id'));
+SELECT told(stepwise.record_tool_result(:'id', 'x', '"to first"'));
+SELECT told(stepwise.run(:'id'));
+SELECT told(stepwise.record_tool_result(:'id', 'x', '"to second"', step_name => 'second'));
+-- the nested plan has ended with it; the answer may still have been lost
+SELECT told(stepwise.record_tool_result(:'id', 'x', '"to second"', step_name => 'second'));
+SELECT pg_temp.try(format('SELECT stepwise.record_tool_result(%L, %L, %L, step_name => %L)', :'id', 'x', '1', 'second'));
+SELECT told(stepwise.record_tool_result(:'id', 'x', '"to later"'));
+SELECT p.name, steps(p.id) FROM stepwise.plan AS p WHERE p.root_id = :'id' ORDER BY p.depth;
+SELECT pg_temp.try(format('SELECT stepwise.record_tool_result(%L, %L, %L, step_name => %L)', :'id', 'x', '1', 'outer'));
+
+-- ---------- nonsense ----------
+
+SELECT plan('[{"name": "a", "tool": "x"}]') AS id \gset
+SELECT pg_temp.try('SELECT stepwise.record_tool_result(NULL, ''x'', ''1'')');
+SELECT pg_temp.try('SELECT stepwise.record_tool_result(''00000000-0000-7000-8000-000000000000'', ''x'', ''1'')');
+SELECT pg_temp.try(format('SELECT stepwise.record_tool_result(%L, %L, %L)', :'id', tool, '1')) FROM unnest(ARRAY[NULL, '', E'x\ny', repeat('x', 201)]) AS tool;
+SELECT pg_temp.try(format('SELECT stepwise.record_tool_result(%L, %L, %L, outcome => %L)', :'id', 'x', '1', 'fine'));
+SELECT pg_temp.try(format('SELECT stepwise.record_tool_result(%L, %L, %L)', :'id', 'x', to_jsonb(repeat('x', 1048577))));
+SELECT tool, pg_temp.try(format('SELECT stepwise.record_tool_result(%L, %L, %L) ->> %L', :'id', tool, to_jsonb(repeat('x', 600000)), 'variable')) FROM unnest('{y,z}'::text[]) AS tool;
+SELECT told(stepwise.record_tool_result(:'id', 'x', '1', is_error => NULL, outcome => NULL));
+
+SELECT * FROM stepwise.check_integrity();
+SELECT DISTINCT stepwise.verify_audit(id) -> 'valid' FROM stepwise.plan WHERE tenant = stepwise.current_tenant();
+
+SELECT count(stepwise.drop_tool(name)) > 0 FROM stepwise.tool WHERE tenant = stepwise.current_tenant() AND coalesce(function, 'regress_record.') LIKE 'regress_record.%';
+DROP SCHEMA regress_record CASCADE;

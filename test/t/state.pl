@@ -1,0 +1,42 @@
+# Named state under load: what ten sessions merge into one name at once is all there.
+
+use strict;
+use warnings;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('state');
+$node->init;
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION pg_stepwise; CREATE SEQUENCE n');
+
+# Nothing is there at first, so that the first of them race to create it.
+$node->pgbench(
+	'--no-vacuum --client=10 --transactions=30',
+	0, [qr{processed: 300/300}], [qr{^$}],
+	'ten sessions merge',
+	{
+		'merge' => q(SELECT stepwise.state_merge(jsonb_build_object('name', 'shared', 'value',
+			jsonb_build_object('deep', jsonb_build_object(nextval('n')::text, :client_id)))))
+	});
+is($node->safe_psql('postgres', q(SELECT count(*) FROM stepwise.state, jsonb_each(value -> 'deep') WHERE name = 'shared')),
+	'300', 'nothing was lost');
+
+# The same through plans: each session has its own, and all have one state.
+$node->pgbench(
+	'--no-vacuum --client=10 --transactions=10',
+	0, [qr{processed: 100/100}], [qr{^$}],
+	'ten sessions run plans that merge',
+	{
+		'run' => q(SELECT stepwise.run((stepwise.create_plan('merge', 'merge', jsonb_build_array(
+			jsonb_build_object('name', 'a', 'tool', 'state_merge', 'arguments', jsonb_build_object('name', 'plans', 'value', jsonb_build_object('n' || nextval('n'), 1))),
+			jsonb_build_object('name', 'b', 'tool', 'state_merge', 'arguments', jsonb_build_object('name', 'plans', 'value', jsonb_build_object('n' || nextval('n'), 1)))
+			)) ->> 'planId')::uuid))
+	});
+is($node->safe_psql('postgres', q(SELECT count(*) FROM stepwise.state, jsonb_each(value) WHERE name = 'plans')),
+	'200', 'nothing was lost through plans');
+is($node->safe_psql('postgres', q(SELECT status, count(*) FROM stepwise.plan GROUP BY status)), 'completed|100', 'all plans completed');
+
+$node->stop;
+done_testing();
