@@ -40,7 +40,10 @@ ISOLATION = \
 	workflow \
 	tenant_lock \
 	run \
-	continue
+	continue \
+	resume_once \
+	resume_parallel \
+	nested_agents
 
 REGRESS_OPTS = --inputdir=test --load-extension=$(EXTENSION)
 # PGXS would put the results into output_iso/, and version 15 look for the answers there.

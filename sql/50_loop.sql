@@ -79,7 +79,10 @@ BEGIN ATOMIC
                               'questions', k.questions)
     FROM stepwise.checkpoint AS k
     WHERE k.tenant = $1 AND k.root_id = (SELECT p.root_id FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.id = $2)
-      AND k.plan_id IN (SELECT t.id FROM tree AS t)
+      AND CASE WHEN k.root_id = $2
+               -- of a root: all that waits, but for steps that a failed plan has left as they were
+               THEN (SELECT o.completed_at IS NULL FROM stepwise.plan AS o WHERE o.tenant = $1 AND o.id = k.plan_id)
+               ELSE k.plan_id IN (SELECT t.id FROM tree AS t) END
     ORDER BY k.id LIMIT 1;
 END;
 COMMENT ON FUNCTION stepwise.oldest_checkpoint_json(text, uuid) IS 'internal: the checkpoint that has waited longest';

@@ -13,7 +13,8 @@ CREATE VIEW stepwise.checkpoints WITH (security_invoker) AS
             FROM climb AS c
             JOIN stepwise.plan AS p ON p.tenant = k.tenant AND p.id = c.plan_id
             JOIN stepwise.step AS h ON h.tenant = k.tenant AND h.id = p.parent_step_id)
-        SELECT c.path FROM climb AS c ORDER BY cardinality(c.path) DESC LIMIT 1) AS up;
+        SELECT c.path FROM climb AS c ORDER BY cardinality(c.path) DESC LIMIT 1) AS up
+    WHERE EXISTS (SELECT FROM stepwise.plan AS p WHERE p.tenant = k.tenant AND p.id = k.plan_id AND p.completed_at IS NULL);
 COMMENT ON VIEW stepwise.checkpoints IS 'what waits for a person: the waiting leaf steps, and how to get to them';
 COMMENT ON COLUMN stepwise.checkpoints.path IS 'names of the steps from the root plan down to the one that waits';
 COMMENT ON COLUMN stepwise.checkpoints.kind IS 'prompt: stepwise.resume answers it; review: stepwise.submit_user_decision';

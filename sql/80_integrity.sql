@@ -48,6 +48,16 @@ BEGIN ATOMIC
     SELECT s.tenant, s.plan_id, 'step ' || s.name || ' is ready but not pending'
     FROM stepwise.step AS s WHERE s.ready AND (s.status <> 'pending' OR s.blockers <> 0)
     UNION ALL
+    SELECT s.tenant, s.plan_id, 'step ' || s.name || ' does not wait for what it depends on'
+    FROM stepwise.step AS s JOIN stepwise.plan AS p ON p.tenant = s.tenant AND p.id = s.plan_id
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS open
+        FROM stepwise.dependency AS d JOIN stepwise.step AS o ON o.tenant = d.tenant AND o.id = d.depends_on
+        WHERE d.tenant = s.tenant AND d.step_id = s.id
+          AND NOT (o.outcome = 'success' OR (NOT d.required AND (o.status = 'skipped' OR o.outcome = 'failure')))) AS w
+    WHERE NOT p.sequential AND s.status = 'pending' AND p.completed_at IS NULL
+      AND (s.blockers <> w.open OR (s.ready IS TRUE) <> (w.open = 0))
+    UNION ALL
     SELECT p.tenant, p.id, 'nested plan without its step'
     FROM stepwise.plan AS p
     WHERE p.parent_step_id IS NOT NULL

@@ -160,7 +160,9 @@ InsertPlan(Call *call, const PlanRow *plan, const char *idempotency_key)
 		" workable, depth, pending, audit_entries, created_at, updated_at, stall_after, audit_head, session_id, name,"
 		" goal, workflow, version, idempotency_key, inputs)"
 		" VALUES ($1, $2, $3, $4, $5::stepwise.on_failure, $6, $7, $8, $9, $10, $11, $12, $12, $13, $14, $15, $16, $17,"
-		" $18, $19, $20, $21)",
+		" $18, $19, $20, $21)"
+		/* a key that is taken was seen, but by a transaction at a stricter level: that then fails to serialize */
+		" ON CONFLICT (tenant, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING",
 		21, {TEXTOID, UUIDOID, UUIDOID, UUIDOID, TEXTOID, BOOLOID, BOOLOID, BOOLOID, INT4OID, INT4OID, INT4OID,
 		TIMESTAMPTZOID, INTERVALOID, BYTEAOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, INT4OID, TEXTOID, JSONBOID}
 	};
@@ -354,7 +356,6 @@ PlanOfKey(Call *call, const PlanOrigin *origin)
 
 	if (origin->idempotency_key == NULL)
 		return NULL;
-	CheckNameLimit(origin->idempotency_key, "idempotency_key");
 	/* one at a time per key, so that the second finds the first */
 	CallLock(call, "idempotency key", origin->idempotency_key);
 	ArgTenant(&args, call);
@@ -484,6 +485,17 @@ DefinitionOfArguments(FunctionCallInfo fcinfo)
 	return JsonFinish(&b);
 }
 
+static void
+CheckIdempotencyKey(const char *key)
+{
+	if (key != NULL && *key == '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("idempotency_key must not be empty"),
+				 errhint("Leave it out, or make one up for this request.")));
+	CheckNameLimit(key, "idempotency_key");
+}
+
 /* What makes two creating calls the same: all but session and key. */
 static char *
 RequestDigest(const Jsonb *definition, const char *goal, const Jsonb *inputs, const char *rationale)
@@ -527,8 +539,6 @@ CreatePlan(Call *call, const Jsonb *json, PlanOrigin *origin)
 	CheckInputsObject(&faults, origin->inputs);
 	definition = DefinitionAcceptPlan(call, json, JsonIsObject(origin->inputs) ? origin->inputs : JsonEmptyObject(), &faults);
 	FaultsRaise(&faults, "definition");
-	CheckTextLimit(origin->goal, "goal");
-	CheckTextLimit(origin->design_rationale, "design_rationale");
 	CheckJsonLimits(origin->inputs, "inputs");
 	plan = PlanCreate(call, definition, origin, NULL);
 	LinkSkill(call, plan);
@@ -549,6 +559,9 @@ stepwise_create_plan(PG_FUNCTION_ARGS)
 	origin.inputs = ArgumentJson(fcinfo, CP_INPUTS);
 	origin.design_rationale = ArgumentText(fcinfo, CP_RATIONALE);
 	origin.idempotency_key = ArgumentText(fcinfo, CP_KEY);
+	CheckIdempotencyKey(origin.idempotency_key);
+	CheckTextLimit(origin.goal, "goal");
+	CheckTextLimit(origin.design_rationale, "design_rationale");
 	origin.request_digest = RequestDigest(definition, origin.goal, origin.inputs, origin.design_rationale);
 	return CallEnd(&call, CreatePlan(&call, definition, &origin));
 }
@@ -603,8 +616,10 @@ stepwise_start_workflow(PG_FUNCTION_ARGS)
 	CallInSession(&call, ArgumentText(fcinfo, 3));
 	origin.workflow = ArgumentText(fcinfo, 0);
 	origin.inputs = ArgumentJson(fcinfo, 1);
-	origin.version = PG_ARGISNULL(2) ? 0 : PG_GETARG_INT32(2);
+	/* 0 would be the newest; who names a version wants that one */
+	origin.version = PG_ARGISNULL(2) ? 0 : PG_GETARG_INT32(2) > 0 ? PG_GETARG_INT32(2) : -1;
 	origin.idempotency_key = ArgumentText(fcinfo, 4);
+	CheckIdempotencyKey(origin.idempotency_key);
 	if (origin.workflow == NULL)
 		origin.workflow = "";
 	JsonObjectStart(&b, NULL);
@@ -694,6 +709,16 @@ AdditionStepId(const Addition *a, int number)
 	return number <= a->npresent ? &a->present[number - 1].id : &a->ids[number - a->npresent - 1];
 }
 
+/* Has a step ended without having told its dependents yet? Then a new one will be told too. */
+static bool
+IsSettling(const PlanRow *plan, const pg_uuid_t *step_id)
+{
+	for (int i = plan->drained; i < list_length(plan->settled); i++)
+		if (UuidEqual(&((StepRow *) list_nth(plan->settled, i))->id, step_id))
+			return true;
+	return false;
+}
+
 /* Count what a new step has to wait for; a parent that has settled does not count. */
 static int
 AdditionBlockers(Addition *a, int i, const KnownStep *known)
@@ -706,7 +731,7 @@ AdditionBlockers(Addition *a, int i, const KnownStep *known)
 		DependencyDefinition *dependency = lfirst(cell);
 		DependentVerdict verdict = DEPENDENT_WAITS;
 
-		if (dependency->parent <= a->npresent)
+		if (dependency->parent <= a->npresent && !IsSettling(a->plan, &a->present[dependency->parent - 1].id))
 			verdict = DependentVerdictOf(a->plan, a->present[dependency->parent - 1].status,
 										 a->present[dependency->parent - 1].outcome, dependency->required);
 		if (verdict == DEPENDENT_WAITS)
@@ -829,7 +854,7 @@ DependOnReview(Call *call, const PlanRow *plan, const StepRow *reviewed, const S
 	static KeptQuery depend = {
 		"WITH child AS ("
 		" INSERT INTO stepwise.dependency (tenant, plan_id, step_id, depends_on, required)"
-		" SELECT $1, $2, d.step_id, $4, true FROM stepwise.dependency AS d WHERE d.tenant = $1 AND d.depends_on = $3"
+		" SELECT $1, $2, d.step_id, $4, d.required FROM stepwise.dependency AS d WHERE d.tenant = $1 AND d.depends_on = $3"
 		" RETURNING step_id)"
 		" UPDATE stepwise.step AS s SET blockers = s.blockers + 1, ready = NULL FROM child"
 		" WHERE s.tenant = $1 AND s.id = child.step_id",

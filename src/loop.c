@@ -150,7 +150,7 @@ PutPath(JsonBuilder *b, Call *call, PlanRow *plan, const StepRow *step)
 		StepRow    *holder = StepRead(call, &plan->parent_step_id);
 
 		names = lcons(holder->name, names);
-		plan = PlanInTree(call, plan->root, &holder->plan_id);
+		plan = PlanMustRead(call, &holder->plan_id);
 	}
 	JsonArrayStart(b, "path");
 	foreach(cell, names)

@@ -115,7 +115,8 @@ ArgTenant(Args *args, const Call *call)
 static void
 QueryPrepare(KeptQuery *query)
 {
-	SPIPlanPtr	plan = SPI_prepare(query->sql, query->nargs, query->types);
+	/* generic at once: the plan does not depend on the arguments, nor on how full the tables are (planner.c) */
+	SPIPlanPtr	plan = SPI_prepare_cursor(query->sql, query->nargs, query->types, CURSOR_OPT_GENERIC_PLAN);
 
 	if (plan == NULL || SPI_keepplan(plan) != 0)
 		elog(ERROR, "could not prepare query: %s", query->sql);

@@ -434,14 +434,14 @@ void
 PlanDrain(Call *call, PlanRow *plan)
 {
 	/* not foreach: the list grows while we walk it */
-	for (int i = 0; i < list_length(plan->settled); i++)
+	for (plan->drained = 0; plan->drained < list_length(plan->settled); plan->drained++)
 	{
-		StepRow	   *step = list_nth(plan->settled, i);
+		StepRow	   *step = list_nth(plan->settled, plan->drained);
 
 		if (step->branches && step->status == STEP_COMPLETED && !PlanIsTerminal(plan->status))
 		{
 			/* a branch before this one may have added steps, and so moved this one on */
-			if (i > 0)
+			if (plan->drained > 0)
 				step->order = StepRead(call, &step->id)->order;
 			BranchesAfter(call, plan, step);
 		}

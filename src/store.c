@@ -675,10 +675,11 @@ StepSave(Call *call, const StepRow *step)
 		" execution_order = $6, ready = $7, started_at = $8, completed_at = $9, active_at = $10,"
 		" lease_expires_at = $11, confidence = $12, worker = $13, holder = $14, message = $15, pause_reason = $16,"
 		" inputs = $17, result = $18, result_summary = $19, execution_report = $20, output_formatting_notes = $21,"
-		" max_attempts = $22"
+		" max_attempts = $22, retryable = $23"
 		" WHERE tenant = $1 AND id = $2",
-		22, {TEXTOID, UUIDOID, TEXTOID, TEXTOID, INT4OID, INT4OID, BOOLOID, TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID,
-		TIMESTAMPTZOID, NUMERICOID, TEXTOID, TEXTOID, TEXTOID, JSONBOID, JSONBOID, JSONBOID, TEXTOID, JSONBOID, TEXTOID, INT4OID}
+		23, {TEXTOID, UUIDOID, TEXTOID, TEXTOID, INT4OID, INT4OID, BOOLOID, TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID,
+		TIMESTAMPTZOID, NUMERICOID, TEXTOID, TEXTOID, TEXTOID, JSONBOID, JSONBOID, JSONBOID, TEXTOID, JSONBOID, TEXTOID, INT4OID,
+		BOOLOID}
 	};
 	Args		args = {0};
 	Rows		rows;
@@ -712,6 +713,10 @@ StepSave(Call *call, const StepRow *step)
 	ArgVarlena(&args, step->output_formatting_notes);
 	if (step->max_attempts > 0)
 		ArgInt(&args, step->max_attempts);
+	else
+		ArgNull(&args);
+	if (step->retryable >= 0)
+		ArgBool(&args, step->retryable == 1);
 	else
 		ArgNull(&args);
 	PlaceRemember(step);

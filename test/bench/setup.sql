@@ -19,6 +19,7 @@ CREATE TABLE bench.run (
     way      text NOT NULL,
     steps    int NOT NULL,
     per_s    float8 NOT NULL,
+    cpu      int NOT NULL,
     wal      pg_lsn NOT NULL
 );
 
@@ -62,7 +63,7 @@ BEGIN
 END $$;
 
 -- Note a run, after seeing that it did what it was asked to; the way before it ends where this one begins in the WAL.
-CREATE PROCEDURE bench.note(size int, clients int, sync text, round int, way text, steps int, per_s float8)
+CREATE PROCEDURE bench.note(size int, clients int, sync text, round int, way text, steps int, per_s float8, cpu int)
 LANGUAGE plpgsql AS $$
 DECLARE
     completed int;
@@ -77,8 +78,8 @@ BEGIN
             RAISE EXCEPTION '%: % of % steps are completed', way, completed, steps;
         END IF;
     END IF;
-    INSERT INTO bench.run (size, clients, sync, round, way, steps, per_s, wal)
-    VALUES (size, clients, sync, round, way, steps, per_s, pg_current_wal_insert_lsn());
+    INSERT INTO bench.run (size, clients, sync, round, way, steps, per_s, cpu, wal)
+    VALUES (size, clients, sync, round, way, steps, per_s, cpu, pg_current_wal_insert_lsn());
 END $$;
 
 -- Speed of each run beside that of the handwritten one of its round, and what it wrote.

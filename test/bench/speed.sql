@@ -1,8 +1,10 @@
 -- The lines of one comparison.
-SELECT format('%-6s  %7s  %15s  %-16s %9s  %6s  (%s - %s)   %10s', :'sync', :'clients', :'size', way,
+SELECT format('%-6s  %7s  %7s  %-15s  %8s  %5s  %13s  %8s  %8s', :'sync', :'clients', :'size', way,
               round(percentile_cont(0.5) WITHIN GROUP (ORDER BY per_s)),
-              round(percentile_cont(0.5) WITHIN GROUP (ORDER BY ratio)::numeric, 2),
-              to_char(min(ratio), 'FM90.00'), to_char(max(ratio), 'FM90.00'),
+              to_char(percentile_cont(0.5) WITHIN GROUP (ORDER BY ratio), 'FM90.00'),
+              to_char(percentile_cont(0.25) WITHIN GROUP (ORDER BY ratio), 'FM90.00') || ' - ' ||
+              to_char(percentile_cont(0.75) WITHIN GROUP (ORDER BY ratio), 'FM90.00'),
+              round(percentile_cont(0.5) WITHIN GROUP (ORDER BY cpu)),
               round(percentile_cont(0.5) WITHIN GROUP (ORDER BY wal_per_step)))
 FROM bench.comparison
 WHERE size = :size AND clients = :clients AND sync = :'sync'

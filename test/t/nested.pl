@@ -1,0 +1,204 @@
+# Nested plans, deep and many: what a step costs does not grow with the tree around it. Counted in pages touched and in
+# rows read and written, not by the clock; in a new database, where the planner has no statistics yet.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use constant MANY => 1000;
+use constant DEEP => 50;
+
+my $node = PostgreSQL::Test::Cluster->new('nested');
+$node->init;
+$node->append_conf('postgresql.conf', "autovacuum = off\nshared_buffers = 128MB");
+$node->start;
+
+sub sql
+{
+	my ($query) = @_;
+	return $node->safe_psql('postgres', $query);
+}
+
+# Tables and procedures that call a function of the engine, count what it touched, and keep both.
+sql(<<'SQL');
+CREATE EXTENSION pg_stepwise;
+
+CREATE TABLE cost (run text, n int, pages int, rows int);
+CREATE TABLE answer (a jsonb);
+
+CREATE FUNCTION rows_touched() RETURNS bigint LANGUAGE sql AS $$
+    SELECT sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) + n_tup_ins + n_tup_upd + n_tup_del)
+    FROM pg_stat_xact_user_tables WHERE schemaname = 'stepwise'
+$$;
+
+-- Call, and say what it cost.
+CREATE FUNCTION measured(run text, n int, call text) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+    before bigint := rows_touched();
+    plan json;
+    result jsonb;
+BEGIN
+    EXECUTE 'EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) INSERT INTO answer SELECT ' || call INTO plan;
+    DELETE FROM answer RETURNING a INTO result;
+    INSERT INTO cost VALUES (run, n, (plan #>> '{0,Plan,Shared Hit Blocks}')::int + (plan #>> '{0,Plan,Shared Read Blocks}')::int,
+                             rows_touched() - before);
+    RETURN result;
+END $$;
+
+-- Work on a plan until there is nothing more to do; one call a step.
+CREATE PROCEDURE work(run text, plan_id uuid, result jsonb = '{}') LANGUAGE plpgsql AS $$
+DECLARE
+    x jsonb := stepwise.get_next_step(plan_id);
+    n int := 0;
+BEGIN
+    WHILE x ->> 'status' = 'step_ready' LOOP
+        n := n + 1;
+        x := measured(run, n, format('stepwise.advance(%L, %L)', x ->> 'stepId', result)) -> 'next';
+        COMMIT;
+    END LOOP;
+END $$;
+
+-- Claim everything that there is, then submit it all.
+CREATE PROCEDURE claim_all(run text, plan_id uuid) LANGUAGE plpgsql AS $$
+DECLARE
+    x jsonb;
+    n int := 0;
+BEGIN
+    LOOP
+        n := n + 1;
+        x := measured(run || ' claimed', n, format('stepwise.get_next_step(%L)', plan_id));
+        COMMIT;
+        EXIT WHEN x ->> 'status' <> 'step_ready';
+        INSERT INTO claimed VALUES (run, n, (x ->> 'stepId')::uuid);
+    END LOOP;
+END $$;
+CREATE TABLE claimed (run text, n int, step_id uuid);
+CREATE PROCEDURE submit_all(what text) LANGUAGE plpgsql AS $$
+DECLARE
+    c claimed;
+BEGIN
+    FOR c IN SELECT * FROM claimed WHERE run = what ORDER BY n LOOP
+        PERFORM measured(what || ' submitted', c.n, format('stepwise.submit_step_result(%L, ''{}'')', c.step_id));
+        COMMIT;
+    END LOOP;
+END $$;
+
+-- Answer every prompt that waits.
+CREATE PROCEDURE answer_all(run text, root uuid) LANGUAGE plpgsql AS $$
+DECLARE
+    k uuid;
+    n int := 0;
+BEGIN
+    FOR k IN SELECT checkpoint_id FROM stepwise.checkpoints WHERE root_plan_id = root ORDER BY checkpoint_id LOOP
+        n := n + 1;
+        PERFORM measured(run, n, format('stepwise.resume(%L, ''1'')', k));
+        COMMIT;
+    END LOOP;
+END $$;
+SQL
+
+# Compare the middle of what calls cost, early and late in a run: medians, for now and then a page splits.
+sub flat
+{
+	my ($run, $what) = @_;
+	my ($early, $late, $early_rows, $late_rows, $calls) = split /\|/, sql(<<"SQL");
+WITH c AS (SELECT *, ntile(10) OVER (ORDER BY n) AS part FROM cost WHERE run = '$run')
+SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY pages) FILTER (WHERE part = 1),
+       percentile_disc(0.5) WITHIN GROUP (ORDER BY pages) FILTER (WHERE part = 10),
+       percentile_disc(0.5) WITHIN GROUP (ORDER BY rows) FILTER (WHERE part = 1),
+       percentile_disc(0.5) WITHIN GROUP (ORDER BY rows) FILTER (WHERE part = 10), count(*) FROM c
+SQL
+	cmp_ok($late, '<=', 1.5 * $early + 30, "$what: pages of $calls calls ($early, then $late)");
+	cmp_ok($late_rows, '<=', 1.1 * $early_rows + 4, "$what: rows ($early_rows, then $late_rows)");
+	return;
+}
+
+sub start
+{
+	my ($workflow) = @_;
+	return sql("SELECT stepwise.start_workflow('$workflow') ->> 'planId'");
+}
+
+sub is_completed
+{
+	my ($plan, $what) = @_;
+	is(sql("SELECT status FROM stepwise.plan WHERE id = '$plan'"), 'completed', "$what: completed");
+	is(sql("SELECT count(*) FROM stepwise.audit WHERE plan_id = '$plan' AND detail ->> 'to' = 'completed' AND step_id IS NULL"),
+		1, "$what: once");
+	return;
+}
+
+# ---------- many, one after the other ----------
+
+my $many = MANY;
+sql(<<"SQL");
+SELECT stepwise.define_workflow('{"name": "pair", "steps": [{"name": "x"}, {"name": "y"}]}');
+SELECT stepwise.define_workflow(jsonb_build_object('name', 'sequence', 'steps',
+    (SELECT jsonb_agg(jsonb_build_object('name', 's' || i, 'workflow', 'pair')) FROM generate_series(1, $many) AS i)));
+SELECT stepwise.define_workflow(jsonb_build_object('name', 'parallel', 'steps',
+    (SELECT jsonb_agg(jsonb_build_object('name', 's' || i, 'workflow', 'pair', 'dependsOn', '[]'::jsonb)) FROM generate_series(1, $many) AS i)));
+SELECT stepwise.define_workflow('{"name": "question", "steps": [{"name": "ask", "prompt": "Well?"}]}');
+SELECT stepwise.define_workflow(jsonb_build_object('name', 'questions', 'steps',
+    (SELECT jsonb_agg(jsonb_build_object('name', 's' || i, 'workflow', 'question', 'dependsOn', '[]'::jsonb)) FROM generate_series(1, $many) AS i)));
+SQL
+
+my $plan = start('sequence');
+sql("CALL work('sequence', '$plan')");
+flat('sequence', MANY . ' nested plans in a row');
+is_completed($plan, MANY . ' nested plans in a row');
+
+# ---------- many at once ----------
+
+$plan = start('parallel');
+sql("CALL claim_all('parallel', '$plan')");
+is(sql("SELECT count(*), max(depth) FROM stepwise.plan WHERE root_id = '$plan' AND status = 'executing'"), (MANY + 1) . '|1', 'all nested plans are open');
+flat('parallel claimed', 'claims in ' . MANY . ' nested plans at once');
+sql("CALL submit_all('parallel')");
+flat('parallel submitted', 'submissions in ' . MANY . ' nested plans at once');
+is_completed($plan, MANY . ' nested plans at once');
+
+# ---------- many that wait ----------
+
+$plan = start('questions');
+is(sql("SELECT stepwise.get_next_step('$plan') ->> 'status'"), 'awaiting_review', 'prompts wait');
+is(sql("SELECT count(*) FROM stepwise.checkpoints WHERE root_plan_id = '$plan'"), MANY, 'all of them');
+sql("CALL answer_all('questions', '$plan')");
+flat('questions', 'answers while others wait');
+is_completed($plan, 'answers');
+my ($answer, $alone) = map { sql("SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY pages) FROM cost WHERE run = 'questions' AND n $_") } '<= 100', '> ' . (MANY - 5);
+cmp_ok($answer, '<=', 1.5 * $alone + 30, "an answer costs the same with many that wait ($answer pages) and with few ($alone)");
+
+# ---------- deep ----------
+
+my $deep = DEEP;
+sql(<<"SQL");
+SELECT stepwise.define_workflow(jsonb_build_object('name', 'level$deep', 'steps', (SELECT jsonb_agg(jsonb_build_object('name', 'x' || i)) FROM generate_series(1, 200) AS i)));
+DO \$\$
+BEGIN
+    FOR i IN REVERSE $deep - 1..0 LOOP
+        PERFORM stepwise.define_workflow(jsonb_build_object('name', 'level' || i, 'steps',
+            jsonb_build_array(jsonb_build_object('name', 'down', 'workflow', 'level' || i + 1))));
+    END LOOP;
+END \$\$;
+SQL
+my $shallow = start('level' . (DEEP - 1));
+sql("CALL work('shallow', '$shallow')");
+$plan = start('level0');
+sql("CALL work('deep', '$plan')");
+is(sql("SELECT count(*), max(depth) FROM stepwise.plan WHERE root_id = '$plan'"), (DEEP + 1) . '|' . DEEP, 'nested as deep as may be');
+flat('deep', 'steps at depth ' . DEEP);
+is_completed($plan, 'depth ' . DEEP);
+is_completed($shallow, 'depth 1');
+
+# the way to the step is part of the answer: a plan and a step a level, no more
+my ($one, $fifty) = map { sql("SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY rows) FROM cost WHERE run = '$_'") } qw(shallow deep);
+cmp_ok($fifty, '<=', $one + 2 * DEEP, "rows at depth 1 and " . DEEP . ": $one and $fifty");
+
+is(sql('SELECT * FROM stepwise.check_integrity()'), '', 'the tables are sound');
+is(sql("SELECT count(*) FROM stepwise.plan AS p, stepwise.verify_audit(p.id, true) AS v WHERE p.parent_step_id IS NULL AND NOT (v -> 'valid')::boolean"),
+	0, 'the chains of all trees are valid');
+
+done_testing();
