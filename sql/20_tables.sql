@@ -143,6 +143,7 @@ CREATE TABLE stepwise.step (
     condition               text,
     condition_path          jsonpath,
     condition_operands      text[],
+    PRIMARY KEY (tenant, id),
     CONSTRAINT step_order_unique UNIQUE (tenant, plan_id, step_order) DEFERRABLE,
     CONSTRAINT step_outcome CHECK (stepwise.step_fits(status, outcome))
 ) WITH (fillfactor = 65, toast_tuple_target = 1024);
@@ -152,8 +153,6 @@ CREATE INDEX step_ready ON stepwise.step (tenant, plan_id, step_order) WHERE rea
 CREATE INDEX step_holder ON stepwise.step (tenant, root_id, holder) WHERE holder IS NOT NULL;
 CREATE INDEX step_lease ON stepwise.step (tenant, root_id, lease_expires_at) WHERE lease_expires_at IS NOT NULL;
 CREATE INDEX step_paused ON stepwise.step (tenant, plan_id, step_order) WHERE pause_reason IS NOT NULL;
--- Last: of indexes that look alike to the planner, as all do while the table is small, it takes the newest.
-ALTER TABLE stepwise.step ADD PRIMARY KEY (tenant, id);
 COMMENT ON TABLE stepwise.step IS 'one unit of work of a plan';
 COMMENT ON COLUMN stepwise.step.root_id IS 'the plan at the top of the tree';
 COMMENT ON COLUMN stepwise.step.wave IS 'longest way from a step without dependencies, 0-based; in a sequence the order - 1';
