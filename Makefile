@@ -18,25 +18,43 @@ EXTRA_CLEAN = build
 # Behaviour, in reading order. The answers are in expected/.
 REGRESS = \
 	define \
+	create \
+	state \
+	audit \
+	tenant \
+	resolve \
+	condition \
+	branch \
+	next \
+	loop \
+	progress \
+	review \
 	modify \
 	context \
 	artifact \
 	skill \
-	tenant \
-	tree \
-	fork \
-	history \
 	tool \
 	runner \
 	pause \
 	resource \
 	record \
 	variables \
-	handoff
+	handoff \
+	tree \
+	fork \
+	history
 
 # Races: what two sessions may do to each other. The answers are in expected/ too,
 # so no spec may have the name of a test above.
 ISOLATION = \
+	finish \
+	raw \
+	lock_order \
+	claim \
+	lease \
+	submit \
+	decision \
+	key \
 	workflow \
 	tenant_lock \
 	run \

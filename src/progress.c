@@ -59,6 +59,37 @@ HasStalledStep(Call *call, const PlanRow *plan, Interval *stall_after)
 	return rows.count > 0;
 }
 
+/* Mark a locked plan, and the nested ones in which a claim is stalled: so a move there wakes every level above it. */
+static void
+MarkTree(Call *call, PlanRow *plan, Interval *stall_after)
+{
+	static KeptQuery open = {
+		"SELECT n.id FROM stepwise.step AS s JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = s.id"
+		" WHERE s.tenant = $1 AND s.plan_id = $2 AND s.status = 'in_progress' AND s.workflow IS NOT NULL"
+		" AND n.completed_at IS NULL ORDER BY s.step_order",
+		2, {TEXTOID, UUIDOID}
+	};
+	Args		args = {0};
+	Rows		rows;
+
+	if (plan->status != PLAN_EXECUTING || !HasStalledStep(call, plan, stall_after))
+		return;
+	PlanMove(call, plan, PLAN_STALLED, NULL);
+	PlanSave(call, plan);
+	if (!plan->root->nests)
+		return;
+	ArgTenant(&args, call);
+	ArgUuid(&args, &plan->id);
+	rows = QueryRun(&open, &args);
+	for (uint64 i = 0; i < rows.count; i++)
+	{
+		pg_uuid_t	nested_id = RowUuid(&rows, i, 1);
+
+		MarkTree(call, PlanInTree(call, plan->root, &nested_id), stall_after);
+	}
+	RowsFree(&rows);
+}
+
 /* Mark an executing plan stalled; only if nobody else is at it, because then it is not. */
 static void
 MarkStalled(Call *call, const pg_uuid_t *plan_id, Interval *stall_after)
@@ -66,10 +97,8 @@ MarkStalled(Call *call, const pg_uuid_t *plan_id, Interval *stall_after)
 	bool		found;
 	PlanRow    *plan = PlanLockIfFree(call, plan_id, &found);
 
-	if (plan == NULL || plan->status != PLAN_EXECUTING || !HasStalledStep(call, plan, stall_after))
-		return;
-	PlanMove(call, plan, PLAN_STALLED, NULL);
-	PlanSave(call, plan);
+	if (plan != NULL)
+		MarkTree(call, plan, stall_after);
 }
 
 static Jsonb *

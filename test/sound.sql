@@ -8,18 +8,19 @@ CREATE OR REPLACE FUNCTION pg_temp.sound() RETURNS SETOF text LANGUAGE sql AS $$
     FROM stepwise.plan AS p, stepwise.verify_audit(p.id) AS v
     WHERE p.tenant = stepwise.current_tenant() AND NOT (v ->> 'valid')::boolean
     UNION ALL
-    SELECT format('%s: the plan is %s, and its last audit entry says %s', p.name, p.status, a.detail ->> 'to')
-    FROM stepwise.plan AS p, LATERAL (
-        SELECT a.detail FROM stepwise.audit AS a
-        WHERE a.tenant = p.tenant AND a.plan_id = p.id AND a.step_id IS NULL
-          AND (a.event = 'plan_status_changed' OR a.detail ->> 'action' = 'created') ORDER BY a.id DESC LIMIT 1) AS a
-    WHERE a.detail ->> 'to' <> p.status::text
+    SELECT format('%s: the plan is %s, and its last audit entry says %s', p.name, p.status, a.now)
+    FROM stepwise.plan AS p JOIN (
+        SELECT DISTINCT ON (a.tenant, a.plan_id) a.tenant, a.plan_id, a.detail ->> 'to' AS now FROM stepwise.audit AS a
+        WHERE a.step_id IS NULL AND (a.event = 'plan_status_changed' OR a.detail ->> 'action' = 'created')
+        ORDER BY a.tenant, a.plan_id, a.id DESC) AS a ON a.tenant = p.tenant AND a.plan_id = p.id
+    WHERE a.now <> p.status::text
     UNION ALL
-    SELECT format('%s: step %s is %s, and its last audit entry says %s', p.name, s.name, s.status, a.detail ->> 'to')
-    FROM stepwise.step AS s JOIN stepwise.plan AS p ON p.tenant = s.tenant AND p.id = s.plan_id, LATERAL (
-        SELECT a.detail FROM stepwise.audit AS a
-        WHERE a.tenant = s.tenant AND a.plan_id = s.plan_id AND a.step_id = s.id AND a.detail ? 'from' ORDER BY a.id DESC LIMIT 1) AS a
-    WHERE a.detail ->> 'to' <> s.status::text
+    SELECT format('%s: step %s is %s, and its last audit entry says %s', p.name, s.name, s.status, a.now)
+    FROM stepwise.step AS s JOIN stepwise.plan AS p ON p.tenant = s.tenant AND p.id = s.plan_id LEFT JOIN (
+        SELECT DISTINCT ON (a.tenant, a.step_id) a.tenant, a.step_id, a.detail ->> 'to' AS now FROM stepwise.audit AS a
+        WHERE a.step_id IS NOT NULL AND a.detail ? 'from'
+        ORDER BY a.tenant, a.step_id, a.id DESC) AS a ON a.tenant = s.tenant AND a.step_id = s.id
+    WHERE coalesce(a.now, 'pending') <> s.status::text
     UNION ALL
     SELECT format('%s: step %s is %s, with times %s', p.name, s.name, s.status, concat_ws(' ',
                   CASE WHEN s.started_at IS NOT NULL THEN 'started' END, CASE WHEN s.completed_at IS NOT NULL THEN 'completed' END))
@@ -28,13 +29,6 @@ CREATE OR REPLACE FUNCTION pg_temp.sound() RETURNS SETOF text LANGUAGE sql AS $$
        OR (s.status = 'pending' AND s.started_at IS NOT NULL)
        OR (s.status IN ('in_progress', 'awaiting_input', 'completed') AND s.started_at IS NULL)
        OR s.completed_at < s.started_at
-    UNION ALL
-    SELECT format('%s: step %s is pending with %s blockers, ready %s, and waits for %s', p.name, s.name, s.blockers, s.ready, w.n)
-    FROM stepwise.step AS s JOIN stepwise.plan AS p ON p.tenant = s.tenant AND p.id = s.plan_id, LATERAL (
-        SELECT count(*) AS n FROM stepwise.dependency AS d JOIN stepwise.step AS o ON o.tenant = d.tenant AND o.id = d.depends_on
-        WHERE d.tenant = s.tenant AND d.step_id = s.id
-          AND NOT (o.outcome = 'success' OR (NOT d.required AND (o.outcome = 'failure' OR o.status = 'skipped')))) AS w
-    WHERE s.status = 'pending' AND NOT p.sequential AND (s.blockers <> w.n OR coalesce(s.ready, false) <> (w.n = 0))
     UNION ALL
     SELECT format('%s: %s steps have started, the plan says %s', p.name, c.n, p.started_steps)
     FROM stepwise.plan AS p, LATERAL (

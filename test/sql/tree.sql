@@ -659,6 +659,13 @@ SELECT older, (SELECT count(*) FROM stepwise.reclaim_stalled(older) AS x, jsonb_
 FROM unnest('{1 hour, 0 s}'::interval[]) AS older;
 SELECT pg_temp.show('claims');
 SELECT pg_temp.next('claims', 'ann');
+-- at every level between, and from any of them
+SELECT pg_temp.start('deep stall', 'error');
+SELECT pg_temp.next('deep stall');
+SELECT x ->> 'status', x #>> '{stalledSteps,0,name}' FROM stepwise.get_plan_status(pg_temp.nested('deep stall', 'a'), '0') AS x;
+SELECT pg_temp.show('deep stall');
+SELECT pg_temp.submit('deep stall', 'a/b/c/d/fetch');
+SELECT pg_temp.show('deep stall');
 -- the nested plan's own threshold counts below it
 SELECT pg_temp.define('quick', '[{"name": "x"}]', '{"stallAfter": "1 microsecond"}');
 SELECT pg_temp.define('slow', '[{"name": "h", "workflow": "quick"}]', '{"stallAfter": "1 hour"}');

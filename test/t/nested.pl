@@ -41,7 +41,7 @@ DECLARE
     plan json;
     result jsonb;
 BEGIN
-    EXECUTE 'EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) INSERT INTO answer SELECT ' || call INTO plan;
+    EXECUTE 'EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) INSERT INTO answer SELECT ' || call INTO plan;
     DELETE FROM answer RETURNING a INTO result;
     INSERT INTO cost VALUES (run, n, (plan #>> '{0,Plan,Shared Hit Blocks}')::int + (plan #>> '{0,Plan,Shared Read Blocks}')::int,
                              rows_touched() - before);
@@ -196,6 +196,28 @@ is_completed($shallow, 'depth 1');
 # the way to the step is part of the answer: a plan and a step a level, no more
 my ($one, $fifty) = map { sql("SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY rows) FROM cost WHERE run = '$_'") } qw(shallow deep);
 cmp_ok($fifty, '<=', $one + 2 * DEEP, "rows at depth 1 and " . DEEP . ": $one and $fifty");
+
+# ---------- several agents in one tree ----------
+
+sql(<<'SQL');
+SELECT stepwise.define_workflow(jsonb_build_object('name', 'shared', 'steps',
+    (SELECT jsonb_agg(jsonb_build_object('name', 's' || i, 'workflow', 'pair', 'dependsOn', '[]'::jsonb)) FROM generate_series(1, 100) AS i)));
+SQL
+$plan = start('shared');
+$node->pgbench(
+	"--no-vacuum --client=8 --jobs=2 --transactions=30 --define=plan=$plan",
+	0, [qr{processed: 240/240}], [qr{^$}],
+	'eight agents',
+	{
+		'work' => q(
+			SELECT stepwise.submit_step_result((x ->> 'stepId')::uuid, '1') FROM stepwise.get_next_step(':plan') AS x WHERE x ->> 'status' = 'step_ready';
+			SELECT stepwise.get_next_step(':plan', 'agent' || :client_id);
+			SELECT stepwise.submit_step_result(s.id, '1') FROM stepwise.step AS s WHERE s.root_id = ':plan' AND s.holder = 'agent' || :client_id;)
+	});
+is_completed($plan, 'eight agents');
+is(sql("SELECT count(*), sum(attempt) FROM stepwise.step WHERE root_id = '$plan' AND workflow IS NULL"), '200|200', 'each step was handed out once');
+is(sql("SELECT count(*) FROM stepwise.audit AS a JOIN stepwise.step AS s ON s.id = a.step_id WHERE s.root_id = '$plan' AND s.workflow IS NULL AND a.event = 'step_completed'"),
+	200, 'and completed once');
 
 is(sql('SELECT * FROM stepwise.check_integrity()'), '', 'the tables are sound');
 is(sql("SELECT count(*) FROM stepwise.plan AS p, stepwise.verify_audit(p.id, true) AS v WHERE p.parent_step_id IS NULL AND NOT (v -> 'valid')::boolean"),

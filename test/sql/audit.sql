@@ -1,0 +1,297 @@
+-- The audit log: one entry per change, chained; nobody writes it by hand; who gets around that is found out, entry by entry.
+-- And retention, which is the only way for an entry to go.
+
+\pset format unaligned
+\pset tuples_only on
+\set ECHO none
+\i test/sound.sql
+\set ECHO all
+SET client_min_messages = warning;
+
+-- What is finished from other tests would be counted below.
+CALL stepwise.purge('infinity');
+
+CREATE FUNCTION pg_temp.id(plan text) RETURNS uuid LANGUAGE sql STABLE AS $$
+    SELECT p.id FROM stepwise.plan AS p WHERE p.name = plan AND p.goal = 'audit.sql'
+$$;
+
+CREATE FUNCTION pg_temp.id(plan text, step text) RETURNS uuid LANGUAGE sql STABLE AS $$
+    SELECT s.id FROM stepwise.step AS s WHERE s.plan_id = pg_temp.id(plan) AND s.name = step
+$$;
+
+-- What verify_audit says, without what differs from run to run.
+CREATE FUNCTION pg_temp.verify(plan text) RETURNS jsonb LANGUAGE sql AS $$
+    SELECT stepwise.verify_audit(pg_temp.id(plan)) - 'planId' - 'head'
+$$;
+
+CREATE FUNCTION pg_temp.try(statement text, more boolean = false) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    detail text;
+    hint text;
+BEGIN
+    EXECUTE statement;
+    RETURN 'no error';
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+    RETURN concat_ws(E'\n', sqlstate || ' ' || sqlerrm, CASE WHEN more THEN detail END, CASE WHEN more THEN hint END);
+END $$;
+
+-- ---------- the chain ----------
+
+-- a plan with a history: six entries, then some more
+SELECT stepwise.create_plan('watched', 'audit.sql', '[{"name": "a"}, {"name": "b"}]', session_id => 'session 1') ->> 'status';
+UPDATE stepwise.step SET status = 'in_progress' WHERE id = pg_temp.id('watched', 'a');
+UPDATE stepwise.step SET status = 'completed', result = '{"secret": "a long result", "n": 1.50}' WHERE id = pg_temp.id('watched', 'a');
+UPDATE stepwise.step SET status = 'failed', message = 'broken' WHERE id = pg_temp.id('watched', 'b');
+SELECT a.id, a.event, s.name, a.actor = current_user AS me, a.session_id, length(a.hash), a.detail - 'resultDigest' AS detail
+FROM stepwise.audit AS a LEFT JOIN stepwise.step AS s ON s.id = a.step_id WHERE a.plan_id = pg_temp.id('watched') ORDER BY a.id;
+-- times are clock time: they rise, also within a transaction
+SELECT bool_and(at >= before), count(DISTINCT at) > 1 FROM (SELECT at, lag(at) OVER (ORDER BY id) AS before FROM stepwise.audit WHERE plan_id = pg_temp.id('watched')) AS pairs;
+-- the log has the digest of a result, not the result; anybody can compute it
+SELECT detail ->> 'resultDigest' = encode(sha256(convert_to(s.result::text, 'UTF8')), 'hex') AS digest,
+       (SELECT count(*) FROM stepwise.audit AS x WHERE x.plan_id = pg_temp.id('watched') AND x::text LIKE '%secret%') AS results_in_the_log
+FROM stepwise.audit AS a JOIN stepwise.step AS s ON s.id = a.step_id WHERE a.event = 'step_completed' AND a.plan_id = pg_temp.id('watched');
+-- a step that completed without a result has none, which is not the same as the result null
+SELECT stepwise.create_plan('null', 'audit.sql', '[{"name": "a"}, {"name": "b"}]') ->> 'status';
+UPDATE stepwise.step SET status = 'in_progress' WHERE plan_id = pg_temp.id('null');
+UPDATE stepwise.step SET status = 'completed', result = CASE name WHEN 'b' THEN 'null'::jsonb END WHERE plan_id = pg_temp.id('null');
+SELECT s.name, s.result IS NULL, a.detail -> 'resultDigest' = 'null' FROM stepwise.audit AS a JOIN stepwise.step AS s ON s.id = a.step_id
+WHERE a.event = 'step_completed' AND a.plan_id = pg_temp.id('null') ORDER BY a.id;
+SELECT pg_temp.verify('null');
+
+-- verified: the head is the newest hash, is what audit_head says, and changes with every entry
+SELECT v - 'planId' - 'head', v ->> 'head' = h ->> 'head', v -> 'entries' = h -> 'entries',
+       h ->> 'head' = (SELECT encode(hash, 'hex') FROM stepwise.audit WHERE plan_id = pg_temp.id('watched') ORDER BY id DESC LIMIT 1)
+FROM stepwise.verify_audit(pg_temp.id('watched')) AS v, stepwise.audit_head(pg_temp.id('watched')) AS h;
+SELECT stepwise.audit_head(pg_temp.id('watched')) ->> 'head' AS head \gset
+SELECT count(DISTINCT hash) = count(*) FROM stepwise.audit WHERE plan_id = pg_temp.id('watched');
+SELECT pg_temp.try($$SELECT stepwise.verify_audit('00000000-0000-7000-8000-000000000000')$$), pg_temp.try($$SELECT stepwise.audit_head(NULL)$$);
+
+-- the hash as documented, computed in SQL: a version byte, the hash before it, then all fields, each with its length in front
+CREATE FUNCTION pg_temp.field(value bytea) RETURNS bytea LANGUAGE sql AS $$
+    SELECT CASE WHEN value IS NULL THEN '\xffffffff' ELSE int4send(length(value)) || value END
+$$;
+WITH chain AS (SELECT *, coalesce(lag(hash) OVER (ORDER BY id), decode(repeat('00', 32), 'hex')) AS before FROM stepwise.audit WHERE plan_id = pg_temp.id('watched'))
+SELECT bool_and(hash = sha256('\x01' || pg_temp.field(before) || pg_temp.field(convert_to(tenant, 'UTF8')) || pg_temp.field(uuid_send(plan_id))
+    || pg_temp.field(int8send(id)) || pg_temp.field(uuid_send(step_id))
+    || pg_temp.field(int8send((extract(epoch FROM at - '2000-01-01 00:00:00+00') * 1000000)::bigint))
+    || pg_temp.field(convert_to(event, 'UTF8')) || pg_temp.field(convert_to(actor, 'UTF8'))
+    || pg_temp.field(convert_to(session_id, 'UTF8')) || pg_temp.field(convert_to(detail::text, 'UTF8')))) AS as_documented
+FROM chain;
+
+-- ---------- by hand: refused, to everybody ----------
+
+SELECT pg_temp.try('INSERT INTO stepwise.audit SELECT tenant, plan_id, 99, step_id, at, event, actor, session_id, detail, hash FROM stepwise.audit LIMIT 1', true);
+SELECT pg_temp.try($$UPDATE stepwise.audit SET event = 'step_failed'$$);
+SELECT pg_temp.try('UPDATE stepwise.audit SET at = at');
+SELECT pg_temp.try('DELETE FROM stepwise.audit');
+SELECT pg_temp.try('TRUNCATE stepwise.audit');
+SELECT pg_temp.try('TRUNCATE stepwise.audit, stepwise.plan, stepwise.step CASCADE');
+\copy stepwise.audit (tenant, id, at, event, actor, detail, hash) FROM STDIN
+default	1	2020-01-01	x	x	{}	\\x00
+\.
+-- also for the owner of the table, who is no superuser; and it does not help him to say that the engine was never used
+CREATE ROLE regress_audit_owner;
+BEGIN;
+GRANT USAGE ON SCHEMA stepwise TO regress_audit_owner;
+ALTER TABLE stepwise.audit OWNER TO regress_audit_owner;
+ALTER TABLE stepwise.engine OWNER TO regress_audit_owner;
+SET LOCAL ROLE regress_audit_owner;
+SELECT pg_temp.try('UPDATE stepwise.audit SET at = at'), pg_temp.try('DELETE FROM stepwise.audit'), pg_temp.try('TRUNCATE stepwise.audit'),
+       pg_temp.try('INSERT INTO stepwise.audit SELECT * FROM stepwise.audit LIMIT 1');
+SELECT pg_temp.try('UPDATE stepwise.engine SET used = false'), pg_temp.try('DELETE FROM stepwise.engine'), pg_temp.try('TRUNCATE stepwise.engine');
+ROLLBACK;
+DROP ROLE regress_audit_owner;
+SELECT stepwise.audit_head(pg_temp.id('watched')) ->> 'head' = :'head';
+
+-- ---------- around the guard: found out ----------
+
+-- A superuser switches the guards off, does what he wants, and what verify_audit then says; all of it is rolled back.
+CREATE FUNCTION pg_temp.tamper(statement text, plan text = 'watched') RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    answer text;
+BEGIN
+    BEGIN
+        ALTER TABLE stepwise.audit DISABLE TRIGGER USER;
+        ALTER TABLE stepwise.step DISABLE TRIGGER USER;
+        ALTER TABLE stepwise.plan DISABLE TRIGGER USER;
+        EXECUTE replace(statement, '$plan', quote_literal(pg_temp.id(plan)));
+        answer := pg_temp.verify(plan);
+        RAISE EXCEPTION USING errcode = 'XXXXX';
+    EXCEPTION WHEN SQLSTATE 'XXXXX' THEN
+        RETURN answer;
+    END;
+END $$;
+
+-- nothing done, nothing found
+SELECT pg_temp.tamper('SELECT 1');
+-- a changed entry, by each of its fields
+SELECT column_name || ': ' || pg_temp.tamper(format('UPDATE stepwise.audit SET %I = %s WHERE plan_id = $plan AND id = 4', column_name, value))
+FROM (VALUES (1, 'step_id', 'NULL'), (2, 'at', $$at + interval '1 microsecond'$$), (3, 'event', $$'step_failed'$$), (4, 'actor', $$'somebody'$$),
+             (5, 'session_id', 'NULL'), (6, 'session_id', $$''$$), (7, 'detail', $$detail || '{"outcome": "failure"}'$$), (8, 'detail', $$'{}'$$),
+             (9, 'hash', $$sha256('x')$$), (10, 'hash', $$''$$), (11, 'plan_id', 'NULL'), (12, 'tenant', $$'other'$$)) AS change (n, column_name, value) ORDER BY n;
+-- the first, and the last
+SELECT pg_temp.tamper($$UPDATE stepwise.audit SET actor = 'x' WHERE plan_id = $plan AND id = 1$$);
+SELECT pg_temp.tamper($$UPDATE stepwise.audit SET actor = 'x' WHERE plan_id = $plan AND id = 6$$);
+-- removed: the first, one in the middle, the last, the last two, all; removed and the others moved up
+SELECT pg_temp.tamper('DELETE FROM stepwise.audit WHERE plan_id = $plan AND id = 1');
+SELECT pg_temp.tamper('DELETE FROM stepwise.audit WHERE plan_id = $plan AND id = 3');
+SELECT pg_temp.tamper('DELETE FROM stepwise.audit WHERE plan_id = $plan AND id = 6');
+SELECT pg_temp.tamper('DELETE FROM stepwise.audit WHERE plan_id = $plan AND id > 4');
+SELECT pg_temp.tamper('DELETE FROM stepwise.audit WHERE plan_id = $plan');
+SELECT pg_temp.tamper('DELETE FROM stepwise.audit WHERE plan_id = $plan AND id = 3; UPDATE stepwise.audit SET id = -id WHERE plan_id = $plan AND id > 3; UPDATE stepwise.audit SET id = -id - 1 WHERE plan_id = $plan AND id < 0');
+SELECT pg_temp.tamper('DELETE FROM stepwise.audit WHERE plan_id = $plan AND id = 6; UPDATE stepwise.plan SET audit_entries = 5 WHERE id = $plan');
+-- inserted: before all, at the end, in the middle with the others moved on; one of another plan
+SELECT pg_temp.tamper(format('INSERT INTO stepwise.audit SELECT tenant, plan_id, %s, step_id, at, event, actor, session_id, detail, hash FROM stepwise.audit WHERE plan_id = $plan AND id = 2', id))
+FROM unnest(ARRAY[0, -5, 7, 100]) AS id;
+SELECT pg_temp.tamper('UPDATE stepwise.audit SET id = id + 100 WHERE plan_id = $plan AND id > 3; UPDATE stepwise.audit SET id = id - 99 WHERE plan_id = $plan AND id > 100;
+    INSERT INTO stepwise.audit SELECT tenant, plan_id, 4, step_id, at, event, actor, session_id, detail, hash FROM stepwise.audit WHERE plan_id = $plan AND id = 2');
+SELECT pg_temp.tamper($$UPDATE stepwise.audit SET plan_id = $plan, id = 7 WHERE plan_id = pg_temp.id('null') AND id = 2$$);
+-- two entries swapped, with and without their hashes
+SELECT pg_temp.tamper('UPDATE stepwise.audit SET id = -id WHERE plan_id = $plan AND id IN (2, 3); UPDATE stepwise.audit SET id = id + 5 WHERE plan_id = $plan AND id < 0');
+SELECT pg_temp.tamper('UPDATE stepwise.audit AS a SET hash = b.hash FROM stepwise.audit AS b WHERE a.plan_id = $plan AND b.plan_id = $plan AND a.id + b.id = 5 AND a.id IN (2, 3)');
+-- the chain is right, but the plan says otherwise
+SELECT pg_temp.tamper($$UPDATE stepwise.plan SET audit_head = sha256('x') WHERE id = $plan$$);
+SELECT pg_temp.tamper('UPDATE stepwise.plan SET audit_entries = 7 WHERE id = $plan');
+-- a result that was changed after its step had completed, or taken away; and the step itself
+SELECT pg_temp.tamper($$UPDATE stepwise.step SET result = '{"secret": "another result", "n": 1.50}' WHERE id = pg_temp.id('watched', 'a')$$);
+SELECT pg_temp.tamper($$UPDATE stepwise.step SET result = '{"secret": "a long result", "n": 1.5}' WHERE id = pg_temp.id('watched', 'a')$$);
+SELECT pg_temp.tamper($$UPDATE stepwise.step SET result = NULL WHERE id = pg_temp.id('watched', 'a')$$);
+SELECT pg_temp.tamper($$UPDATE stepwise.step SET result = NULL WHERE id = pg_temp.id('null', 'b')$$, 'null');
+SELECT pg_temp.tamper($$UPDATE stepwise.step SET result = '1' WHERE id = pg_temp.id('null', 'a')$$, 'null');
+SELECT pg_temp.tamper($$DELETE FROM stepwise.step WHERE id = pg_temp.id('watched', 'a')$$);
+-- who computes the whole chain anew is not found out by it: that is what a head stored elsewhere is for
+SELECT pg_temp.tamper($$DELETE FROM stepwise.audit WHERE plan_id = $plan AND id = 6;
+    UPDATE stepwise.plan SET audit_entries = 5, audit_head = (SELECT hash FROM stepwise.audit WHERE plan_id = $plan AND id = 5) WHERE id = $plan$$);
+SELECT stepwise.audit_head(pg_temp.id('watched')) ->> 'head' = :'head', pg_temp.verify('watched') AS untouched;
+
+-- a chain longer than what is read at once; the entry that does not fit is behind that
+SELECT stepwise.create_plan('long', 'audit.sql', (SELECT jsonb_agg(jsonb_build_object('name', 's' || n)) FROM generate_series(1, 1500) AS n)) ->> 'status';
+UPDATE stepwise.step SET status = 'in_progress' WHERE plan_id = pg_temp.id('long');
+UPDATE stepwise.step SET status = 'completed' WHERE plan_id = pg_temp.id('long') AND step_order > 1;
+SELECT pg_temp.verify('long');
+SELECT pg_temp.tamper($$UPDATE stepwise.audit SET actor = 'x' WHERE plan_id = $plan AND id = 2345$$, 'long');
+SELECT pg_temp.tamper('DELETE FROM stepwise.audit WHERE plan_id = $plan AND id BETWEEN 1000 AND 2000', 'long');
+
+-- a tree: valid only if all of it is
+SELECT stepwise.define_workflow('{"name": "audit.sql nested", "steps": [{"name": "x"}]}') -> 'version';
+SELECT stepwise.create_plan('tree', 'audit.sql', '[{"name": "a", "workflow": "audit.sql nested"}, {"name": "b"}]') ->> 'status';
+SELECT stepwise.get_next_step(pg_temp.id('tree')) -> 'path';
+SELECT id AS nested FROM stepwise.plan WHERE parent_step_id = pg_temp.id('tree', 'a') \gset
+CREATE FUNCTION pg_temp.verify_tree() RETURNS text LANGUAGE sql AS $$
+    SELECT format('%s %s, nested %s', v -> 'valid', v -> 'entries', (SELECT jsonb_agg(n - 'planId' - 'head') FROM jsonb_array_elements(v -> 'nested') AS n))
+    FROM stepwise.verify_audit(pg_temp.id('tree'), true) AS v
+$$;
+SELECT pg_temp.verify_tree();
+BEGIN;
+ALTER TABLE stepwise.audit DISABLE TRIGGER USER;
+UPDATE stepwise.audit SET actor = 'x' WHERE plan_id = :'nested' AND id = 1;
+SELECT pg_temp.verify('tree');
+SELECT pg_temp.verify_tree();
+ROLLBACK;
+
+-- who acted, and in which session
+CREATE ROLE "regress audit agent";
+SELECT stepwise.grant_agent('"regress audit agent"') IS NOT NULL, stepwise.add_member('"regress audit agent"', 'default') IS NOT NULL;
+SELECT stepwise.create_plan('who', 'audit.sql', '[{"name": "a"}, {"name": "b"}]', session_id => 's1') ->> 'planId' AS who \gset
+SET ROLE "regress audit agent";
+SELECT stepwise.get_next_step(:'who', worker => 'robot', session_id => 's2') ->> 'name';
+RESET ROLE;
+SELECT stepwise.submit_step_result(pg_temp.id('who', 'a'), '1') ->> 'stepStatus';
+SELECT event, replace(actor, current_user, 'the owner'), session_id FROM stepwise.audit WHERE plan_id = :'who' ORDER BY id;
+SELECT stepwise.remove_member('"regress audit agent"', 'default') IS NOT NULL;
+DROP OWNED BY "regress audit agent";
+DROP ROLE "regress audit agent";
+-- a role that is gone, or renamed, does not break the chain
+SELECT pg_temp.verify('who');
+SELECT * FROM pg_temp.sound();
+
+-- ---------- retention ----------
+
+-- finished plans only, and only those from before the time
+SELECT count(*), count(*) FILTER (WHERE completed_at IS NOT NULL) FROM stepwise.plan WHERE goal = 'audit.sql';
+SELECT pg_temp.try('CALL stepwise.purge(NULL)'), pg_temp.try($$CALL stepwise.purge('infinity', 0)$$), pg_temp.try($$CALL stepwise.purge('infinity', -1)$$);
+SET client_min_messages = notice;
+CALL stepwise.purge(now() - interval '1 hour');
+CALL stepwise.purge('-infinity');
+CALL stepwise.purge('infinity');
+SELECT name, status FROM stepwise.plan WHERE goal = 'audit.sql' ORDER BY id;
+CALL stepwise.purge('infinity');
+SELECT pg_temp.try($$SELECT stepwise.verify_audit(pg_temp.id('watched'))$$);
+
+-- with all that hangs on them, nested plans too; in batches; what is open stays
+SELECT stepwise.log_skill_execution('a skill', 'started', 'audit.sql session') IS NOT NULL;
+SELECT stepwise.create_plan('purged', 'audit.sql', '[{"name": "a", "workflow": "audit.sql nested"}, {"name": "b", "dependsOn": ["a"]}]', session_id => 'audit.sql session',
+    branching_conditions => '[{"afterStepOrder": 1, "conditionExpression": "outcome == \"failure\"", "ifTrueAction": "fail"}]') ->> 'status';
+SELECT stepwise.get_next_step(pg_temp.id('purged')) ->> 'name';
+SELECT stepwise.store_artifact(pg_temp.id('purged'), 'an artifact', 'content') IS NOT NULL;
+UPDATE stepwise.step SET status = 'awaiting_input' WHERE root_id = pg_temp.id('purged') AND name = 'x';
+SELECT id AS purged FROM stepwise.plan WHERE id = pg_temp.id('purged') \gset
+SELECT id AS purged_nested FROM stepwise.plan WHERE parent_step_id = pg_temp.id('purged', 'a') \gset
+CREATE FUNCTION pg_temp.left_of(VARIADIC plans uuid[]) RETURNS SETOF text LANGUAGE sql AS $$
+    SELECT format('%s %s', n, c) FROM (VALUES
+        ('plan', (SELECT count(*) FROM stepwise.plan WHERE id = ANY (plans))),
+        ('plan_detail', (SELECT count(*) FROM stepwise.plan_detail WHERE plan_id = ANY (plans))),
+        ('step', (SELECT count(*) FROM stepwise.step WHERE plan_id = ANY (plans))),
+        ('dependency', (SELECT count(*) FROM stepwise.dependency WHERE plan_id = ANY (plans))),
+        ('branching_condition', (SELECT count(*) FROM stepwise.branching_condition WHERE plan_id = ANY (plans))),
+        ('checkpoint', (SELECT count(*) FROM stepwise.checkpoint WHERE plan_id = ANY (plans))),
+        ('artifact', (SELECT count(*) FROM stepwise.artifact WHERE plan_id = ANY (plans))),
+        ('skill_execution', (SELECT count(*) FROM stepwise.skill_execution WHERE plan_id = ANY (plans))),
+        ('audit', (SELECT count(*) FROM stepwise.audit WHERE plan_id = ANY (plans)))) AS t (n, c) WHERE c > 0
+$$;
+SELECT string_agg(regexp_replace(t, 'audit .*', 'audit'), ', ') FROM pg_temp.left_of(:'purged', :'purged_nested') AS t;
+CALL stepwise.purge('infinity');
+SELECT stepwise.cancel_plan(:'purged') ->> 'planStatus';
+CALL stepwise.purge('infinity');
+SELECT * FROM pg_temp.left_of(:'purged', :'purged_nested');
+SELECT skill_name, plan_id FROM stepwise.skill_execution WHERE session_id = 'audit.sql session';
+
+SELECT count(*) FROM generate_series(1, 7) AS n, stepwise.create_plan('batch ' || n, 'audit.sql', '[{"name": "a"}]');
+UPDATE stepwise.step SET status = 'skipped' WHERE plan_id IN (SELECT id FROM stepwise.plan WHERE name LIKE 'batch%');
+CALL stepwise.purge('infinity', 3);
+-- each batch is an entry of the log that belongs to no plan, in a chain of its own
+SELECT id, event, plan_id, detail - 'before' FROM stepwise.audit WHERE plan_id IS NULL AND tenant = 'default' ORDER BY id DESC LIMIT 3 \g (format=aligned) | sed 's/^ *[0-9]* |/ n |/'
+SELECT count(*) = max(id), count(DISTINCT id) = count(*), min(id) FROM stepwise.audit WHERE plan_id IS NULL AND tenant = 'default';
+WITH chain AS (SELECT *, coalesce(lag(hash) OVER (ORDER BY id), decode(repeat('00', 32), 'hex')) AS before FROM stepwise.audit WHERE plan_id IS NULL AND tenant = 'default')
+SELECT bool_and(hash = sha256('\x01' || pg_temp.field(before) || pg_temp.field(convert_to(tenant, 'UTF8')) || pg_temp.field(NULL)
+    || pg_temp.field(int8send(id)) || pg_temp.field(NULL) || pg_temp.field(int8send((extract(epoch FROM at - '2000-01-01 00:00:00+00') * 1000000)::bigint))
+    || pg_temp.field(convert_to(event, 'UTF8')) || pg_temp.field(convert_to(actor, 'UTF8'))
+    || pg_temp.field(convert_to(session_id, 'UTF8')) || pg_temp.field(convert_to(detail::text, 'UTF8')))) AS as_documented
+FROM chain;
+
+-- inside a transaction block it is part of that
+SELECT count(*) FROM generate_series(1, 4) AS n, stepwise.create_plan('block ' || n, 'audit.sql', '[{"name": "a"}]');
+BEGIN;
+UPDATE stepwise.step SET status = 'skipped' WHERE plan_id IN (SELECT id FROM stepwise.plan WHERE name LIKE 'block%');
+CALL stepwise.purge('infinity', 1);
+SELECT count(*) FROM stepwise.plan WHERE name LIKE 'block%';
+ROLLBACK;
+SELECT count(*), min(status) FROM stepwise.plan WHERE name LIKE 'block%';
+-- called by a procedure, which may or may not commit
+DO $$
+BEGIN
+    UPDATE stepwise.step SET status = 'skipped' WHERE plan_id IN (SELECT id FROM stepwise.plan WHERE name LIKE 'block%');
+    CALL stepwise.purge('infinity', 1);
+END $$;
+SELECT count(*) FROM stepwise.plan WHERE name LIKE 'block%';
+SELECT current_user = session_user;
+
+-- of every tenant; each has its own log
+BEGIN;
+SELECT stepwise.enter_tenant('audit.sql tenant');
+SELECT stepwise.create_plan('elsewhere', 'audit.sql', '[{"name": "a"}]') ->> 'status';
+UPDATE stepwise.step SET status = 'skipped' WHERE plan_id = pg_temp.id('elsewhere');
+COMMIT;
+CALL stepwise.purge('infinity');
+SELECT id, event, detail - 'before' FROM stepwise.audit WHERE tenant = 'audit.sql tenant';
+-- nobody else may
+CREATE ROLE regress_audit_agent;
+SELECT stepwise.grant_agent('regress_audit_agent') IS NOT NULL, stepwise.add_member('regress_audit_agent', 'default') IS NOT NULL;
+SET ROLE regress_audit_agent;
+CALL stepwise.purge('infinity');
+RESET ROLE;
+SELECT stepwise.remove_member('regress_audit_agent', 'default') IS NOT NULL;
+DROP OWNED BY regress_audit_agent;
+DROP ROLE regress_audit_agent;
+SELECT * FROM pg_temp.sound();

@@ -1,0 +1,248 @@
+# kill -9 in the middle of a load of transitions, three times the whole server and once a single backend: after each restart
+# all is sound, every chain verifies, and what was acknowledged is there. Before that, the same load in peace: no deadlock.
+# And a standby: what reads answers there, what writes says so.
+
+use strict;
+use warnings;
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(usleep);
+
+my $sound = slurp_file('test/sound.sql') . 'SELECT * FROM pg_temp.sound()';
+
+my $node = PostgreSQL::Test::Cluster->new('crash');
+$node->init(allows_streaming => 1);
+# as a real server has it
+$node->append_conf('postgresql.conf', <<'CONF');
+fsync = on
+full_page_writes = on
+synchronous_commit = on
+restart_after_crash = on
+log_statement = none
+max_connections = 30
+shared_buffers = 32MB
+autovacuum_naptime = 1s
+checkpoint_timeout = 30s
+CONF
+$node->start;
+
+sub sql
+{
+	return $node->safe_psql('postgres', "SET client_min_messages = warning; $_[0]");
+}
+
+# --- the load ----------------------------------------------------------------
+
+sql(<<'SQL');
+CREATE EXTENSION pg_stepwise;
+SELECT stepwise.define_workflow('{"name": "nested", "steps": [{"name": "x"}, {"name": "y", "prompt": "Go on?"}, {"name": "z"}]}');
+
+-- Take one of the open plans, or make a new one, and do with it what an agent might do: one call, or several in a transaction.
+CREATE FUNCTION work() RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	plan uuid;
+	next jsonb;
+	step uuid;
+	r float8 := random();
+BEGIN
+	IF r < 0.02 THEN
+		RETURN stepwise.reclaim_stalled('1 second') ->> 'count';
+	END IF;
+	SELECT id INTO plan FROM stepwise.plan WHERE completed_at IS NULL AND parent_step_id IS NULL OFFSET floor(random() * 20) LIMIT 1;
+	IF plan IS NULL THEN
+		RETURN stepwise.create_plan('p', 'g', '[{"name": "a"}, {"name": "b", "dependsOn": ["a"]}, {"name": "c", "dependsOn": ["a"], "workflow": "nested"},
+			{"name": "d", "dependsOn": [{"step": "b", "required": false}]}, {"name": "e", "dependsOn": ["c", "d"]}, {"name": "f"}]',
+			'[{"afterStepOrder": 2, "conditionExpression": "confidence < 0.2", "ifTrueAction": "add_steps", "actionParams": {"steps": [{"dependsOn": ["b"]}]}}]',
+			on_failure => (ARRAY['continue', 'pause', 'fail'])[1 + floor(random() * 3)]) ->> 'planId';
+	END IF;
+	IF r < 0.03 THEN
+		RETURN stepwise.cancel_plan(plan, 'load') ->> 'planStatus';
+	ELSIF r < 0.06 THEN
+		RETURN stepwise.get_plan_status(plan, '1 second') ->> 'status';
+	END IF;
+	next := stepwise.get_next_step(plan, lease => CASE WHEN r < 0.2 THEN interval '1 second' END);
+	IF next ->> 'status' = 'awaiting_review' THEN
+		IF EXISTS (SELECT FROM stepwise.checkpoints WHERE checkpoint_id = (next ->> 'checkpointId')::uuid AND kind = 'prompt') THEN
+			RETURN stepwise.resume((next ->> 'checkpointId')::uuid, '"yes"') ->> 'status';
+		END IF;
+		RETURN stepwise.submit_user_decision((next ->> 'checkpointId')::uuid, (ARRAY['approve', 'modify', 'skip'])[1 + floor(random() * 3)], 'load') ->> 'stepStatus';
+	ELSIF next ->> 'status' <> 'step_ready' THEN
+		SELECT id INTO step FROM stepwise.step WHERE root_id = plan AND status IN ('in_progress', 'failed') AND workflow IS NULL ORDER BY random() LIMIT 1;
+		RETURN CASE WHEN r < 0.5 THEN stepwise.skip_step(step, 'load') ELSE stepwise.fail_step(step, 'load') END;
+	END IF;
+	step := (next ->> 'stepId')::uuid;
+	RETURN CASE
+		WHEN r < 0.1 THEN stepwise.fail_step(step, 'load')
+		WHEN r < 0.15 THEN stepwise.request_user_review(step, 'Good?')
+		WHEN r < 0.2 THEN next
+		WHEN r < 0.25 THEN stepwise.release_step(step)
+		WHEN r < 0.5 THEN stepwise.advance(step, to_jsonb(r), confidence => random()::numeric)
+		ELSE stepwise.submit_step_result(step, to_jsonb(repeat('x', floor(random() * 3000)::int)), confidence => random()::numeric) END;
+EXCEPTION WHEN SQLSTATE 'SW002' OR SQLSTATE 'SW003' OR SQLSTATE 'SW009' THEN
+	RETURN sqlstate;	-- somebody else was first
+END $$;
+
+-- The same by hand: some steps of one plan, or of several, in one statement.
+CREATE FUNCTION work_by_hand() RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	UPDATE stepwise.step AS s SET status = t.to_status
+	FROM (SELECT s.id, (SELECT u FROM unnest(enum_range(NULL::stepwise.step_status)) AS u
+			WHERE stepwise.step_transition_allowed(s.status, u) ORDER BY random() LIMIT 1) AS to_status
+		FROM stepwise.step AS s JOIN stepwise.plan AS p ON p.id = s.plan_id
+		WHERE p.completed_at IS NULL AND s.workflow IS NULL AND random() < 0.02 LIMIT 5) AS t
+	WHERE s.id = t.id AND t.to_status IS NOT NULL;
+	RETURN 'moved';
+EXCEPTION WHEN SQLSTATE 'SW003' OR deadlock_detected THEN
+	RETURN sqlstate;
+END $$;
+
+-- Complete a step of one's own, so that it is known what was acknowledged.
+CREATE FUNCTION acknowledged() RETURNS uuid LANGUAGE plpgsql AS $$
+DECLARE
+	step uuid := stepwise.create_plan('acknowledged', 'g', '[{"name": "a"}]') #>> '{stepIds,0}';
+BEGIN
+	PERFORM stepwise.submit_step_result(step, '1');
+	RETURN step;
+END $$;
+SQL
+
+my $scripts = $node->basedir . '/script';
+append_to_file("$scripts.functions", "SELECT work();\n");
+append_to_file("$scripts.hand", "SELECT work_by_hand();\n");
+append_to_file("$scripts.acknowledged", "SELECT acknowledged() \\watch 0.005\n");
+append_to_file("$scripts.verify", "SELECT DISTINCT 'invalid' FROM stepwise.plan WHERE NOT (stepwise.verify_audit(id) ->> 'valid')::boolean \\watch 0.1\n");
+
+# In peace, functions only.
+$node->command_ok([ 'pgbench', '-n', '-c', '8', '-T', '3', '-f', "$scripts.functions", 'postgres' ], 'eight agents work');
+is(sql("SELECT deadlocks FROM pg_stat_database WHERE datname = 'postgres'"), '0', 'functions do not deadlock');
+is(sql($sound), '', 'after that all is sound');
+cmp_ok(sql('SELECT count(*) FROM stepwise.audit'), '>', 100, 'and much has happened');
+is(sql("SELECT count(DISTINCT status) FROM stepwise.plan WHERE status IN ('completed', 'failed', 'cancelled')"), '3', 'of every kind');
+
+# --- kill -9 -----------------------------------------------------------------
+
+# The load in the background: functions and plain SQL, while everything is verified, and somebody notes what is acknowledged.
+my ($acked, $verified, $noise);
+
+sub start_load
+{
+	my @load;
+
+	$acked = $verified = $noise = '';
+	push @load, IPC::Run::start([ 'pgbench', '-n', '-c', '6', '-T', '60', '-f', "$scripts.functions\@4", '-f', "$scripts.hand\@1", $node->connstr('postgres') ],
+		'<', '/dev/null', '>', \$noise, '2>&1');
+	push @load, IPC::Run::start([ 'psql', '-XqAt', '-d', $node->connstr('postgres'), '-f', "$scripts.acknowledged" ], '<', '/dev/null', '>', \$acked, '2>', \$noise);
+	push @load, IPC::Run::start([ 'psql', '-XqAt', '-d', $node->connstr('postgres'), '-f', "$scripts.verify" ], '<', '/dev/null', '>', \$verified, '2>', \$noise);
+	# let it come to speed
+	my $tries = 0;
+	do { usleep(50_000); $_->pump_nb foreach @load } until (scalar(my @steps = acknowledged()) > 50 || $tries++ > 600);
+	usleep(rand(500_000));
+	return @load;
+}
+
+sub acknowledged
+{
+	return $acked =~ /([0-9a-f-]{36})\n/g;
+}
+
+# The server with all its processes, at once: a surviving backend would hold the shared memory.
+sub kill_server
+{
+	my ($postmaster) = split(/\n/, slurp_file($node->data_dir . '/postmaster.pid'));
+	my @children = grep { parent($_) == $postmaster } map { /(\d+)/ } glob('/proc/[0-9]*');
+
+	$node->kill9;
+	kill(9, @children);
+	# until they are buried, too: the next server would take a dead one for alive
+	usleep(10_000) while grep { kill(0, $_) } $postmaster, @children;
+}
+
+sub parent
+{
+	open(my $stat, '<', "/proc/$_[0]/stat") or return 0;
+	return <$stat> =~ /\) \S (\d+)/ ? $1 : 0;
+}
+
+sub check
+{
+	my ($when) = @_;
+	my @steps = acknowledged();
+
+	cmp_ok(scalar(@steps), '>', 50, "$when: there was a load");
+	unlike($verified, qr/invalid/, "$when: every chain verified all the time");
+	is(sql($sound), '', "$when: all is sound, every chain verifies");
+	is(sql("SELECT count(*) FROM unnest('{" . join(',', @steps) . "}'::uuid[]) AS a LEFT JOIN stepwise.step AS s ON s.id = a WHERE s.status IS DISTINCT FROM 'completed'"),
+		'0', "$when: what was acknowledged is there");
+}
+
+foreach my $round (1 .. 3)
+{
+	my @load = start_load();
+	kill_server();
+	$_->finish foreach @load;
+	$node->start;
+	check("kill -9 of the server, round $round");
+}
+
+{
+	my @load = start_load();
+	my $started = sql('SELECT pg_postmaster_start_time()');
+	my $backend;
+
+	do { $backend = sql("SELECT pid FROM pg_stat_activity WHERE query LIKE 'SELECT work()%' AND state = 'active' LIMIT 1") } until $backend =~ /^\d+$/;
+	kill(9, $backend);
+	# all are thrown out; then the server comes back
+	$_->finish foreach @load;
+	usleep(50_000) until IPC::Run::run([ 'pg_isready', '-q', '-d', $node->connstr('postgres') ]);
+	is(sql('SELECT pg_postmaster_start_time()'), $started, 'the server came back by itself');
+	check('kill -9 of a backend');
+}
+
+# the plans go on
+$node->command_ok([ 'pgbench', '-n', '-c', '4', '-t', '50', '-f', "$scripts.functions", 'postgres' ], 'after all that, agents work on');
+is(sql($sound), '', 'and all is sound');
+
+# --- a standby ---------------------------------------------------------------
+
+$node->safe_psql('postgres', 'CREATE ROLE agent');
+$node->safe_psql('postgres', 'CREATE DATABASE plans');
+$node->safe_psql('plans', 'SET client_min_messages = warning; CREATE EXTENSION pg_stepwise; ' . slurp_file('test/every_state.sql'));
+$node->backup('backup');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($node, 'backup', has_streaming => 1);
+$standby->start;
+$node->wait_for_catchup($standby);
+
+# The SQLSTATE of a call, or "answer".
+sub answer
+{
+	my ($sql) = @_;
+	my ($status, $out, $err) = $standby->psql('plans', "\\set VERBOSITY sqlstate\n$sql");
+	return $err =~ /(?:ERROR|FATAL):  ([0-9A-Z]{5})/ ? $1 : $err || $out eq '' ? "$out $err" : 'answer';
+}
+
+is(answer("SELECT count(stepwise.$_(id)) FROM stepwise.plan WHERE tenant = 'default'"), 'answer', "$_ answers on a standby, for plans in every state")
+  foreach (qw(audit_head verify_audit execution workflow_response get_plan_status task_variables handoff why));
+is(answer("SELECT stepwise.$_"), 'answer', "$_ answers on a standby")
+  foreach ('list_active_plans()', 'list_workflows()', "get_workflow('nested')", 'list_tools()', 'current_tenant()', "search_artifacts('fox')",
+	"execution_as_of(public.plan('executing'), now())", "get_step_context(public.step('executing', 'running'))", "get_plan_context(public.plan('executing'))",
+	q(validate_definition('{"name": "w", "steps": [{}]}')));
+is(answer("SELECT count(*) FROM stepwise.$_"), 'answer', "$_ answers on a standby") foreach ('checkpoints', 'plan_progress', 'check_integrity()');
+is($standby->safe_psql('plans', "SET client_min_messages = warning; SELECT problem FROM stepwise.check_integrity()"), '', 'and all is sound there');
+
+is(answer($_), '25006', "refused on a standby: $_")
+  foreach ("SELECT stepwise.create_plan('p', 'g', '[{}]')", "SELECT stepwise.get_next_step(public.plan('executing'))",
+	"SELECT stepwise.submit_step_result(public.step('executing', 'running'), '1')", "SELECT stepwise.cancel_plan(public.plan('executing'))",
+	"SELECT stepwise.run(public.plan('executing'))", "SELECT stepwise.reclaim_stalled()", "CALL stepwise.purge('infinity')",
+	"CALL stepwise.run_steps(public.plan('executing'))", q(SELECT stepwise.define_workflow('{"name": "w", "steps": [{}]}')),
+	"UPDATE stepwise.step SET status = 'skipped'", "DELETE FROM stepwise.audit");
+
+$standby->promote;
+is($standby->safe_psql('plans', "SELECT stepwise.submit_step_result(public.step('executing', 'running'), '1', attempt => 1) ->> 'stepStatus'"),
+	'completed', 'promoted, it goes on where the other was');
+
+$standby->stop;
+$node->stop;
+done_testing();
