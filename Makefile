@@ -19,6 +19,9 @@ EXTRA_CLEAN = build
 REGRESS = \
 	define \
 	create \
+	tree \
+	fork \
+	history \
 	state \
 	audit \
 	tenant \
@@ -27,6 +30,7 @@ REGRESS = \
 	branch \
 	next \
 	loop \
+	blocked \
 	progress \
 	review \
 	modify \
@@ -39,10 +43,7 @@ REGRESS = \
 	resource \
 	record \
 	variables \
-	handoff \
-	tree \
-	fork \
-	history
+	handoff
 
 # Races: what two sessions may do to each other. The answers are in expected/ too,
 # so no spec may have the name of a test above.
