@@ -48,6 +48,7 @@ REGRESS = \
 # Races: what two sessions may do to each other. The answers are in expected/ too,
 # so no spec may have the name of a test above.
 ISOLATION = \
+	workflow \
 	finish \
 	raw \
 	lock_order \
@@ -56,7 +57,6 @@ ISOLATION = \
 	submit \
 	decision \
 	key \
-	workflow \
 	tenant_lock \
 	run \
 	continue \

@@ -230,7 +230,7 @@ SELECT pg_temp.next('many asked');
 -- ---------- nested plans ----------
 
 SELECT stepwise.define_workflow('{"name": "inner", "inputs": {"n": {"type": "integer"}}, "steps": [{"name": "x", "arguments": {"n": "${inputs.n}"}}, {"name": "y"}],
-    "outputs": {"x": "${steps.x.outputs.v}"}}') ->> 'version';
+    "outputs": {"x": "${steps.x.outputs.v}"}}') ? 'version';
 SELECT pg_temp.make('outer', '[{"name": "a", "workflow": "inner", "arguments": {"n": 1}}, {"name": "b", "arguments": {"v": "${steps.a.outputs.x}"}}]');
 -- the first step of the nested plan, with the way to it
 SELECT a ->> 'path', a ->> 'name', a ->> 'arguments', a ->> 'rootPlanId' = pg_temp.plan('outer')::text, a ->> 'planId' = pg_temp.plan('inner')::text
