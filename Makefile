@@ -43,7 +43,8 @@ REGRESS = \
 	resource \
 	record \
 	variables \
-	handoff
+	handoff \
+	walk
 
 # Races: what two sessions may do to each other. The answers are in expected/ too,
 # so no spec may have the name of a test above.

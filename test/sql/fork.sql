@@ -26,8 +26,8 @@ DECLARE
     word text;
 BEGIN
     FOREACH word IN ARRAY string_to_array(path, '/') LOOP
-        SELECT n.id INTO STRICT found FROM stepwise.step AS s JOIN stepwise.plan AS n ON n.parent_step_id = s.id
-        WHERE s.plan_id = found AND s.name = word ORDER BY n.id DESC LIMIT 1;
+        SELECT n.id INTO STRICT found FROM stepwise.step AS s JOIN stepwise.plan AS n ON n.tenant = 'default' AND n.parent_step_id = s.id
+        WHERE s.tenant = 'default' AND s.plan_id = found AND s.name = word ORDER BY n.id DESC LIMIT 1;
     END LOOP;
     RETURN found;
 END $$;
@@ -35,13 +35,13 @@ END $$;
 -- A step by its path.
 CREATE FUNCTION pg_temp.step(label text, path text) RETURNS uuid LANGUAGE sql AS $$
     SELECT s.id FROM stepwise.step AS s
-    WHERE s.plan_id = pg_temp.nested(label, array_to_string(trim_array(string_to_array(path, '/'), 1), '/'))
+    WHERE s.tenant = 'default' AND s.plan_id = pg_temp.nested(label, array_to_string(trim_array(string_to_array(path, '/'), 1), '/'))
       AND s.name = substring(path FROM '[^/]*$')
 $$;
 
 -- The checkpoint at which a step waits.
 CREATE FUNCTION pg_temp.checkpoint(label text, path text) RETURNS uuid LANGUAGE sql AS $$
-    SELECT k.id FROM stepwise.checkpoint AS k WHERE k.step_id = pg_temp.step(label, path)
+    SELECT k.id FROM stepwise.checkpoint AS k WHERE k.tenant = 'default' AND k.step_id = pg_temp.step(label, path)
 $$;
 
 -- An answer without ids and times.
@@ -75,14 +75,14 @@ DECLARE
     s stepwise.step;
     n uuid;
 BEGIN
-    SELECT * INTO p FROM stepwise.plan AS x WHERE x.id = plan_id;
+    SELECT * INTO p FROM stepwise.plan AS x WHERE x.tenant = 'default' AND x.id = plan_id;
     RETURN NEXT repeat('    ', indent) || concat_ws(' ', p.name, p.status, nullif(p.outcome, 'n/a'), p.outputs,
         (p.pause_reason ->> 'type') || ' at ' || coalesce((SELECT string_agg(w, '/') FROM jsonb_array_elements_text(p.pause_reason -> 'path') AS w), 'no path'),
         '(' || p.message || ')');
-    FOR s IN SELECT * FROM stepwise.step AS x WHERE x.plan_id = p.id ORDER BY x.step_order LOOP
+    FOR s IN SELECT * FROM stepwise.step AS x WHERE x.tenant = 'default' AND x.plan_id = p.id ORDER BY x.step_order LOOP
         RETURN NEXT repeat('    ', indent) || '  ' || concat_ws(' ', s.name, s.status, nullif(s.outcome, 'n/a'), s.result,
             'for ' || (s.pause_reason ->> 'type'), '(' || s.message || ')');
-        FOR n IN SELECT x.id FROM stepwise.plan AS x WHERE x.parent_step_id = s.id ORDER BY x.id LOOP
+        FOR n IN SELECT x.id FROM stepwise.plan AS x WHERE x.tenant = 'default' AND x.parent_step_id = s.id ORDER BY x.id LOOP
             RETURN QUERY SELECT * FROM pg_temp.show(n, indent + 1);
         END LOOP;
     END LOOP;
@@ -106,8 +106,8 @@ CREATE FUNCTION pg_temp.log(plan_id uuid) RETURNS SETOF text LANGUAGE sql AS $$
                      a.detail -> 'addedSteps', CASE WHEN a.detail ? 'forked' THEN 'forked' END, 'from step ' || (a.detail ->> 'fromStep'),
                      'forked from ' || (SELECT p.name FROM stepwise.plan AS p WHERE p.id = (a.detail ->> 'forkedFrom')::uuid),
                      'forked to ' || (SELECT p.name FROM stepwise.plan AS p WHERE p.id = (a.detail ->> 'forkedTo')::uuid))
-    FROM stepwise.audit AS a LEFT JOIN stepwise.step AS s ON s.id = a.step_id
-    WHERE a.plan_id = $1 ORDER BY a.id
+    FROM stepwise.audit AS a LEFT JOIN stepwise.step AS s ON s.tenant = 'default' AND s.id = a.step_id
+    WHERE a.tenant = 'default' AND a.plan_id = $1 ORDER BY a.id
 $$;
 
 -- Fork a plan; the fork gets a label of its own.
@@ -147,7 +147,7 @@ SELECT (SELECT array_agg(k ORDER BY k) FROM jsonb_object_keys(x) AS k), (x ->> '
 FROM stepwise.fork_plan(pg_temp.plan('seq'), 'two') AS x;
 -- what begins again has done nothing yet
 SELECT name, status, attempt, execution_order, worker, holder, lease_expires_at, started_at IS NULL AS started, completed_at IS NULL AS completed, inputs, message
-FROM stepwise.step WHERE plan_id = pg_temp.plan('again') ORDER BY step_order;
+FROM stepwise.step WHERE plan_id = (SELECT pg_temp.plan('again')) ORDER BY step_order;
 -- another way leads to another end; the old plan stays as it is
 SELECT pg_temp.next('again', 'bob');
 SELECT pg_temp.submit('again', 'four', '{"v": 31}');
@@ -159,7 +159,7 @@ SELECT pg_temp.log(pg_temp.plan('again'));
 SELECT x -> 'valid' FROM stepwise.verify_audit(pg_temp.plan('again')) AS x;
 BEGIN;
 SET LOCAL session_replication_role = replica;
-UPDATE stepwise.step SET result = '{"v": 11}' WHERE id = pg_temp.step('again', 'one');
+UPDATE stepwise.step SET result = '{"v": 11}' WHERE id = (SELECT pg_temp.step('again', 'one'));
 SELECT x -> 'valid', x #>> '{firstInvalid,event}' FROM stepwise.verify_audit(pg_temp.plan('again')) AS x;
 ROLLBACK;
 -- from the first step; from the middle; of a fork
@@ -180,7 +180,7 @@ SELECT x ->> 'planId' IS NOT NULL FROM stepwise.store_output(:'keyed', 'the end'
 SELECT x ->> 'planId' IS NOT NULL FROM stepwise.set_variables(:'keyed', '{"k": 1}') AS x;
 SELECT pg_temp.fork('keyed', :'keyed'::uuid, 'a');
 SELECT p.idempotency_key, d.final_output, d.final_media_type, d.variables, d.output_formatting_notes, d.forked_from = :'keyed' AS from
-FROM stepwise.plan AS p JOIN stepwise.plan_detail AS d ON d.plan_id = p.id WHERE p.id = pg_temp.plan('keyed');
+FROM stepwise.plan AS p JOIN stepwise.plan_detail AS d ON d.plan_id = p.id WHERE p.id = (SELECT pg_temp.plan('keyed'));
 
 -- ---------- what cannot be forked ----------
 
@@ -201,7 +201,7 @@ SELECT pg_temp.submit('dag', 'b'), pg_temp.submit('dag', 'a'), pg_temp.submit('d
 SELECT pg_temp.show('dag');
 CREATE FUNCTION pg_temp.readiness(label text) RETURNS TABLE (step text, status stepwise.step_status, blockers int, ready boolean, execution_order int)
 LANGUAGE sql AS $$
-    SELECT name, status, blockers, ready, execution_order FROM stepwise.step WHERE plan_id = pg_temp.plan(label) ORDER BY step_order
+    SELECT name, status, blockers, ready, execution_order FROM stepwise.step WHERE plan_id = (SELECT pg_temp.plan(label)) ORDER BY step_order
 $$;
 -- from b: what does not hang on it is kept
 SELECT pg_temp.fork('from b', 'dag', 'b');
@@ -257,7 +257,7 @@ SELECT pg_temp.fork('from look', 'branching', 'look');
 SELECT pg_temp.show('from look');
 SELECT x #>> '{branch,action}' FROM stepwise.submit_step_result(pg_temp.step('from look', 'look'), '{}', confidence => 0.9) AS x;
 SELECT x #>> '{branch,action}' FROM stepwise.submit_step_result(pg_temp.step('from look', 'write'), '{}', confidence => 0.1) AS x;
-SELECT step_order, wave, name, status FROM stepwise.step WHERE plan_id = pg_temp.plan('from look') ORDER BY step_order;
+SELECT step_order, wave, name, status FROM stepwise.step WHERE plan_id = (SELECT pg_temp.plan('from look')) ORDER BY step_order;
 SELECT pg_temp.fork('from write', 'branching', 'write');
 SELECT pg_temp.show('from write');
 -- a review that was asked for before the step is asked for again: nobody gets around it
@@ -299,7 +299,7 @@ SELECT pg_temp.show('top');
 -- what is kept comes with its tree, and references lead into the copy; what begins again opens a new one
 SELECT pg_temp.fork('from n', 'top', 'n');
 SELECT pg_temp.show('from n');
-SELECT count(*), count(*) FILTER (WHERE root_id = pg_temp.plan('from n')) FROM stepwise.plan WHERE id = ANY (ARRAY[pg_temp.nested('from n', 'm'), pg_temp.nested('from n', 'm/l')]);
+SELECT count(*), count(*) FILTER (WHERE root_id = (SELECT pg_temp.plan('from n'))) FROM stepwise.plan WHERE id IN ((SELECT pg_temp.nested('from n', 'm')), (SELECT pg_temp.nested('from n', 'm/l')));
 SELECT x -> 'valid', jsonb_array_length(x -> 'nested') FROM stepwise.verify_audit(pg_temp.plan('from n'), true) AS x;
 SELECT pg_temp.log(pg_temp.nested('from n', 'm'));
 SELECT pg_temp.log(pg_temp.nested('from n', 'm/l'));
@@ -322,7 +322,7 @@ SELECT pg_temp.next('from failing');
 -- a nested plan by itself: the fork is a root
 SELECT pg_temp.fork('nested', pg_temp.nested('from n', 'm'), 'z');
 SELECT pg_temp.show('nested');
-SELECT depth, parent_step_id, root_id = id AS root FROM stepwise.plan WHERE id = pg_temp.plan('nested');
+SELECT depth, parent_step_id, root_id = id AS root FROM stepwise.plan WHERE id = (SELECT pg_temp.plan('nested'));
 SELECT pg_temp.next('nested');
 SELECT pg_temp.submit('nested', 'z');
 SELECT pg_temp.show('nested');
@@ -342,6 +342,5 @@ SELECT pg_temp.show('gone');
 \i test/sound.sql
 \set ECHO all
 SELECT * FROM pg_temp.sound();
-SELECT count(*) FROM stepwise.plan AS p, stepwise.verify_audit(p.id, true) AS x
-WHERE p.tenant = stepwise.current_tenant() AND NOT (x -> 'valid')::boolean;
+SELECT count(*) FROM labelled AS l, stepwise.verify_audit(l.plan_id, true) AS x WHERE NOT (x -> 'valid')::boolean;
 SELECT count(*) FROM stepwise.step WHERE blockers < 0;

@@ -26,8 +26,8 @@ DECLARE
     word text;
 BEGIN
     FOREACH word IN ARRAY string_to_array(path, '/') LOOP
-        SELECT n.id INTO STRICT found FROM stepwise.step AS s JOIN stepwise.plan AS n ON n.parent_step_id = s.id
-        WHERE s.plan_id = found AND s.name = word ORDER BY n.id DESC LIMIT 1;
+        SELECT n.id INTO STRICT found FROM stepwise.step AS s JOIN stepwise.plan AS n ON n.tenant = 'default' AND n.parent_step_id = s.id
+        WHERE s.tenant = 'default' AND s.plan_id = found AND s.name = word ORDER BY n.id DESC LIMIT 1;
     END LOOP;
     RETURN found;
 END $$;
@@ -35,13 +35,13 @@ END $$;
 -- A step by its path.
 CREATE FUNCTION pg_temp.step(label text, path text) RETURNS uuid LANGUAGE sql AS $$
     SELECT s.id FROM stepwise.step AS s
-    WHERE s.plan_id = pg_temp.nested(label, array_to_string(trim_array(string_to_array(path, '/'), 1), '/'))
+    WHERE s.tenant = 'default' AND s.plan_id = pg_temp.nested(label, array_to_string(trim_array(string_to_array(path, '/'), 1), '/'))
       AND s.name = substring(path FROM '[^/]*$')
 $$;
 
 -- The checkpoint at which a step waits.
 CREATE FUNCTION pg_temp.checkpoint(label text, path text) RETURNS uuid LANGUAGE sql AS $$
-    SELECT k.id FROM stepwise.checkpoint AS k WHERE k.step_id = pg_temp.step(label, path)
+    SELECT k.id FROM stepwise.checkpoint AS k WHERE k.tenant = 'default' AND k.step_id = pg_temp.step(label, path)
 $$;
 
 -- An answer without ids and times.
@@ -75,14 +75,14 @@ DECLARE
     s stepwise.step;
     n uuid;
 BEGIN
-    SELECT * INTO p FROM stepwise.plan AS x WHERE x.id = plan_id;
+    SELECT * INTO p FROM stepwise.plan AS x WHERE x.tenant = 'default' AND x.id = plan_id;
     RETURN NEXT repeat('    ', indent) || concat_ws(' ', p.name, p.status, nullif(p.outcome, 'n/a'), p.outputs,
         (p.pause_reason ->> 'type') || ' at ' || coalesce((SELECT string_agg(w, '/') FROM jsonb_array_elements_text(p.pause_reason -> 'path') AS w), 'no path'),
         '(' || p.message || ')');
-    FOR s IN SELECT * FROM stepwise.step AS x WHERE x.plan_id = p.id ORDER BY x.step_order LOOP
+    FOR s IN SELECT * FROM stepwise.step AS x WHERE x.tenant = 'default' AND x.plan_id = p.id ORDER BY x.step_order LOOP
         RETURN NEXT repeat('    ', indent) || '  ' || concat_ws(' ', s.name, s.status, nullif(s.outcome, 'n/a'), s.result,
             'for ' || (s.pause_reason ->> 'type'), '(' || s.message || ')');
-        FOR n IN SELECT x.id FROM stepwise.plan AS x WHERE x.parent_step_id = s.id ORDER BY x.id LOOP
+        FOR n IN SELECT x.id FROM stepwise.plan AS x WHERE x.tenant = 'default' AND x.parent_step_id = s.id ORDER BY x.id LOOP
             RETURN QUERY SELECT * FROM pg_temp.show(n, indent + 1);
         END LOOP;
     END LOOP;
@@ -166,7 +166,7 @@ FROM stepwise.execution_as_of(pg_temp.plan('told'), :'nested') AS x;
 -- times are the rows' own, to the millisecond or so
 SELECT bool_and(abs(extract(epoch FROM (x #>> ARRAY['blocks', s.name, 'metadata', 'started_at'])::timestamptz - s.started_at)) < 0.1) AS started,
        bool_and(abs(extract(epoch FROM (x #>> ARRAY['blocks', s.name, 'metadata', 'completed_at'])::timestamptz - s.completed_at)) < 0.1) AS completed
-FROM stepwise.execution_as_of(pg_temp.plan('told'), :'ended') AS x, stepwise.step AS s WHERE s.plan_id = pg_temp.plan('told');
+FROM stepwise.execution_as_of(pg_temp.plan('told'), :'ended') AS x, stepwise.step AS s WHERE s.plan_id = (SELECT pg_temp.plan('told'));
 -- how long a running step had run by then
 SELECT (x #>> '{blocks,first,metadata,execution_time_ms}')::int BETWEEN 0 AND extract(epoch FROM :'first'::timestamptz - :'created'::timestamptz) * 1000 AS time
 FROM stepwise.execution_as_of(pg_temp.plan('told'), :'first') AS x;
@@ -187,7 +187,7 @@ SELECT left(pg_temp.try($$SELECT stepwise.execution_as_of('00000000-0000-7000-80
 SELECT x #> '{blocks,h,blocks,work,outputs}' FROM stepwise.execution_as_of(pg_temp.plan('told'), :'ended') AS x;
 BEGIN;
 SET LOCAL session_replication_role = replica;
-UPDATE stepwise.step SET result = '"forged"' WHERE id = pg_temp.step('told', 'h/work');
+UPDATE stepwise.step SET result = '"forged"' WHERE id = (SELECT pg_temp.step('told', 'h/work'));
 SELECT x #> '{blocks,h,blocks,work,outputs}', x #>> '{blocks,h,blocks,work,metadata,status}' FROM stepwise.execution_as_of(pg_temp.plan('told'), :'ended') AS x;
 SELECT x #> '{blocks,h,blocks,work,outputs}' FROM stepwise.execution(pg_temp.plan('told')) AS x;
 ROLLBACK;

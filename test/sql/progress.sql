@@ -74,19 +74,15 @@ SELECT pg_temp.status('stall', '1 hour');
 SELECT pg_temp.status('stall', '0');
 SELECT pg_temp.next('stall', 'bert');
 SELECT pg_temp.status('stall');
--- the step's own threshold goes before the plan's
-SELECT pg_temp.next('stall', 'carl');
-SELECT pg_sleep(0.01);
-SELECT pg_temp.status('stall');
-RESET ROLE;
-SET stepwise.stall_after = '1ms';
-SET ROLE regress_stepwise_worker;
-SELECT pg_temp.status('stall');
 -- the plan's goes before the setting's, which is the last
 SELECT stepwise.create_plan('plan stall', 'test', '[{"name": "a"}]', stall_after => '2 hours') ->> 'status';
 SELECT pg_temp.make('setting stall', '[{"name": "a"}]');
 SELECT pg_temp.next('plan stall'), pg_temp.next('setting stall');
-SELECT pg_sleep(0.01);
+SELECT pg_sleep(1.1);
+SELECT pg_temp.status('plan stall'), pg_temp.status('setting stall');
+RESET ROLE;
+SET stepwise.stall_after = '1s';
+SET ROLE regress_stepwise_worker;
 SELECT pg_temp.status('plan stall'), pg_temp.status('setting stall');
 RESET ROLE;
 RESET stepwise.stall_after;

@@ -26,8 +26,8 @@ DECLARE
     word text;
 BEGIN
     FOREACH word IN ARRAY string_to_array(path, '/') LOOP
-        SELECT n.id INTO STRICT found FROM stepwise.step AS s JOIN stepwise.plan AS n ON n.parent_step_id = s.id
-        WHERE s.plan_id = found AND s.name = word ORDER BY n.id DESC LIMIT 1;
+        SELECT n.id INTO STRICT found FROM stepwise.step AS s JOIN stepwise.plan AS n ON n.tenant = 'default' AND n.parent_step_id = s.id
+        WHERE s.tenant = 'default' AND s.plan_id = found AND s.name = word ORDER BY n.id DESC LIMIT 1;
     END LOOP;
     RETURN found;
 END $$;
@@ -35,13 +35,13 @@ END $$;
 -- A step by its path.
 CREATE FUNCTION pg_temp.step(label text, path text) RETURNS uuid LANGUAGE sql AS $$
     SELECT s.id FROM stepwise.step AS s
-    WHERE s.plan_id = pg_temp.nested(label, array_to_string(trim_array(string_to_array(path, '/'), 1), '/'))
+    WHERE s.tenant = 'default' AND s.plan_id = pg_temp.nested(label, array_to_string(trim_array(string_to_array(path, '/'), 1), '/'))
       AND s.name = substring(path FROM '[^/]*$')
 $$;
 
 -- The checkpoint at which a step waits.
 CREATE FUNCTION pg_temp.checkpoint(label text, path text) RETURNS uuid LANGUAGE sql AS $$
-    SELECT k.id FROM stepwise.checkpoint AS k WHERE k.step_id = pg_temp.step(label, path)
+    SELECT k.id FROM stepwise.checkpoint AS k WHERE k.tenant = 'default' AND k.step_id = pg_temp.step(label, path)
 $$;
 
 -- An answer without ids and times.
@@ -75,14 +75,14 @@ DECLARE
     s stepwise.step;
     n uuid;
 BEGIN
-    SELECT * INTO p FROM stepwise.plan AS x WHERE x.id = plan_id;
+    SELECT * INTO p FROM stepwise.plan AS x WHERE x.tenant = 'default' AND x.id = plan_id;
     RETURN NEXT repeat('    ', indent) || concat_ws(' ', p.name, p.status, nullif(p.outcome, 'n/a'), p.outputs,
         (p.pause_reason ->> 'type') || ' at ' || coalesce((SELECT string_agg(w, '/') FROM jsonb_array_elements_text(p.pause_reason -> 'path') AS w), 'no path'),
         '(' || p.message || ')');
-    FOR s IN SELECT * FROM stepwise.step AS x WHERE x.plan_id = p.id ORDER BY x.step_order LOOP
+    FOR s IN SELECT * FROM stepwise.step AS x WHERE x.tenant = 'default' AND x.plan_id = p.id ORDER BY x.step_order LOOP
         RETURN NEXT repeat('    ', indent) || '  ' || concat_ws(' ', s.name, s.status, nullif(s.outcome, 'n/a'), s.result,
             'for ' || (s.pause_reason ->> 'type'), '(' || s.message || ')');
-        FOR n IN SELECT x.id FROM stepwise.plan AS x WHERE x.parent_step_id = s.id ORDER BY x.id LOOP
+        FOR n IN SELECT x.id FROM stepwise.plan AS x WHERE x.tenant = 'default' AND x.parent_step_id = s.id ORDER BY x.id LOOP
             RETURN QUERY SELECT * FROM pg_temp.show(n, indent + 1);
         END LOOP;
     END LOOP;
@@ -104,8 +104,8 @@ END $$;
 CREATE FUNCTION pg_temp.log(plan_id uuid) RETURNS SETOF text LANGUAGE sql AS $$
     SELECT concat_ws(' ', a.event, s.name, (a.detail ->> 'from') || ' to ' || (a.detail ->> 'to'), a.detail ->> 'action',
                      a.detail ->> 'nestedStatus', '(' || coalesce(a.detail ->> 'message', a.detail #>> '{reason,type}', a.detail ->> 'reason') || ')')
-    FROM stepwise.audit AS a LEFT JOIN stepwise.step AS s ON s.id = a.step_id
-    WHERE a.plan_id = $1 ORDER BY a.id
+    FROM stepwise.audit AS a LEFT JOIN stepwise.step AS s ON s.tenant = 'default' AND s.id = a.step_id
+    WHERE a.tenant = 'default' AND a.plan_id = $1 ORDER BY a.id
 $$;
 
 -- Workflows that call each other down to the fourth level, where these steps are: a/b/c/d.
@@ -140,7 +140,7 @@ SELECT x ->> 'status', x -> 'path', x ->> 'name', x -> 'arguments', x ->> 'stepO
 FROM stepwise.get_next_step(pg_temp.plan('pass'), 'ann') AS x;
 SELECT p.name, p.goal, p.workflow, p.version, p.depth, p.inputs, p.status, p.root_id = pg_temp.plan('pass') AS root,
        p.parent_step_id = pg_temp.step('pass', 'first') AS parent
-FROM stepwise.plan AS p WHERE p.id = pg_temp.nested('pass', 'first');
+FROM stepwise.plan AS p WHERE p.id = (SELECT pg_temp.nested('pass', 'first'));
 SELECT pg_temp.next('pass', 'ann');
 SELECT x -> 'submitted' ->> 'planStatus', x -> 'next' -> 'path', x -> 'next' -> 'arguments'
 FROM stepwise.advance(pg_temp.step('pass', 'first/sum'), '{"total": 11}', worker => 'ann') AS x;
@@ -173,7 +173,7 @@ SELECT pg_temp.define('calls', '[{"name": "newest", "workflow": "versioned"}, {"
 SELECT pg_temp.start('versions', 'calls');
 SELECT pg_temp.define('versioned', '[{"name": "new"}]');
 SELECT pg_temp.next('versions');
-SELECT p.version FROM stepwise.plan AS p WHERE p.id = pg_temp.nested('versions', 'newest');
+SELECT p.version FROM stepwise.plan AS p WHERE p.id = (SELECT pg_temp.nested('versions', 'newest'));
 SELECT pg_temp.submit('versions', 'newest/new');
 SELECT pg_temp.next('versions');
 SELECT pg_temp.submit('versions', 'first/old');
@@ -187,16 +187,16 @@ SELECT pg_temp.next('prompt');
 SELECT pg_temp.show('prompt');
 -- all levels have the same reason, with the path from the root
 SELECT count(*), count(DISTINCT p.pause_reason), count(DISTINCT x -> 'pauseReason')
-FROM stepwise.plan AS p, stepwise.get_plan_status(p.id) AS x WHERE p.root_id = pg_temp.plan('prompt');
+FROM stepwise.plan AS p, stepwise.get_plan_status(p.id) AS x WHERE p.root_id = (SELECT pg_temp.plan('prompt'));
 SELECT p.pause_reason - 'checkpointId', (p.pause_reason ->> 'checkpointId')::uuid = pg_temp.checkpoint('prompt', 'a/b/c/d/ask') AS checkpoint
-FROM stepwise.plan AS p WHERE p.id = pg_temp.nested('prompt', 'a/b');
+FROM stepwise.plan AS p WHERE p.id = (SELECT pg_temp.nested('prompt', 'a/b'));
 SELECT pg_temp.plain(stepwise.workflow_response(pg_temp.plan('prompt')));
 SELECT pg_temp.plain(stepwise.workflow_response(pg_temp.nested('prompt', 'a/b/c')));
 -- asking again changes nothing
 SELECT pg_temp.next('prompt');
 SELECT k.kind, k.prompt, k.path, k.root_plan_id = pg_temp.plan('prompt') AS root, k.plan_id = pg_temp.nested('prompt', 'a/b/c/d') AS nested,
        k.step_id = pg_temp.step('prompt', 'a/b/c/d/ask') AS step
-FROM stepwise.checkpoints AS k WHERE k.root_plan_id = pg_temp.plan('prompt');
+FROM stepwise.checkpoints AS k WHERE k.root_plan_id = (SELECT pg_temp.plan('prompt'));
 -- the wrong function, then the right one; then it is used
 SELECT left(pg_temp.try($$SELECT stepwise.submit_user_decision(pg_temp.checkpoint('prompt', 'a/b/c/d/ask'), 'approve')$$), 5);
 SELECT pg_temp.checkpoint('prompt', 'a/b/c/d/ask') AS used \gset
@@ -265,7 +265,7 @@ SELECT pg_temp.plain(stepwise.skip_step(pg_temp.step('error', 'a/b/c/d/store'), 
 SELECT pg_temp.show('error');
 -- the reason was audited at every level when it came
 SELECT p.depth, count(*) FILTER (WHERE a.event = 'plan_paused') AS paused, count(*) FILTER (WHERE a.event = 'plan_status_changed') AS changed
-FROM stepwise.plan AS p JOIN stepwise.audit AS a ON a.plan_id = p.id WHERE p.root_id = pg_temp.plan('error') GROUP BY p.depth ORDER BY p.depth;
+FROM stepwise.plan AS p JOIN stepwise.audit AS a ON a.plan_id = p.id WHERE p.root_id = (SELECT pg_temp.plan('error')) GROUP BY p.depth ORDER BY p.depth;
 
 -- a step that cannot be resolved is blocked, at every level too
 SELECT pg_temp.tower('blocked', '[{"name": "get", "tool": "get"}, {"name": "use", "tool": "use", "arguments": {"v": "${steps.get.outputs.v}"}}]');
@@ -381,17 +381,17 @@ SELECT pg_temp.try($$SELECT stepwise.heartbeat(pg_temp.step('held', 'h'), 1, '1 
 SELECT left(pg_temp.try($$SELECT stepwise.request_user_review(pg_temp.step('held', 'h'), 'Look')$$), 5);
 SELECT pg_temp.try($$SELECT stepwise.retry_step(pg_temp.step('held', 'h'))$$);
 -- plain SQL is no way around
-SELECT s, pg_temp.try(format($$UPDATE stepwise.step SET status = %L WHERE id = pg_temp.step('held', 'h')$$, s))
+SELECT s, pg_temp.try(format($$UPDATE stepwise.step SET status = %L WHERE id = (SELECT pg_temp.step('held', 'h'))$$, s))
 FROM unnest('{pending, awaiting_input, completed}'::text[]) AS s;
-SELECT s, pg_temp.try(format($$UPDATE stepwise.step SET status = %L WHERE id = pg_temp.step('held', 'h/x')$$, s))
+SELECT s, pg_temp.try(format($$UPDATE stepwise.step SET status = %L WHERE id = (SELECT pg_temp.step('held', 'h/x'))$$, s))
 FROM unnest('{pending, awaiting_input, completed}'::text[]) AS s;
-SELECT pg_temp.try($$UPDATE stepwise.step SET lease_expires_at = now() WHERE id = pg_temp.step('held', 'h')$$);
-SELECT pg_temp.try($$UPDATE stepwise.step SET workflow = NULL WHERE id = pg_temp.step('held', 'h')$$);
-SELECT pg_temp.try($$UPDATE stepwise.plan SET status = 'completed' WHERE id = pg_temp.nested('held', 'h')$$);
-SELECT pg_temp.try($$UPDATE stepwise.plan SET parent_step_id = NULL WHERE id = pg_temp.nested('held', 'h')$$);
-SELECT pg_temp.try($$DELETE FROM stepwise.plan WHERE id = pg_temp.nested('held', 'h')$$);
+SELECT pg_temp.try($$UPDATE stepwise.step SET lease_expires_at = now() WHERE id = (SELECT pg_temp.step('held', 'h'))$$);
+SELECT pg_temp.try($$UPDATE stepwise.step SET workflow = NULL WHERE id = (SELECT pg_temp.step('held', 'h'))$$);
+SELECT pg_temp.try($$UPDATE stepwise.plan SET status = 'completed' WHERE id = (SELECT pg_temp.nested('held', 'h'))$$);
+SELECT pg_temp.try($$UPDATE stepwise.plan SET parent_step_id = NULL WHERE id = (SELECT pg_temp.nested('held', 'h'))$$);
+SELECT pg_temp.try($$DELETE FROM stepwise.plan WHERE id = (SELECT pg_temp.nested('held', 'h'))$$);
 SELECT pg_temp.start('not opened', 'holds');
-SELECT s, pg_temp.try(format($$UPDATE stepwise.step SET status = %L WHERE id = pg_temp.step('not opened', 'h')$$, s))
+SELECT s, pg_temp.try(format($$UPDATE stepwise.step SET status = %L WHERE id = (SELECT pg_temp.step('not opened', 'h'))$$, s))
 FROM unnest('{in_progress, completed}'::text[]) AS s;
 SELECT pg_temp.show('held');
 
@@ -426,10 +426,10 @@ SELECT pg_temp.plain(stepwise.cancel_plan(pg_temp.nested('deep', 'h/x')));
 SELECT pg_temp.show('deep');
 SELECT pg_temp.next('deep');
 -- plain SQL ends them in the same way, one step or a whole tree
-UPDATE stepwise.step SET status = 'skipped' WHERE id = pg_temp.step('raw', 'h/x');
+UPDATE stepwise.step SET status = 'skipped' WHERE id = (SELECT pg_temp.step('raw', 'h/x'));
 SELECT pg_temp.show('raw');
 SELECT pg_temp.next('raw');
-UPDATE stepwise.step SET status = 'skipped' WHERE root_id = pg_temp.plan('raw') AND status IN ('pending', 'in_progress');
+UPDATE stepwise.step SET status = 'skipped' WHERE root_id = (SELECT pg_temp.plan('raw')) AND status IN ('pending', 'in_progress');
 SELECT pg_temp.show('raw');
 SELECT pg_temp.plain(stepwise.modify_plan(pg_temp.plan('modified'), 'fail_step', jsonb_build_object('stepId', pg_temp.step('modified', 'h'), 'reason', 'wrong')));
 SELECT pg_temp.show('modified');
@@ -442,7 +442,7 @@ SELECT pg_temp.plain(stepwise.skip_step(pg_temp.step('waiting', 's/left'), 'enou
 SELECT pg_temp.show('waiting');
 SELECT left(pg_temp.try(format($$SELECT stepwise.resume(%L, '1')$$, :'gone')), 5);
 SELECT pg_temp.plain(stepwise.cancel_plan(pg_temp.plan('waiting'), 'over'));
-SELECT count(*) FROM stepwise.checkpoints WHERE root_plan_id = pg_temp.plan('waiting');
+SELECT count(*) FROM stepwise.checkpoints WHERE root_plan_id = (SELECT pg_temp.plan('waiting'));
 
 -- a plan that fails while others of its steps hold nested plans: those steps stay as they are, the nested plans end
 SELECT pg_temp.define('race', '[
@@ -457,7 +457,7 @@ SELECT pg_temp.plain(stepwise.fail_step(pg_temp.step('race', 'r/trip'), 'fell'))
 SELECT pg_temp.show('race');
 SELECT pg_temp.log(pg_temp.nested('race', 'r'));
 SELECT pg_temp.log(pg_temp.nested('race', 'r/talk'));
-SELECT count(*) FROM stepwise.checkpoints WHERE root_plan_id = pg_temp.plan('race');
+SELECT count(*) FROM stepwise.checkpoints WHERE root_plan_id = (SELECT pg_temp.plan('race'));
 SELECT pg_temp.next('race', 'ann');
 
 -- ---------- circles ----------
@@ -501,8 +501,8 @@ RESET stepwise.max_nesting;
 -- the default is 50; a plan that went on without the setting fails where it would open the circle
 SELECT pg_temp.start('fifty', 'countdown', '{"n": 60}');
 SELECT count(*) FROM pg_temp.count_down('fifty');
-SELECT count(*), max(depth) FROM stepwise.plan WHERE root_id = pg_temp.plan('fifty');
-SELECT length(message) > 50 * length('countdown'), left(message, 200) FROM stepwise.step WHERE root_id = pg_temp.plan('fifty') AND status = 'failed';
+SELECT count(*), max(depth) FROM stepwise.plan WHERE root_id = (SELECT pg_temp.plan('fifty'));
+SELECT length(message) > 50 * length('countdown'), left(message, 200) FROM stepwise.step WHERE root_id = (SELECT pg_temp.plan('fifty')) AND status = 'failed';
 SELECT pg_temp.start('later off', 'countdown', '{"n": 2}');
 RESET stepwise.allow_recursion;
 SELECT pg_temp.count_down('later off');
@@ -596,7 +596,7 @@ SELECT pg_temp.start('misreads', 'misreads');
 SELECT pg_temp.next('misreads');
 SELECT pg_temp.submit('misreads', 'out/in/make', '{"yes": 1}');
 SELECT pg_temp.next('misreads');
-SELECT message FROM stepwise.step WHERE id = pg_temp.step('misreads', 'a');
+SELECT message FROM stepwise.step WHERE id = (SELECT pg_temp.step('misreads', 'a'));
 SELECT pg_temp.define('misnames', '[{"name": "out", "workflow": "outer", "arguments": {"v": 1}}, {"name": "a", "arguments": {"x": "${steps.out.steps.nobody.outputs}"}}]');
 SELECT pg_temp.start('misnames', 'misnames');
 SELECT pg_temp.next('misnames');
@@ -641,7 +641,7 @@ SELECT pg_temp.next(pg_temp.nested('claims', 't'), 'cid', '1 hour');
 SELECT pg_temp.next('claims', 'dan');
 SELECT pg_temp.next('claims', 'eve');
 -- an expired lease counts as released, wherever it is
-UPDATE stepwise.step SET lease_expires_at = clock_timestamp() - interval '1 second' WHERE id = pg_temp.step('claims', 't/q/x');
+UPDATE stepwise.step SET lease_expires_at = clock_timestamp() - interval '1 second' WHERE id = (SELECT pg_temp.step('claims', 't/q/x'));
 SELECT pg_temp.next('claims', 'eve');
 SELECT left(pg_temp.try($$SELECT stepwise.submit_step_result(pg_temp.step('claims', 't/q/x'), '{}', attempt => 1)$$), 5);
 -- a silent claim below makes the plans above stall, and reclaiming reaches it
@@ -652,10 +652,10 @@ FROM stepwise.get_plan_status(pg_temp.plan('claims'), '0') AS x;
 SELECT x ->> 'status' FROM stepwise.get_plan_status(pg_temp.nested('claims', 't'), '0') AS x;
 -- any move below wakes them
 SELECT pg_temp.submit('claims', 't/p/x');
-SELECT depth, status FROM stepwise.plan WHERE id IN (pg_temp.plan('claims'), pg_temp.nested('claims', 't'), pg_temp.nested('claims', 't/p')) ORDER BY depth;
+SELECT depth, status FROM stepwise.plan WHERE id IN ((SELECT pg_temp.plan('claims')), (SELECT pg_temp.nested('claims', 't')), (SELECT pg_temp.nested('claims', 't/p'))) ORDER BY depth;
 SELECT x ->> 'status' FROM stepwise.get_plan_status(pg_temp.plan('claims'), '0') AS x;
 SELECT older, (SELECT count(*) FROM stepwise.reclaim_stalled(older) AS x, jsonb_array_elements(x -> 'reclaimed') AS s
-               WHERE (s ->> 'planId')::uuid IN (pg_temp.nested('claims', 't/p'), pg_temp.nested('claims', 't/q')))
+               WHERE (s ->> 'planId')::uuid IN ((SELECT pg_temp.nested('claims', 't/p')), (SELECT pg_temp.nested('claims', 't/q'))))
 FROM unnest('{1 hour, 0 s}'::interval[]) AS older;
 SELECT pg_temp.show('claims');
 SELECT pg_temp.next('claims', 'ann');
@@ -691,7 +691,7 @@ SELECT x ? 'nested' FROM stepwise.verify_audit(pg_temp.plan('prompt')) AS x;
 SELECT x -> 'valid', jsonb_array_length(x -> 'nested') FROM stepwise.verify_audit(pg_temp.plan('failed'), true) AS x;
 BEGIN;
 SET LOCAL session_replication_role = replica;
-UPDATE stepwise.step SET result = '{"response": "no"}' WHERE id = pg_temp.step('prompt', 'a/b/c/d/ask');
+UPDATE stepwise.step SET result = '{"response": "no"}' WHERE id = (SELECT pg_temp.step('prompt', 'a/b/c/d/ask'));
 SELECT x -> 'valid' FROM stepwise.verify_audit(pg_temp.plan('prompt')) AS x;
 SELECT x -> 'valid', n -> 'firstInvalid' FROM stepwise.verify_audit(pg_temp.plan('prompt'), true) AS x, jsonb_array_elements(x -> 'nested') AS n WHERE n ? 'firstInvalid';
 ROLLBACK;
@@ -750,7 +750,7 @@ SELECT pg_temp.start('alone', 'many');
 SELECT pg_temp.next('alone');
 SELECT x ->> 'stepStatus' FROM stepwise.release_step(pg_temp.step('alone', 'a/a/b/c/d/work')) AS x;
 SELECT pg_temp.plain(stepwise.run(pg_temp.nested('alone', 'a')));
-SELECT pg_temp.plain(x) FROM (SELECT jsonb_build_object('a', s.status, 'result', s.result) AS x FROM stepwise.step AS s WHERE s.plan_id = pg_temp.plan('alone') ORDER BY s.step_order) AS x;
+SELECT pg_temp.plain(x) FROM (SELECT jsonb_build_object('a', s.status, 'result', s.result) AS x FROM stepwise.step AS s WHERE s.plan_id = (SELECT pg_temp.plan('alone')) ORDER BY s.step_order) AS x;
 -- a counted recursion
 SET stepwise.allow_recursion = on;
 CREATE FUNCTION less(arguments jsonb) RETURNS jsonb LANGUAGE sql AS $$ SELECT jsonb_build_object('left', (arguments ->> 'n')::int - 1) $$;
@@ -761,7 +761,7 @@ SELECT pg_temp.define('down', '[
     "inputs": {"n": {"type": "integer"}}, "outputs": {"n": "${inputs.n}", "below": "${steps.again.outputs}"}}');
 SELECT pg_temp.start('down', 'down', '{"n": 5}');
 SELECT pg_temp.plain(stepwise.run(pg_temp.plan('down')));
-SELECT outputs FROM stepwise.plan WHERE id = pg_temp.plan('down');
+SELECT outputs FROM stepwise.plan WHERE id = (SELECT pg_temp.plan('down'));
 RESET stepwise.allow_recursion;
 
 -- ---------- limits ----------
@@ -772,7 +772,7 @@ SELECT pg_temp.define('calls big', '[{"name": "h", "workflow": "big"}]');
 SELECT pg_temp.start('big', 'calls big');
 SELECT pg_temp.next('big');
 SELECT pg_temp.submit('big', 'h/x', to_jsonb(repeat('x', 500000)));
-SELECT status, message FROM stepwise.step WHERE id = pg_temp.step('big', 'h');
+SELECT status, message FROM stepwise.step WHERE id = (SELECT pg_temp.step('big', 'h'));
 
 -- ---------- all is well ----------
 
@@ -780,13 +780,12 @@ SELECT status, message FROM stepwise.step WHERE id = pg_temp.step('big', 'h');
 \i test/sound.sql
 \set ECHO all
 SELECT * FROM pg_temp.sound();
-SELECT count(*) FROM stepwise.plan AS p, stepwise.verify_audit(p.id, true) AS x
-WHERE p.tenant = stepwise.current_tenant() AND NOT (x -> 'valid')::boolean;
+SELECT count(*) FROM labelled AS l, stepwise.verify_audit(l.plan_id, true) AS x WHERE NOT (x -> 'valid')::boolean;
 -- no open plan under one that has ended; every waiting leaf is listed
-SELECT count(*) FROM stepwise.plan AS p JOIN stepwise.step AS s ON s.id = p.parent_step_id
+SELECT count(*) FROM stepwise.plan AS p JOIN stepwise.step AS s ON s.tenant = p.tenant AND s.id = p.parent_step_id
 WHERE p.completed_at IS NULL AND (s.status NOT IN ('in_progress', 'awaiting_input')
-                                  OR EXISTS (SELECT FROM stepwise.plan AS u WHERE u.id = s.plan_id AND u.completed_at IS NOT NULL));
-SELECT count(*) FROM stepwise.step AS s JOIN stepwise.plan AS p ON p.id = s.plan_id
+                                  OR EXISTS (SELECT FROM stepwise.plan AS u WHERE u.tenant = s.tenant AND u.id = s.plan_id AND u.completed_at IS NOT NULL));
+SELECT count(*) FROM stepwise.step AS s JOIN stepwise.plan AS p ON p.tenant = s.tenant AND p.id = s.plan_id
 WHERE s.status = 'awaiting_input' AND s.workflow IS NULL AND p.completed_at IS NULL
   AND NOT EXISTS (SELECT FROM stepwise.checkpoints AS k WHERE k.step_id = s.id);
 
