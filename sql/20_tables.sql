@@ -54,6 +54,7 @@ CREATE TABLE stepwise.plan (
     version           int,
     idempotency_key   text COLLATE "C",
     inputs            jsonb NOT NULL DEFAULT '{}',
+    holders           jsonb,
     PRIMARY KEY (tenant, id),
     CONSTRAINT plan_outcome CHECK (stepwise.plan_fits(status, outcome, completed_at))
 ) WITH (fillfactor = 70, toast_tuple_target = 512);
@@ -66,6 +67,7 @@ CREATE UNIQUE INDEX plan_idempotency_key ON stepwise.plan (tenant, idempotency_k
 COMMENT ON TABLE stepwise.plan IS 'one execution of a workflow or of a definition given on the spot';
 COMMENT ON COLUMN stepwise.plan.root_id IS 'the plan at the top of the tree; its row is the lock of the tree';
 COMMENT ON COLUMN stepwise.plan.parent_step_id IS 'the step that holds this nested plan';
+COMMENT ON COLUMN stepwise.plan.holders IS 'on a nested plan: the names of the steps that hold it, from the root down';
 COMMENT ON COLUMN stepwise.plan.status IS 'derived from the steps; written by the engine only';
 COMMENT ON COLUMN stepwise.plan.sequential IS 'no step names a dependency: steps go in order';
 COMMENT ON COLUMN stepwise.plan.leases IS 'on a root: some claim in the tree was given a lease';

@@ -42,7 +42,7 @@ COMMENT ON FUNCTION stepwise.cancel_plan(uuid, text) IS 'end a plan; its open st
 
 -- What the engine reads for its answers; not for callers, because the tenant is an argument.
 
-CREATE FUNCTION stepwise.plan_complete_json(tenant text, plan_id uuid) RETURNS jsonb
+CREATE FUNCTION stepwise.plan_complete_json(tenant text, plan_id uuid) RETURNS SETOF jsonb
 LANGUAGE sql STABLE
 BEGIN ATOMIC
     SELECT jsonb_build_object(
@@ -65,7 +65,7 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION stepwise.plan_complete_json(text, uuid) IS 'internal: what get_next_step answers of a completed plan';
 
-CREATE FUNCTION stepwise.oldest_checkpoint_json(tenant text, plan_id uuid) RETURNS jsonb
+CREATE FUNCTION stepwise.oldest_checkpoint_json(tenant text, plan_id uuid) RETURNS SETOF jsonb
 LANGUAGE sql STABLE
 BEGIN ATOMIC
     WITH RECURSIVE tree AS (

@@ -28,7 +28,7 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION stepwise.stalled_steps(text, uuid, interval, interval) IS 'internal: claims of a plan, and of those nested in it, that are stalled';
 
-CREATE FUNCTION stepwise.plan_status_json(tenant text, plan_id uuid, stall_after interval, default_after interval) RETURNS jsonb
+CREATE FUNCTION stepwise.plan_status_json(tenant text, plan_id uuid, stall_after interval, default_after interval) RETURNS SETOF jsonb
 LANGUAGE sql STABLE
 BEGIN ATOMIC
     WITH steps AS (

@@ -56,7 +56,7 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION stepwise.skill_json(stepwise.skill_execution) IS 'internal: an execution of a skill as JSON';
 
-CREATE FUNCTION stepwise.plan_context_json(tenant text, plan_id uuid) RETURNS jsonb
+CREATE FUNCTION stepwise.plan_context_json(tenant text, plan_id uuid) RETURNS SETOF jsonb
 LANGUAGE sql STABLE
 BEGIN ATOMIC
     WITH RECURSIVE tree AS (
@@ -116,7 +116,7 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION stepwise.plan_context_json(text, uuid) IS 'internal: what get_plan_context answers';
 
-CREATE FUNCTION stepwise.step_context_json(tenant text, step_id uuid, names text[], bindings text[]) RETURNS jsonb
+CREATE FUNCTION stepwise.step_context_json(tenant text, step_id uuid, names text[], bindings text[]) RETURNS SETOF jsonb
 LANGUAGE sql STABLE
 BEGIN ATOMIC
     WITH step AS (
@@ -171,7 +171,7 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION stepwise.step_context_json(text, uuid, text[], text[]) IS 'internal: what get_step_context answers';
 
-CREATE FUNCTION stepwise.active_plans_json(tenant text, status text, session_id text, after uuid, max int) RETURNS jsonb
+CREATE FUNCTION stepwise.active_plans_json(tenant text, status text, session_id text, after uuid, max int) RETURNS SETOF jsonb
 LANGUAGE sql STABLE
 BEGIN ATOMIC
     WITH found AS (

@@ -20,7 +20,7 @@ WHERE final_output IS NOT NULL;
 
 -- Internal: the tenant is an argument. Null when the query has no word to search for.
 
-CREATE FUNCTION stepwise.search_artifacts_json(tenant text, query text, plan_id uuid, max int) RETURNS jsonb
+CREATE FUNCTION stepwise.search_artifacts_json(tenant text, query text, plan_id uuid, max int) RETURNS SETOF jsonb
 LANGUAGE sql STABLE
 BEGIN ATOMIC
     WITH wanted AS (

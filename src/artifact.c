@@ -288,7 +288,7 @@ static Jsonb *
 SearchArtifacts(Call *call, const char *query, const pg_uuid_t *plan_id, int max)
 {
 	static KeptQuery search = {
-		"SELECT stepwise.search_artifacts_json($1, $2, $3, $4)",
+		"SELECT j FROM stepwise.search_artifacts_json($1, $2, $3, $4) AS j",
 		4, {TEXTOID, TEXTOID, UUIDOID, INT4OID}
 	};
 	Args		args = {0};

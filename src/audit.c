@@ -35,6 +35,14 @@ typedef struct Entry
 	const char *detail;			/* jsonb as text */
 } Entry;
 
+/* columns of stepwise.audit, in the order of its definition */
+enum
+{
+	AUDIT_COL_TENANT, AUDIT_COL_PLAN_ID, AUDIT_COL_ID, AUDIT_COL_STEP_ID, AUDIT_COL_AT, AUDIT_COL_EVENT, AUDIT_COL_ACTOR,
+	AUDIT_COL_SESSION_ID, AUDIT_COL_DETAIL, AUDIT_COL_HASH,
+	AUDIT_COLUMNS
+};
+
 PG_FUNCTION_INFO_V1(stepwise_audit_guard);
 PG_FUNCTION_INFO_V1(stepwise_verify_audit);
 PG_FUNCTION_INFO_V1(stepwise_audit_head);
@@ -61,8 +69,8 @@ HexText(const uint8 digest[32])
 {
 	char	   *text = palloc(65);
 
-	for (int i = 0; i < 32; i++)
-		snprintf(text + 2 * i, 3, "%02x", digest[i]);
+	hex_encode((const char *) digest, 32, text);
+	text[64] = '\0';
 	return text;
 }
 
@@ -147,24 +155,19 @@ ActorText(const Call *call)
 static void
 EntryWrite(Call *call, const Entry *entry, Jsonb *detail, const uint8 hash[32])
 {
-	static KeptQuery insert = {
-		"INSERT INTO stepwise.audit (tenant, plan_id, id, step_id, at, event, actor, session_id, detail, hash)"
-		" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-		10, {TEXTOID, UUIDOID, INT8OID, UUIDOID, TIMESTAMPTZOID, TEXTOID, TEXTOID, TEXTOID, JSONBOID, BYTEAOID}
-	};
-	Args		args = {0};
+	Changes		c = {0};
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, entry->plan_id);
-	ArgDatum(&args, Int64GetDatum(entry->id));
-	ArgUuid(&args, entry->step_id);
-	ArgTime(&args, entry->at);
-	ArgText(&args, entry->event);
-	ArgText(&args, entry->actor);
-	ArgText(&args, entry->session);
-	ArgDatum(&args, JsonbPGetDatum(detail));
-	ArgDatum(&args, PointerGetDatum(cstring_to_text_with_len((const char *) hash, 32)));
-	QueryRun(&insert, &args);
+	SetDatum(&c, AUDIT_COL_TENANT, call->tenant_datum, false);
+	SetUuid(&c, AUDIT_COL_PLAN_ID, entry->plan_id);
+	SetDatum(&c, AUDIT_COL_ID, Int64GetDatum(entry->id), false);
+	SetUuid(&c, AUDIT_COL_STEP_ID, entry->step_id);
+	SetTime(&c, AUDIT_COL_AT, entry->at);
+	SetText(&c, AUDIT_COL_EVENT, entry->event);
+	SetText(&c, AUDIT_COL_ACTOR, entry->actor);
+	SetText(&c, AUDIT_COL_SESSION_ID, entry->session);
+	SetVarlena(&c, AUDIT_COL_DETAIL, detail);
+	SetVarlena(&c, AUDIT_COL_HASH, cstring_to_text_with_len((const char *) hash, 32));
+	RowInsert("audit", &c);
 	if (NotifyChanges)
 		Async_Notify("stepwise", NULL);
 }

@@ -74,4 +74,24 @@ InputSafe(PGFunction input, char *text, Datum *result)
 #define FunctionAclCheck(function, role, mode) pg_proc_aclcheck(function, role, mode)
 #endif
 
+/* 18 counts index scans for EXPLAIN */
+#if PG_VERSION_NUM >= 180000
+#define IndexBeginScan(table, index, snapshot, keys) index_beginscan(table, index, snapshot, NULL, keys, 0)
+#else
+#define IndexBeginScan(table, index, snapshot, keys) index_beginscan(table, index, snapshot, keys, 0)
+#endif
+
+/* from 16 on, an update tells which indexes need an entry */
+#if PG_VERSION_NUM >= 160000
+typedef TU_UpdateIndexes UpdateIndexes;
+#define NO_INDEXES		TU_None
+#define InsertIndexTuples(info, slot, estate, update) \
+	ExecInsertIndexTuples(info, slot, estate, update, false, NULL, NIL, false)
+#else
+typedef bool UpdateIndexes;
+#define NO_INDEXES		false
+#define InsertIndexTuples(info, slot, estate, update) \
+	ExecInsertIndexTuples(info, slot, estate, update, false, NULL, NIL)
+#endif
+
 #endif							/* STEPWISE_COMPAT_H */

@@ -66,7 +66,7 @@ NoteSession(Call *call, const PlanRow *plan)
 static Jsonb *
 PlanContext(Call *call, const PlanRow *plan)
 {
-	static KeptQuery read = {"SELECT stepwise.plan_context_json($1, $2)", 2, {TEXTOID, UUIDOID}};
+	static KeptQuery read = {"SELECT j FROM stepwise.plan_context_json($1, $2) AS j", 2, {TEXTOID, UUIDOID}};
 	Args		args = {0};
 
 	NoteSession(call, plan);
@@ -146,7 +146,7 @@ static Jsonb *
 StepContext(Call *call, const StepRow *step)
 {
 	static KeptQuery read = {
-		"SELECT stepwise.step_context_json($1, $2, $3, $4)",
+		"SELECT j FROM stepwise.step_context_json($1, $2, $3, $4) AS j",
 		4, {TEXTOID, UUIDOID, TEXTARRAYOID, TEXTARRAYOID}
 	};
 	List	   *mentions = StepMentions(step);
@@ -187,7 +187,7 @@ static Jsonb *
 ListActivePlans(Call *call, const char *status, const char *session, const pg_uuid_t *after, int max)
 {
 	static KeptQuery list = {
-		"SELECT stepwise.active_plans_json($1, $2, $3, $4, $5)",
+		"SELECT j FROM stepwise.active_plans_json($1, $2, $3, $4, $5) AS j",
 		5, {TEXTOID, TEXTOID, TEXTOID, UUIDOID, INT4OID}
 	};
 	Args		args = {0};

@@ -158,13 +158,13 @@ InsertPlan(Call *call, const PlanRow *plan, const char *idempotency_key)
 	static KeptQuery insert = {
 		"INSERT INTO stepwise.plan (tenant, id, root_id, parent_step_id, on_failure, sequential, separate_reviewer,"
 		" workable, depth, pending, audit_entries, created_at, updated_at, stall_after, audit_head, session_id, name,"
-		" goal, workflow, version, idempotency_key, inputs)"
+		" goal, workflow, version, idempotency_key, inputs, holders)"
 		" VALUES ($1, $2, $3, $4, $5::stepwise.on_failure, $6, $7, $8, $9, $10, $11, $12, $12, $13, $14, $15, $16, $17,"
-		" $18, $19, $20, $21)"
+		" $18, $19, $20, $21, $22)"
 		/* a key that is taken was seen, but by a transaction at a stricter level: that then fails to serialize */
 		" ON CONFLICT (tenant, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING",
-		21, {TEXTOID, UUIDOID, UUIDOID, UUIDOID, TEXTOID, BOOLOID, BOOLOID, BOOLOID, INT4OID, INT4OID, INT4OID,
-		TIMESTAMPTZOID, INTERVALOID, BYTEAOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, INT4OID, TEXTOID, JSONBOID}
+		22, {TEXTOID, UUIDOID, UUIDOID, UUIDOID, TEXTOID, BOOLOID, BOOLOID, BOOLOID, INT4OID, INT4OID, INT4OID,
+		TIMESTAMPTZOID, INTERVALOID, BYTEAOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, INT4OID, TEXTOID, JSONBOID, JSONBOID}
 	};
 	Args		args = {0};
 
@@ -198,6 +198,7 @@ InsertPlan(Call *call, const PlanRow *plan, const char *idempotency_key)
 		ArgNull(&args);
 	ArgText(&args, idempotency_key);
 	ArgVarlena(&args, plan->inputs);
+	ArgVarlena(&args, plan->holders);
 	QueryRun(&insert, &args);
 }
 
@@ -236,6 +237,7 @@ PlanFromDefinition(Call *call, const Definition *definition, const PlanOrigin *o
 	{
 		plan->parent_step_id = origin->holder->id;
 		plan->depth = origin->parent->depth + 1;
+		plan->holders = HoldersBelow(origin->parent, origin->holder);
 	}
 	plan->status = PLAN_PLANNING;
 	plan->outcome = OUTCOME_NA;

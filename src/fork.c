@@ -38,7 +38,7 @@ static const char FreshStep[] =
 /* what a plan that begins again looks like */
 static const char FreshPlan[] =
 "{\"status\": \"planning\", \"outcome\": \"n/a\", \"leases\": false, \"nests\": false, \"workable\": null, \"depth\": 0,"
-" \"parent_step_id\": null, \"pending\": 0, \"in_progress\": 0, \"awaiting_input\": 0, \"completed\": 0, \"failed\": 0,"
+" \"parent_step_id\": null, \"holders\": null, \"pending\": 0, \"in_progress\": 0, \"awaiting_input\": 0, \"completed\": 0, \"failed\": 0,"
 " \"skipped\": 0, \"unsuccessful\": 0, \"paused\": 0, \"started_steps\": 0, \"next_order\": 1, \"started_at\": null,"
 " \"completed_at\": null, \"message\": null, \"pause_reason\": null, \"outputs\": null}";
 
@@ -326,6 +326,7 @@ CopyNested(Call *call, PlanRow *root, PlanRow *parent, Datum old_holder, Datum n
 	JsonObjectStart(&b, NULL);
 	JsonPutUuid(&b, "parent_step_id", DatumGetUUIDP(new_holder));
 	JsonPutInt(&b, "depth", parent->depth + 1);
+	JsonPutJson(&b, "holders", (Jsonb *) HoldersBelow(parent, StepRead(call, DatumGetUUIDP(new_holder))));
 	JsonObjectEnd(&b);
 	copy = CopyPlan(call, nested, root, JsonFinish(&b));
 	AuditCreated(call, copy, &nested_id, NULL);

@@ -140,22 +140,34 @@ CheckOutcome(const char *outcome)
 
 /* Put the names of the steps from the root down to this one. */
 void
-PutPath(JsonBuilder *b, Call *call, PlanRow *plan, const StepRow *step)
+PutPath(JsonBuilder *b, const PlanRow *plan, const StepRow *step)
 {
-	List	   *names = list_make1(step->name);
-	ListCell   *cell;
-
-	while (plan->nested)
-	{
-		StepRow    *holder = StepRead(call, &plan->parent_step_id);
-
-		names = lcons(holder->name, names);
-		plan = PlanMustRead(call, &holder->plan_id);
-	}
 	JsonArrayStart(b, "path");
-	foreach(cell, names)
-		JsonPutText(b, NULL, lfirst(cell));
+	if (plan->holders != NULL)
+	{
+		Jsonb	   *above = DatumGetJsonbP(PointerGetDatum(plan->holders));
+		JsonbIterator *iterator = JsonbIteratorInit(&above->root);
+		JsonbIteratorToken token;
+		JsonbValue	name;
+
+		while ((token = JsonbIteratorNext(&iterator, &name, true)) != WJB_DONE)
+			if (token == WJB_ELEM)
+				JsonPutValue(b, NULL, &name);
+	}
+	JsonPutText(b, NULL, step->name);
 	JsonArrayEnd(b);
+}
+
+/* The path of a plan that a step holds. */
+struct varlena *
+HoldersBelow(const PlanRow *plan, const StepRow *holder)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	PutPath(&b, plan, holder);
+	JsonObjectEnd(&b);
+	return (struct varlena *) JsonGetJson(JsonFinish(&b), "path");
 }
 
 /* What every change of a step answers. */
@@ -200,7 +212,7 @@ ReadyAnswer(Call *call, const Next *next, bool again)
 	JsonPutUuid(&b, "planId", &plan->id);
 	JsonPutUuid(&b, "rootPlanId", &plan->root_id);
 	JsonPutText(&b, "planStatus", PlanStatusName[plan->status]);
-	PutPath(&b, call, plan, step);
+	PutPath(&b, plan, step);
 	JsonPutUuid(&b, "stepId", &step->id);
 	JsonPutText(&b, "stepStatus", StepStatusName[step->status]);
 	JsonPutInt(&b, "stepOrder", step->order);
@@ -238,7 +250,7 @@ PlanJson(Call *call, KeptQuery *query, const pg_uuid_t *plan_id)
 static Jsonb *
 CompleteDetail(Call *call, PlanRow *scope)
 {
-	static KeptQuery read = {"SELECT stepwise.plan_complete_json($1, $2)", 2, {TEXTOID, UUIDOID}};
+	static KeptQuery read = {"SELECT j FROM stepwise.plan_complete_json($1, $2) AS j", 2, {TEXTOID, UUIDOID}};
 
 	return PlanJson(call, &read, &scope->id);
 }

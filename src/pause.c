@@ -163,7 +163,7 @@ ReasonWithPath(Call *call, PlanRow *plan, Jsonb *reason)
 	if (!plan->nested || JsonGet(reason, "path", &path))
 		return reason;
 	JsonObjectStart(&b, NULL);
-	PutPath(&b, call, plan, &step);
+	PutPath(&b, plan, &step);
 	JsonObjectEnd(&b);
 	return JsonMerge(reason, JsonFinish(&b));
 }

@@ -105,7 +105,7 @@ static Jsonb *
 StatusJson(Call *call, const PlanRow *plan, Interval *stall_after)
 {
 	static KeptQuery read = {
-		"SELECT stepwise.plan_status_json($1, $2, $3, $4)",
+		"SELECT j FROM stepwise.plan_status_json($1, $2, $3, $4) AS j",
 		4, {TEXTOID, UUIDOID, INTERVALOID, INTERVALOID}
 	};
 	Args		args = {0};

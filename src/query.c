@@ -153,6 +153,19 @@ QueryRun(KeptQuery *query, const Args *args)
 	return rows;
 }
 
+/* Run a statement that is not worth to be kept; how many rows it was about. */
+uint64
+QueryRunOnce(const char *sql, const Oid *types, const Args *args)
+{
+	KeptQuery	query = {.sql = sql,.nargs = args->count};
+	Rows		rows;
+
+	memcpy(query.types, types, sizeof(Oid) * args->count);
+	rows = QueryRun(&query, args);
+	SPI_freeplan(query.plan);
+	return rows.count;
+}
+
 void
 RowsFree(Rows *rows)
 {

@@ -284,7 +284,7 @@ RunTurns(Run *run)
 Jsonb *
 TaskAnswer(Call *call, const pg_uuid_t *plan_id)
 {
-	static KeptQuery read = {"SELECT stepwise.task_json($1, $2)", 2, {TEXTOID, UUIDOID}};
+	static KeptQuery read = {"SELECT j FROM stepwise.task_json($1, $2) AS j", 2, {TEXTOID, UUIDOID}};
 
 	return PlanJson(call, &read, plan_id);
 }

@@ -109,6 +109,7 @@ _PG_init(void)
 	DefineSwitch("stepwise.log_tool_calls", "Keeps calls through MCP in stepwise.tool_call.", &LogToolCalls);
 	MarkGUCPrefixReserved("stepwise");
 	PlannerInit();
+	TableInit();
 	TenantInit();
 	StoreInit();
 }

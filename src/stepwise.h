@@ -7,6 +7,8 @@
 
 #include "postgres.h"
 
+#include "access/skey.h"
+#include "access/tableam.h"
 #include "catalog/pg_type_d.h"
 #include "executor/spi.h"
 #include "fmgr.h"
@@ -125,6 +127,7 @@ typedef struct Rows
 	SPITupleTable *table;
 } Rows;
 
+extern uint64 QueryRunOnce(const char *sql, const Oid *types, const Args *args);	/* not kept */
 extern Rows QueryRun(KeptQuery *query, const Args *args);	/* as the owner: between CallBegin and CallEnd */
 extern void RowsFree(Rows *rows);
 extern Datum RowDatum(const Rows *rows, uint64 row, int column, bool *isnull);	/* not copied */
@@ -182,6 +185,52 @@ extern pg_uuid_t *ArgumentUuid(FunctionCallInfo fcinfo, int n);
 /* ---------- planner.c: kept plans that stay good as the tables grow ---------- */
 
 extern void PlannerInit(void);
+
+/* ---------- table.c: rows of our own tables by index, without the executor ---------- */
+
+#define KEY_MAX_COLUMNS	4
+
+/* what an index is searched for, column by column */
+typedef struct Key
+{
+	int			count;
+	ScanKeyData columns[KEY_MAX_COLUMNS];
+} Key;
+
+#define ROW_MAX_COLUMNS	64		/* enough for the widest table, and for columns that a later version adds */
+
+/* what an update sets */
+typedef struct Changes
+{
+	Datum		values[ROW_MAX_COLUMNS];
+	bool		nulls[ROW_MAX_COLUMNS];
+	bool		replaces[ROW_MAX_COLUMNS];
+} Changes;
+
+/* columns are counted from 0; a plan and a step both have their id in column 1 */
+typedef bool (*RowTest) (TupleTableSlot *slot, const void *arg);
+typedef void *(*RowMake) (HeapTuple tuple, TupleDesc desc);
+
+extern void TableInit(void);
+extern void KeyText(Key *key, Datum value);
+extern void KeyUuid(Key *key, const pg_uuid_t *value);
+extern void KeyIntFrom(Key *key, int value);	/* this or more; only as the last column */
+extern void *RowRead(const char *table, const char *index, Key *key, RowTest test, const void *arg, RowMake make);
+extern void *RowLock(const char *table, const char *index, Key *key, RowTest test, const void *arg, RowMake make, bool wait);
+extern void RowUpdate(const char *table, const char *index, Key *key, ItemPointer seen, RowTest test, const void *arg,
+					  Changes *changes);
+extern void RowInsert(const char *table, Changes *changes);	/* all columns are set */
+
+extern void SetDatum(Changes *c, int column, Datum value, bool isnull);
+extern void SetInt(Changes *c, int column, int value);
+extern void SetPositive(Changes *c, int column, int value);	/* otherwise null */
+extern void SetBool(Changes *c, int column, bool value);
+extern void SetTrue(Changes *c, int column, bool value);	/* false: null */
+extern void SetTime(Changes *c, int column, TimestampTz value); /* 0: null */
+extern void SetUuid(Changes *c, int column, const pg_uuid_t *value);	/* NULL: null; so the next two */
+extern void SetVarlena(Changes *c, int column, const void *value);
+extern void SetText(Changes *c, int column, const char *value);
+extern void SetEnum(Changes *c, int column, const char *type, const char *label);
 
 /* ---------- tenant.c ---------- */
 
@@ -577,10 +626,12 @@ typedef struct PlanRow
 	struct varlena *pause_reason;	/* jsonb, perhaps toasted; so the next two */
 	struct varlena *outputs;
 	struct varlena *inputs;
+	struct varlena *holders;		/* of a nested plan: the names of the steps that hold it, from the root down */
 	char	   *name;
 	char	   *goal;
 	char	   *workflow;
 	int			version;
+	ItemPointerData tid;		/* where the row was last seen */
 	struct PlanRow *root;			/* itself, if it is the root */
 	/* of this call only */
 	bool		moved;			/* a step has moved */
@@ -647,6 +698,7 @@ typedef struct StepRow
 	struct varlena *condition;
 	struct varlena *condition_path;
 	struct varlena *condition_operands;
+	ItemPointerData tid;		/* where the row was last seen */
 	/* of this call only */
 	bool		was_paused;		/* it has a pause reason in the table */
 	Waiting    *waiting;		/* set before it moves to awaiting_input */
@@ -666,7 +718,7 @@ extern StepRow *StepReadByOrder(Call *call, const pg_uuid_t *plan_id, int order)
 extern StepRow *StepNextPending(Call *call, const PlanRow *plan, int from_order);
 extern StepRow *StepNextReady(Call *call, const PlanRow *plan, int from_order);
 extern StepRow *StepFromTuple(HeapTuple tuple, TupleDesc desc);
-extern void StepSave(Call *call, const StepRow *step);
+extern void StepSave(Call *call, StepRow *step);
 extern void StepInstruct(Call *call, StepRow *step, const char *instructions);
 extern StepRow *StepFetch(KeptQuery *query, const Args *args);	/* first of whole step rows; NULL: none */
 pg_noreturn extern void PlanNotFound(const pg_uuid_t *plan_id);
@@ -904,7 +956,8 @@ extern void VariablesStore(Call *call, const pg_uuid_t *plan_id, const Jsonb *va
 
 extern void PlanNoteSession(Call *call, PlanRow *plan); /* session_resumed; the caller saves */
 extern Jsonb *NextAnswer(Call *call, PlanRow *scope);	/* when there is no step to hand out */
-extern void PutPath(JsonBuilder *b, Call *call, PlanRow *plan, const StepRow *step);
+extern void PutPath(JsonBuilder *b, const PlanRow *plan, const StepRow *step);
+extern struct varlena *HoldersBelow(const PlanRow *plan, const StepRow *holder);	/* of the plan that it holds */
 extern void PutStepAnswer(JsonBuilder *b, const PlanRow *plan, const StepRow *step);
 extern Jsonb *StepAnswer(const PlanRow *plan, const StepRow *step);	/* what every change of a step answers */
 extern Outcome CheckOutcome(const char *outcome);

@@ -25,7 +25,7 @@ enum
 	PLAN_COL_STARTED_STEPS, PLAN_COL_NEXT_ORDER, PLAN_COL_AUDIT_ENTRIES, PLAN_COL_CREATED_AT, PLAN_COL_STARTED_AT,
 	PLAN_COL_COMPLETED_AT, PLAN_COL_UPDATED_AT, PLAN_COL_STALL_AFTER, PLAN_COL_AUDIT_HEAD, PLAN_COL_SESSION_ID,
 	PLAN_COL_MESSAGE, PLAN_COL_PAUSE_REASON, PLAN_COL_OUTPUTS, PLAN_COL_NAME, PLAN_COL_GOAL, PLAN_COL_WORKFLOW,
-	PLAN_COL_VERSION, PLAN_COL_IDEMPOTENCY_KEY, PLAN_COL_INPUTS,
+	PLAN_COL_VERSION, PLAN_COL_IDEMPOTENCY_KEY, PLAN_COL_INPUTS, PLAN_COL_HOLDERS,
 	PLAN_COLUMNS
 };
 
@@ -43,14 +43,11 @@ enum
 	STEP_COLUMNS
 };
 
-/* Room for the wider of the two, and for columns that a later version adds. */
-#define MOST_COLUMNS	64
-
 /* a row taken apart */
 typedef struct Fields
 {
-	Datum		values[MOST_COLUMNS];
-	bool		nulls[MOST_COLUMNS];
+	Datum		values[ROW_MAX_COLUMNS];
+	bool		nulls[ROW_MAX_COLUMNS];
 } Fields;
 
 /* ---------- fields ---------- */
@@ -124,7 +121,7 @@ FieldEnum(const Fields *f, int column, const char *const *names, int count)
 static void
 CheckShape(TupleDesc desc, int columns, const char *table)
 {
-	if (desc->natts < columns || desc->natts > MOST_COLUMNS)
+	if (desc->natts < columns || desc->natts > ROW_MAX_COLUMNS)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table stepwise.%s does not fit the loaded library", table),
@@ -141,6 +138,7 @@ PlanFromTuple(HeapTuple tuple, TupleDesc desc)
 
 	CheckShape(desc, PLAN_COLUMNS, "plan");
 	heap_deform_tuple(tuple, desc, f.values, f.nulls);
+	plan->tid = tuple->t_self;
 	plan->id = FieldUuid(&f, PLAN_COL_ID);
 	plan->root_id = FieldUuid(&f, PLAN_COL_ROOT_ID);
 	plan->nested = !f.nulls[PLAN_COL_PARENT_STEP_ID];
@@ -173,6 +171,7 @@ PlanFromTuple(HeapTuple tuple, TupleDesc desc)
 	plan->pause_reason = FieldVarlena(&f, PLAN_COL_PAUSE_REASON);
 	plan->outputs = FieldVarlena(&f, PLAN_COL_OUTPUTS);
 	plan->inputs = FieldVarlena(&f, PLAN_COL_INPUTS);
+	plan->holders = FieldVarlena(&f, PLAN_COL_HOLDERS);
 	plan->name = FieldText(&f, PLAN_COL_NAME);
 	plan->goal = FieldText(&f, PLAN_COL_GOAL);
 	plan->workflow = FieldText(&f, PLAN_COL_WORKFLOW);
@@ -180,22 +179,44 @@ PlanFromTuple(HeapTuple tuple, TupleDesc desc)
 	return plan;
 }
 
-/* Run a query over (tenant, plan id) that returns whole plan rows; NULL if there is none. */
-static PlanRow *
-PlanFetch(Call *call, KeptQuery *query, const pg_uuid_t *plan_id)
+static void *
+PlanMake(HeapTuple tuple, TupleDesc desc)
 {
-	Args		args = {0};
-	PlanRow	   *plan = NULL;
-	Rows		rows;
-
-	ArgTenant(&args, call);
-	ArgUuid(&args, plan_id);
-	rows = QueryRun(query, &args);
-	if (rows.count > 0)
-		plan = PlanFromTuple(rows.table->vals[0], rows.table->tupdesc);
-	RowsFree(&rows);
-	return plan;
+	return PlanFromTuple(tuple, desc);
 }
+
+static Key
+IdKey(const Call *call, const pg_uuid_t *id)
+{
+	Key			key = {0};
+
+	KeyText(&key, call->tenant_datum);
+	KeyUuid(&key, id);
+	return key;
+}
+
+static bool
+SlotUuidIs(TupleTableSlot *slot, int column, const pg_uuid_t *id)
+{
+	bool		isnull;
+	Datum		value = slot_getattr(slot, column + 1, &isnull);
+
+	return !isnull && UuidEqual(DatumGetUUIDP(value), id);
+}
+
+static bool
+IsRoot(TupleTableSlot *slot, const void *id)
+{
+	return SlotUuidIs(slot, PLAN_COL_ROOT_ID, id);
+}
+
+static bool
+HasId(TupleTableSlot *slot, const void *id)
+{
+	return SlotUuidIs(slot, PLAN_COL_ID, id);
+}
+
+StaticAssertDecl((int) PLAN_COL_ID == (int) STEP_COL_ID, "plan and step have their ids in the same column");
 
 static PlanRow *
 PlanLocked(const Call *call, const pg_uuid_t *plan_id)
@@ -224,15 +245,12 @@ PlanKeep(Call *call, PlanRow *plan, PlanRow *root)
 static PlanRow *
 RootLock(Call *call, const pg_uuid_t *plan_id)
 {
-	static KeptQuery lock = {
-		"SELECT p.* FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.id = $2 AND p.root_id = $2 FOR NO KEY UPDATE",
-		2, {TEXTOID, UUIDOID}
-	};
 	PlanRow	   *plan = PlanLocked(call, plan_id);
+	Key			key = IdKey(call, plan_id);
 
 	if (plan != NULL)
 		return plan;
-	plan = PlanFetch(call, &lock, plan_id);
+	plan = RowLock("plan", "plan_pkey", &key, IsRoot, plan_id, PlanMake, true);
 	return plan ? PlanKeep(call, plan, NULL) : NULL;
 }
 
@@ -257,16 +275,14 @@ StepNotFound(const pg_uuid_t *step_id)
 PlanRow *
 PlanRead(Call *call, const pg_uuid_t *plan_id)
 {
-	static KeptQuery read = {
-		"SELECT p.* FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.id = $2",
-		2, {TEXTOID, UUIDOID}
-	};
 	PlanRow	   *plan;
+	Key			key;
 
 	if (plan_id == NULL)
 		return NULL;
 	plan = PlanLocked(call, plan_id);
-	return plan ? plan : PlanFetch(call, &read, plan_id);
+	key = IdKey(call, plan_id);
+	return plan ? plan : RowRead("plan", "plan_pkey", &key, NULL, NULL, PlanMake);
 }
 
 /* Read a plan without locking it; SW001 when the tenant has none of that id. */
@@ -283,15 +299,12 @@ PlanMustRead(Call *call, const pg_uuid_t *plan_id)
 PlanRow *
 PlanInTree(Call *call, PlanRow *root, const pg_uuid_t *plan_id)
 {
-	static KeptQuery lock = {
-		"SELECT p.* FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.id = $2 FOR NO KEY UPDATE",
-		2, {TEXTOID, UUIDOID}
-	};
 	PlanRow	   *plan = PlanLocked(call, plan_id);
+	Key			key = IdKey(call, plan_id);
 
 	if (plan != NULL)
 		return plan;
-	plan = PlanFetch(call, &lock, plan_id);
+	plan = RowLock("plan", "plan_pkey", &key, NULL, NULL, PlanMake, true);
 	if (plan == NULL)
 		PlanNotFound(plan_id);
 	return PlanKeep(call, plan, root);
@@ -329,17 +342,15 @@ PlanLock(Call *call, const pg_uuid_t *plan_id)
 PlanRow *
 PlanLockIfFree(Call *call, const pg_uuid_t *plan_id, bool *found)
 {
-	static KeptQuery lock = {
-		"SELECT p.* FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.id = $2 FOR NO KEY UPDATE SKIP LOCKED",
-		2, {TEXTOID, UUIDOID}
-	};
 	PlanRow	   *plan = PlanRead(call, plan_id);
 	PlanRow	   *root;
+	Key			key;
 
 	*found = plan != NULL;
 	if (plan == NULL)
 		return NULL;
-	root = PlanFetch(call, &lock, &plan->root_id);
+	key = IdKey(call, &plan->root_id);
+	root = RowLock("plan", "plan_pkey", &key, NULL, NULL, PlanMake, false);
 	if (root == NULL)
 		return NULL;
 	PlanKeep(call, root, NULL);
@@ -349,52 +360,36 @@ PlanLockIfFree(Call *call, const pg_uuid_t *plan_id, bool *found)
 void
 PlanSave(Call *call, PlanRow *plan)
 {
-	static KeptQuery save = {
-		"UPDATE stepwise.plan SET status = $3::stepwise.plan_status, outcome = $4::stepwise.outcome,"
-		" leases = $5, workable = $6, pending = $7, in_progress = $8, awaiting_input = $9, completed = $10,"
-		" failed = $11, skipped = $12, unsuccessful = $13, paused = $14, started_steps = $15, next_order = $16,"
-		" audit_entries = $17, started_at = $18, completed_at = $19, updated_at = $20, audit_head = $21,"
-		" session_id = $22, message = $23, pause_reason = $24, outputs = $25, nests = $26"
-		" WHERE tenant = $1 AND id = $2",
-		26, {TEXTOID, UUIDOID, TEXTOID, TEXTOID, BOOLOID, BOOLOID, INT4OID, INT4OID, INT4OID, INT4OID, INT4OID, INT4OID,
-		INT4OID, INT4OID, INT4OID, INT4OID, INT4OID, TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID, BYTEAOID, TEXTOID,
-		TEXTOID, JSONBOID, JSONBOID, BOOLOID}
-	};
-	Args		args = {0};
-	Rows		rows;
+	Changes		c = {0};
+	Key			key = IdKey(call, &plan->id);
 
 	plan->touched = call->deferred;
 	if (call->deferred)
 		return;
 	plan->updated_at = GetCurrentTimestamp();
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	ArgText(&args, PlanStatusName[plan->status]);
-	ArgText(&args, OutcomeName[plan->outcome]);
-	ArgBool(&args, plan->leases);
-	if (plan->nested && plan->workable)
-		ArgBool(&args, true);
-	else
-		ArgNull(&args);
+	SetEnum(&c, PLAN_COL_STATUS, "plan_status", PlanStatusName[plan->status]);
+	SetEnum(&c, PLAN_COL_OUTCOME, "outcome", OutcomeName[plan->outcome]);
+	SetBool(&c, PLAN_COL_LEASES, plan->leases);
+	SetBool(&c, PLAN_COL_NESTS, plan->nests);
+	SetTrue(&c, PLAN_COL_WORKABLE, plan->nested && plan->workable);
 	for (int i = 0; i < STEP_STATUSES; i++)
-		ArgInt(&args, plan->counts[i]);
-	ArgInt(&args, plan->unsuccessful);
-	ArgInt(&args, plan->paused);
-	ArgInt(&args, plan->started_steps);
-	ArgInt(&args, plan->next_order);
-	ArgInt(&args, plan->audit_entries);
-	ArgTime(&args, plan->started_at);
-	ArgTime(&args, plan->completed_at);
-	ArgTime(&args, plan->updated_at);
-	ArgDatum(&args, PointerGetDatum(cstring_to_text_with_len((char *) plan->audit_head, sizeof(plan->audit_head))));
-	ArgText(&args, plan->session_id);
-	ArgText(&args, plan->message);
-	ArgVarlena(&args, plan->pause_reason);
-	ArgVarlena(&args, plan->outputs);
-	ArgBool(&args, plan->nests);
-	rows = QueryRun(&save, &args);
-	if (rows.count != 1)
-		elog(ERROR, "plan %s could not be saved", UuidText(&plan->id));
+		SetInt(&c, PLAN_COL_COUNTS + i, plan->counts[i]);
+	SetInt(&c, PLAN_COL_UNSUCCESSFUL, plan->unsuccessful);
+	SetInt(&c, PLAN_COL_PAUSED, plan->paused);
+	SetInt(&c, PLAN_COL_STARTED_STEPS, plan->started_steps);
+	SetInt(&c, PLAN_COL_NEXT_ORDER, plan->next_order);
+	SetInt(&c, PLAN_COL_AUDIT_ENTRIES, plan->audit_entries);
+	SetTime(&c, PLAN_COL_STARTED_AT, plan->started_at);
+	SetTime(&c, PLAN_COL_COMPLETED_AT, plan->completed_at);
+	SetTime(&c, PLAN_COL_UPDATED_AT, plan->updated_at);
+	SetVarlena(&c, PLAN_COL_AUDIT_HEAD, cstring_to_text_with_len((char *) plan->audit_head, sizeof(plan->audit_head)));
+	SetText(&c, PLAN_COL_SESSION_ID, plan->session_id);
+	SetText(&c, PLAN_COL_MESSAGE, plan->message);
+	SetVarlena(&c, PLAN_COL_PAUSE_REASON, plan->pause_reason);
+	SetVarlena(&c, PLAN_COL_OUTPUTS, plan->outputs);
+	if ((plan->status == PLAN_COMPLETED) != (plan->outcome != OUTCOME_NA) || PlanIsTerminal(plan->status) != (plan->completed_at != 0))
+		elog(ERROR, "plan %s does not fit its constraint", UuidText(&plan->id));
+	RowUpdate("plan", "plan_pkey", &key, &plan->tid, HasId, &plan->id, &c);
 }
 
 /* Save what was deferred; from here on every save is at once again. */
@@ -512,6 +507,7 @@ StepFromTuple(HeapTuple tuple, TupleDesc desc)
 
 	CheckShape(desc, STEP_COLUMNS, "step");
 	heap_deform_tuple(tuple, desc, f.values, f.nulls);
+	step->tid = tuple->t_self;
 	step->id = FieldUuid(&f, STEP_COL_ID);
 	step->plan_id = FieldUuid(&f, STEP_COL_PLAN_ID);
 	step->root_id = FieldUuid(&f, STEP_COL_ROOT_ID);
@@ -572,157 +568,113 @@ StepFetch(KeptQuery *query, const Args *args)
 	return step;
 }
 
+static void *
+StepMake(HeapTuple tuple, TupleDesc desc)
+{
+	return StepFromTuple(tuple, desc);
+}
+
 StepRow *
 StepRead(Call *call, const pg_uuid_t *step_id)
 {
-	static KeptQuery read = {
-		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.id = $2",
-		2, {TEXTOID, UUIDOID}
-	};
-	Args		args = {0};
+	Key			key = IdKey(call, step_id);
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, step_id);
-	return StepFetch(&read, &args);
+	return RowRead("step", "step_pkey", &key, NULL, NULL, StepMake);
 }
 
 /* Read the step of a plan whose name, or binding, is this. */
 static StepRow *
-StepReadByWord(Call *call, KeptQuery *query, const pg_uuid_t *plan_id, const char *word)
+StepReadByWord(Call *call, const char *index, const pg_uuid_t *plan_id, const char *word)
 {
-	Args		args = {0};
+	Key			key = IdKey(call, plan_id);
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, plan_id);
-	ArgText(&args, word);
-	return StepFetch(query, &args);
+	KeyText(&key, CStringGetTextDatum(word));
+	return RowRead("step", index, &key, NULL, NULL, StepMake);
 }
 
 StepRow *
 StepReadByName(Call *call, const pg_uuid_t *plan_id, const char *name)
 {
-	static KeptQuery read = {
-		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 AND s.name = $3",
-		3, {TEXTOID, UUIDOID, TEXTOID}
-	};
-
-	return StepReadByWord(call, &read, plan_id, name);
+	return StepReadByWord(call, "step_name", plan_id, name);
 }
 
 StepRow *
 StepReadByBinding(Call *call, const pg_uuid_t *plan_id, const char *binding)
 {
-	static KeptQuery read = {
-		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 AND s.binding = $3",
-		3, {TEXTOID, UUIDOID, TEXTOID}
-	};
-
-	return StepReadByWord(call, &read, plan_id, binding);
+	return StepReadByWord(call, "step_binding", plan_id, binding);
 }
 
-/* Read the first step of a plan from an order on that fits the query. */
+/* Read the first step of a plan from an order on that is in the index and passes the test. */
 static StepRow *
-StepReadFrom(Call *call, KeptQuery *query, const pg_uuid_t *plan_id, int order)
+StepReadFrom(Call *call, const char *index, const pg_uuid_t *plan_id, int order, RowTest test, const void *arg)
 {
-	Args		args = {0};
+	Key			key = IdKey(call, plan_id);
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, plan_id);
-	ArgInt(&args, order);
-	return StepFetch(query, &args);
+	KeyIntFrom(&key, order);
+	return RowRead("step", index, &key, test, arg, StepMake);
 }
 
 StepRow *
 StepReadByOrder(Call *call, const pg_uuid_t *plan_id, int order)
 {
-	static KeptQuery read = {
-		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 AND s.step_order = $3",
-		3, {TEXTOID, UUIDOID, INT4OID}
-	};
+	StepRow    *step = StepReadFrom(call, "step_order_unique", plan_id, order, NULL, NULL);
 
-	return StepReadFrom(call, &read, plan_id, order);
+	return step && step->order == order ? step : NULL;
+}
+
+static bool
+HasStatus(TupleTableSlot *slot, const void *status)
+{
+	bool		isnull;
+
+	return DatumGetObjectId(slot_getattr(slot, STEP_COL_STATUS + 1, &isnull)) == *(const Oid *) status;
 }
 
 StepRow *
 StepNextPending(Call *call, const PlanRow *plan, int from_order)
 {
-	static KeptQuery read = {
-		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 AND s.step_order >= $3"
-		" AND s.status = 'pending' ORDER BY s.tenant, s.plan_id, s.step_order LIMIT 1",
-		3, {TEXTOID, UUIDOID, INT4OID}
-	};
+	Oid			pending = EnumValue("step_status", StepStatusName[STEP_PENDING]);
 
-	return StepReadFrom(call, &read, &plan->id, from_order);
+	return StepReadFrom(call, "step_order_unique", &plan->id, from_order, HasStatus, &pending);
 }
 
 StepRow *
 StepNextReady(Call *call, const PlanRow *plan, int from_order)
 {
-	static KeptQuery read = {
-		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 AND s.step_order >= $3"
-		" AND s.ready ORDER BY s.tenant, s.plan_id, s.step_order LIMIT 1",
-		3, {TEXTOID, UUIDOID, INT4OID}
-	};
-
-	return StepReadFrom(call, &read, &plan->id, from_order);
+	return StepReadFrom(call, "step_ready", &plan->id, from_order, NULL, NULL);
 }
 
 void
-StepSave(Call *call, const StepRow *step)
+StepSave(Call *call, StepRow *step)
 {
-	static KeptQuery save = {
-		"UPDATE stepwise.step SET status = $3::stepwise.step_status, outcome = $4::stepwise.outcome, attempt = $5,"
-		" execution_order = $6, ready = $7, started_at = $8, completed_at = $9, active_at = $10,"
-		" lease_expires_at = $11, confidence = $12, worker = $13, holder = $14, message = $15, pause_reason = $16,"
-		" inputs = $17, result = $18, result_summary = $19, execution_report = $20, output_formatting_notes = $21,"
-		" max_attempts = $22, retryable = $23"
-		" WHERE tenant = $1 AND id = $2",
-		23, {TEXTOID, UUIDOID, TEXTOID, TEXTOID, INT4OID, INT4OID, BOOLOID, TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID,
-		TIMESTAMPTZOID, NUMERICOID, TEXTOID, TEXTOID, TEXTOID, JSONBOID, JSONBOID, JSONBOID, TEXTOID, JSONBOID, TEXTOID, INT4OID,
-		BOOLOID}
-	};
-	Args		args = {0};
-	Rows		rows;
+	Changes		c = {0};
+	Key			key = IdKey(call, &step->id);
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &step->id);
-	ArgText(&args, StepStatusName[step->status]);
-	ArgText(&args, OutcomeName[step->outcome]);
-	ArgInt(&args, step->attempt);
-	if (step->execution_order > 0)
-		ArgInt(&args, step->execution_order);
-	else
-		ArgNull(&args);
-	if (step->ready)
-		ArgBool(&args, true);
-	else
-		ArgNull(&args);
-	ArgTime(&args, step->started_at);
-	ArgTime(&args, step->completed_at);
-	ArgTime(&args, step->active_at);
-	ArgTime(&args, step->lease_expires_at);
-	ArgVarlena(&args, step->confidence);
-	ArgText(&args, step->worker);
-	ArgText(&args, step->holder);
-	ArgText(&args, step->message);
-	ArgVarlena(&args, step->pause_reason);
-	ArgVarlena(&args, step->inputs);
-	ArgVarlena(&args, step->result);
-	ArgVarlena(&args, step->result_summary);
-	ArgVarlena(&args, step->execution_report);
-	ArgVarlena(&args, step->output_formatting_notes);
-	if (step->max_attempts > 0)
-		ArgInt(&args, step->max_attempts);
-	else
-		ArgNull(&args);
-	if (step->retryable >= 0)
-		ArgBool(&args, step->retryable == 1);
-	else
-		ArgNull(&args);
+	SetEnum(&c, STEP_COL_STATUS, "step_status", StepStatusName[step->status]);
+	SetEnum(&c, STEP_COL_OUTCOME, "outcome", OutcomeName[step->outcome]);
+	SetInt(&c, STEP_COL_ATTEMPT, step->attempt);
+	SetPositive(&c, STEP_COL_EXECUTION_ORDER, step->execution_order);
+	SetTrue(&c, STEP_COL_READY, step->ready);
+	SetPositive(&c, STEP_COL_MAX_ATTEMPTS, step->max_attempts);
+	SetDatum(&c, STEP_COL_RETRYABLE, BoolGetDatum(step->retryable == 1), step->retryable < 0);
+	SetTime(&c, STEP_COL_STARTED_AT, step->started_at);
+	SetTime(&c, STEP_COL_COMPLETED_AT, step->completed_at);
+	SetTime(&c, STEP_COL_ACTIVE_AT, step->active_at);
+	SetTime(&c, STEP_COL_LEASE_EXPIRES_AT, step->lease_expires_at);
+	SetVarlena(&c, STEP_COL_CONFIDENCE, step->confidence);
+	SetText(&c, STEP_COL_WORKER, step->worker);
+	SetText(&c, STEP_COL_HOLDER, step->holder);
+	SetText(&c, STEP_COL_MESSAGE, step->message);
+	SetVarlena(&c, STEP_COL_PAUSE_REASON, step->pause_reason);
+	SetVarlena(&c, STEP_COL_INPUTS, step->inputs);
+	SetVarlena(&c, STEP_COL_RESULT, step->result);
+	SetVarlena(&c, STEP_COL_RESULT_SUMMARY, step->result_summary);
+	SetVarlena(&c, STEP_COL_EXECUTION_REPORT, step->execution_report);
+	SetVarlena(&c, STEP_COL_OUTPUT_FORMATTING_NOTES, step->output_formatting_notes);
+	if ((step->status == STEP_COMPLETED) != (step->outcome != OUTCOME_NA))
+		elog(ERROR, "step %s does not fit its constraint", UuidText(&step->id));
 	PlaceRemember(step);
-	rows = QueryRun(&save, &args);
-	if (rows.count != 1)
-		elog(ERROR, "step %s could not be saved", UuidText(&step->id));
+	RowUpdate("step", "step_pkey", &key, &step->tid, HasId, &step->id, &c);
 }
 
 /* Change what a step tells its worker. */

@@ -550,7 +550,7 @@ FailureMessage(Call *call, const PlanRow *plan)
 Jsonb *
 OldestCheckpoint(Call *call, const PlanRow *plan)
 {
-	static KeptQuery read = {"SELECT stepwise.oldest_checkpoint_json($1, $2)", 2, {TEXTOID, UUIDOID}};
+	static KeptQuery read = {"SELECT j FROM stepwise.oldest_checkpoint_json($1, $2) AS j", 2, {TEXTOID, UUIDOID}};
 	Args		args = {0};
 	Jsonb	   *json;
 	Rows		rows;

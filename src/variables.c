@@ -170,7 +170,7 @@ stepwise_set_variables(PG_FUNCTION_ARGS)
 static Jsonb *
 TaskVariables(Call *call, const pg_uuid_t *plan_id)
 {
-	static KeptQuery read = {"SELECT stepwise.task_variables_json($1, $2)", 2, {TEXTOID, UUIDOID}};
+	static KeptQuery read = {"SELECT j FROM stepwise.task_variables_json($1, $2) AS j", 2, {TEXTOID, UUIDOID}};
 	Jsonb	   *variables = plan_id ? PlanJson(call, &read, plan_id) : NULL;
 
 	if (variables == NULL)

@@ -1,0 +1,481 @@
+/*
+ * table.c
+ *	  rows of our own tables by index, without the executor
+ *
+ * For the few rows that every call reads and writes: a kept SPI plan sets an
+ * executor up and tears it down each time, which costs several times what the
+ * row does. The rows are the same as those of a statement: by a new snapshot
+ * (under READ COMMITTED), with the locks of FOR NO KEY UPDATE, and with the
+ * errors of a transaction that is read-only or cannot be serialized.
+ *
+ * What an UPDATE does beside, and what is not done here: CHECKs (the engine
+ * keeps to them, store.c looks), policies (they do not bind the owner), and
+ * row triggers (ours let the engine pass). A table to which somebody has added
+ * a trigger, a foreign key, a rule or a CHECK of his own is written by a
+ * statement after all.
+ */
+#include "stepwise.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/pg_collation_d.h"
+#include "commands/trigger.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "tcop/utility.h"
+#include "utils/fmgroids.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+/* ---------- keys ---------- */
+
+static void
+KeyAdd(Key *key, StrategyNumber strategy, Oid collation, RegProcedure function, Datum value)
+{
+	Assert(key->count < KEY_MAX_COLUMNS);
+	ScanKeyEntryInitialize(&key->columns[key->count], 0, key->count + 1, strategy, InvalidOid, collation, function, value);
+	key->count++;
+}
+
+void
+KeyText(Key *key, Datum value)
+{
+	KeyAdd(key, BTEqualStrategyNumber, C_COLLATION_OID, F_TEXTEQ, value);
+}
+
+void
+KeyUuid(Key *key, const pg_uuid_t *value)
+{
+	KeyAdd(key, BTEqualStrategyNumber, InvalidOid, F_UUID_EQ, UUIDPGetDatum(value));
+}
+
+void
+KeyIntFrom(Key *key, int value)
+{
+	KeyAdd(key, BTGreaterEqualStrategyNumber, InvalidOid, F_INT4GE, Int32GetDatum(value));
+}
+
+/* ---------- reading ---------- */
+
+/* Begin as a statement does: see what others have committed by now, and what we have written so far. */
+static Relation
+Begin(const char *table, LOCKMODE lockmode)
+{
+	Relation	relation = table_open(TableOid(table), lockmode);
+
+	if (RelationGetDescr(relation)->natts > ROW_MAX_COLUMNS)
+		elog(ERROR, "table %s has too many columns", table);
+	CommandCounterIncrement();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	return relation;
+}
+
+static void
+End(Relation relation)
+{
+	PopActiveSnapshot();
+	table_close(relation, NoLock);
+}
+
+static void
+CheckWritable(const char *command)
+{
+	PreventCommandIfReadOnly(command);
+	PreventCommandIfParallelMode(command);
+}
+
+static void
+RefuseConcurrentUpdate(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("could not serialize access due to concurrent update")));
+}
+
+/* Find the first row of a key, in the order of the index, that passes the test; NULL: none. */
+static TupleTableSlot *
+Seek(Relation relation, const char *index_name, Key *key, RowTest test, const void *arg)
+{
+	Relation	index = index_open(TableOid(index_name), AccessShareLock);
+	TupleTableSlot *slot = table_slot_create(relation, NULL);
+	IndexScanDesc scan = IndexBeginScan(relation, index, GetActiveSnapshot(), key->count);
+	bool		found;
+
+	index_rescan(scan, key->columns, key->count, NULL, 0);
+	while ((found = index_getnext_slot(scan, ForwardScanDirection, slot)))
+	{
+		if (test == NULL || test(slot, arg))
+			break;
+		CHECK_FOR_INTERRUPTS();
+	}
+	index_endscan(scan);
+	index_close(index, NoLock);
+	if (found)
+		return slot;
+	ExecDropSingleTupleTableSlot(slot);
+	return NULL;
+}
+
+/* Lock the row in the slot, and read it again; false if it is gone, or locked and not to be waited for. */
+static bool
+Lock(Relation relation, TupleTableSlot *slot, LockWaitPolicy wait)
+{
+	ItemPointerData tid = slot->tts_tid;
+	uint8		flags = TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS;
+	TM_FailureData failure;
+	TM_Result	result;
+
+	if (!IsolationUsesXactSnapshot())
+		flags |= TUPLE_LOCK_FLAG_FIND_LAST_VERSION;
+	result = table_tuple_lock(relation, &tid, GetActiveSnapshot(), slot, GetCurrentCommandId(false),
+							  LockTupleNoKeyExclusive, wait, flags, &failure);
+	if (result == TM_Updated || (result == TM_Deleted && IsolationUsesXactSnapshot()))
+		RefuseConcurrentUpdate();
+	if (result != TM_Ok && result != TM_Deleted && result != TM_WouldBlock)
+		elog(ERROR, "row of table %s could not be locked", RelationGetRelationName(relation));
+	return result == TM_Ok;
+}
+
+static void *
+MakeRow(Relation relation, TupleTableSlot *slot, RowMake make)
+{
+	return make(ExecFetchSlotHeapTuple(slot, false, NULL), RelationGetDescr(relation));
+}
+
+void *
+RowRead(const char *table, const char *index, Key *key, RowTest test, const void *arg, RowMake make)
+{
+	Relation	relation = Begin(table, AccessShareLock);
+	TupleTableSlot *slot = Seek(relation, index, key, test, arg);
+	void	   *row = NULL;
+
+	if (slot != NULL)
+	{
+		row = MakeRow(relation, slot, make);
+		ExecDropSingleTupleTableSlot(slot);
+	}
+	End(relation);
+	return row;
+}
+
+/* The test must be of what never changes: it is not repeated when the lock had to wait. */
+void *
+RowLock(const char *table, const char *index, Key *key, RowTest test, const void *arg, RowMake make, bool wait)
+{
+	Relation	relation;
+	TupleTableSlot *slot;
+	void	   *row = NULL;
+
+	CheckWritable("SELECT FOR NO KEY UPDATE");
+	relation = Begin(table, RowShareLock);
+	slot = Seek(relation, index, key, test, arg);
+	if (slot != NULL)
+	{
+		if (Lock(relation, slot, wait ? LockWaitBlock : LockWaitSkip))
+			row = MakeRow(relation, slot, make);
+		ExecDropSingleTupleTableSlot(slot);
+	}
+	End(relation);
+	return row;
+}
+
+/* ---------- writing by a statement ---------- */
+
+/* tables that were looked at, until they change: has somebody added to them? */
+static struct
+{
+	Oid			relid;
+	bool		altered;
+}			judged[4];
+
+static void
+JudgedForget(Datum arg, Oid relid)
+{
+	for (size_t i = 0; i < lengthof(judged); i++)
+		if (relid == InvalidOid || judged[i].relid == relid)
+			judged[i].relid = InvalidOid;
+}
+
+void
+TableInit(void)
+{
+	CacheRegisterRelcacheCallback(JudgedForget, (Datum) 0);
+}
+
+/* Ours call functions of our schema. Of the internal ones, those of keys that refer to us watch what we never change. */
+static bool
+TriggerIsHarmless(const Trigger *trigger, Relation relation)
+{
+	if (trigger->tgisinternal)
+		return RI_FKey_trigger_type(trigger->tgfoid) != RI_TRIGGER_FK;
+	return get_func_namespace(trigger->tgfoid) == RelationGetNamespace(relation);
+}
+
+static bool
+CheckIsOurs(const ConstrCheck *check)
+{
+	return strcmp(check->ccname, "plan_outcome") == 0 || strcmp(check->ccname, "step_outcome") == 0;
+}
+
+static bool
+Judge(Relation relation)
+{
+	const TriggerDesc *triggers = relation->trigdesc;
+	const TupleConstr *constraints = RelationGetDescr(relation)->constr;
+
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+		if (!TriggerIsHarmless(&triggers->triggers[i], relation))
+			return true;
+	for (int i = 0; constraints != NULL && i < constraints->num_check; i++)
+		if (!CheckIsOurs(&constraints->check[i]))
+			return true;
+	return relation->rd_rules != NULL;
+}
+
+static bool
+IsAltered(Relation relation)
+{
+	Oid			relid = RelationGetRelid(relation);
+	size_t		i = relid % lengthof(judged);
+
+	if (judged[i].relid != relid)
+	{
+		judged[i].altered = Judge(relation);
+		judged[i].relid = relid;
+	}
+	return judged[i].altered;
+}
+
+/* Run a statement whose parameters are the columns that are set. */
+static void
+StatementRun(Relation relation, const char *sql, const Changes *changes)
+{
+	TupleDesc	desc = RelationGetDescr(relation);
+	Args		args = {0};
+	Oid			types[QUERY_MAX_ARGS] = {0};
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		if (!changes->replaces[i])
+			continue;
+		types[args.count] = TupleDescAttr(desc, i)->atttypid;
+		if (changes->nulls[i])
+			ArgNull(&args);
+		else
+			ArgDatum(&args, changes->values[i]);
+	}
+	if (QueryRunOnce(sql, types, &args) != 1)
+		elog(ERROR, "row of table %s could not be saved", RelationGetRelationName(relation));
+}
+
+/* Update the row where it was last seen; nothing but the engine has moved it since. */
+static void
+StatementUpdate(Relation relation, ItemPointer place, const Changes *changes)
+{
+	TupleDesc	desc = RelationGetDescr(relation);
+	StringInfoData sql;
+	int			set = 0;
+
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "UPDATE stepwise.%s SET", quote_identifier(RelationGetRelationName(relation)));
+	for (int i = 0; i < desc->natts; i++)
+		if (changes->replaces[i])
+		{
+			appendStringInfo(&sql, "%s %s = $%d", set > 0 ? "," : "", quote_identifier(NameStr(TupleDescAttr(desc, i)->attname)), set + 1);
+			set++;
+		}
+	appendStringInfo(&sql, " WHERE ctid = '(%u,%u)'", ItemPointerGetBlockNumber(place), ItemPointerGetOffsetNumber(place));
+	StatementRun(relation, sql.data, changes);
+}
+
+static void
+StatementInsert(Relation relation, const Changes *changes)
+{
+	TupleDesc	desc = RelationGetDescr(relation);
+	StringInfoData names;
+	StringInfoData sql;
+	int			set = 0;
+
+	initStringInfo(&names);
+	initStringInfo(&sql);
+	for (int i = 0; i < desc->natts; i++)
+		if (changes->replaces[i])
+		{
+			appendStringInfo(&names, "%s%s", set > 0 ? ", " : "", quote_identifier(NameStr(TupleDescAttr(desc, i)->attname)));
+			appendStringInfo(&sql, "%s$%d", set > 0 ? ", " : "", set + 1);
+			set++;
+		}
+	StatementRun(relation, psprintf("INSERT INTO stepwise.%s (%s) VALUES (%s)",
+									quote_identifier(RelationGetRelationName(relation)), names.data, sql.data), changes);
+}
+
+/* ---------- writing ---------- */
+
+static void
+IndexesAdd(Relation relation, TupleTableSlot *slot, bool update)
+{
+	EState	   *estate = CreateExecutorState();
+	ResultRelInfo *info = makeNode(ResultRelInfo);
+
+	InitResultRelInfo(info, relation, 0, NULL, 0);
+	ExecOpenIndices(info, false);
+	InsertIndexTuples(info, slot, estate, update);
+	ExecCloseIndices(info);
+	FreeExecutorState(estate);
+}
+
+/* Find the row that is to be updated: where it was last seen, or by its key. */
+static TupleTableSlot *
+SeekAgain(Relation relation, const char *index, Key *key, ItemPointer seen, RowTest test, const void *arg)
+{
+	TupleTableSlot *slot;
+
+	if (ItemPointerIsValid(seen))
+	{
+		slot = table_slot_create(relation, NULL);
+		if (table_tuple_fetch_row_version(relation, seen, GetActiveSnapshot(), slot) && test(slot, arg))
+			return slot;
+		ExecDropSingleTupleTableSlot(slot);
+	}
+	slot = Seek(relation, index, key, NULL, NULL);
+	if (slot == NULL)
+		elog(ERROR, "row of table %s could not be saved", RelationGetRelationName(relation));
+	return slot;
+}
+
+static void
+Update(Relation relation, TupleTableSlot *old, Changes *changes, ItemPointer seen)
+{
+	TupleDesc	desc = RelationGetDescr(relation);
+	TupleTableSlot *new = MakeSingleTupleTableSlot(desc, &TTSOpsHeapTuple);
+	TM_FailureData failure;
+	LockTupleMode mode;
+	UpdateIndexes indexes;
+
+	ExecStoreHeapTuple(heap_modify_tuple(ExecFetchSlotHeapTuple(old, false, NULL), desc,
+										 changes->values, changes->nulls, changes->replaces), new, true);
+	if (table_tuple_update(relation, &old->tts_tid, new, GetCurrentCommandId(true), GetActiveSnapshot(), InvalidSnapshot,
+						   true, &failure, &mode, &indexes) != TM_Ok)
+		RefuseConcurrentUpdate();
+	if (indexes != NO_INDEXES)
+		IndexesAdd(relation, new, true);
+	*seen = new->tts_tid;
+	ExecDropSingleTupleTableSlot(new);
+}
+
+/* Update one row; *seen is where it was and, after, where it is. The test tells the row from another that is there now. */
+void
+RowUpdate(const char *table, const char *index, Key *key, ItemPointer seen, RowTest test, const void *arg, Changes *changes)
+{
+	Relation	relation;
+	TupleTableSlot *old;
+
+	CheckWritable("UPDATE");
+	relation = Begin(table, RowExclusiveLock);
+	old = SeekAgain(relation, index, key, seen, test, arg);
+	if (IsAltered(relation))
+	{
+		StatementUpdate(relation, &old->tts_tid, changes);
+		ItemPointerSetInvalid(seen);
+	}
+	else
+		Update(relation, old, changes, seen);
+	ExecDropSingleTupleTableSlot(old);
+	End(relation);
+}
+
+static void
+Insert(Relation relation, Changes *changes)
+{
+	TupleDesc	desc = RelationGetDescr(relation);
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(desc, &TTSOpsHeapTuple);
+
+	ExecStoreHeapTuple(heap_form_tuple(desc, changes->values, changes->nulls), slot, true);
+	table_tuple_insert(relation, slot, GetCurrentCommandId(true), 0, NULL);
+	IndexesAdd(relation, slot, false);
+	ExecDropSingleTupleTableSlot(slot);
+}
+
+/* A column that somebody has added gets its default by a statement. */
+void
+RowInsert(const char *table, Changes *changes)
+{
+	Relation	relation;
+
+	CheckWritable("INSERT");
+	relation = Begin(table, RowExclusiveLock);
+	if (IsAltered(relation) || !changes->replaces[RelationGetDescr(relation)->natts - 1])
+		StatementInsert(relation, changes);
+	else
+		Insert(relation, changes);
+	End(relation);
+}
+
+/* ---------- what a write sets ---------- */
+
+void
+SetDatum(Changes *c, int column, Datum value, bool isnull)
+{
+	Assert(column < ROW_MAX_COLUMNS);
+	c->values[column] = value;
+	c->nulls[column] = isnull;
+	c->replaces[column] = true;
+}
+
+void
+SetInt(Changes *c, int column, int value)
+{
+	SetDatum(c, column, Int32GetDatum(value), false);
+}
+
+void
+SetPositive(Changes *c, int column, int value)
+{
+	SetDatum(c, column, Int32GetDatum(value), value <= 0);
+}
+
+void
+SetBool(Changes *c, int column, bool value)
+{
+	SetDatum(c, column, BoolGetDatum(value), false);
+}
+
+void
+SetTrue(Changes *c, int column, bool value)
+{
+	SetDatum(c, column, BoolGetDatum(true), !value);
+}
+
+void
+SetTime(Changes *c, int column, TimestampTz value)
+{
+	SetDatum(c, column, TimestampTzGetDatum(value), value == 0);
+}
+
+void
+SetUuid(Changes *c, int column, const pg_uuid_t *value)
+{
+	SetDatum(c, column, UUIDPGetDatum(value), value == NULL);
+}
+
+void
+SetVarlena(Changes *c, int column, const void *value)
+{
+	SetDatum(c, column, PointerGetDatum(value), value == NULL);
+}
+
+void
+SetText(Changes *c, int column, const char *value)
+{
+	SetVarlena(c, column, value ? cstring_to_text(value) : NULL);
+}
+
+void
+SetEnum(Changes *c, int column, const char *type, const char *label)
+{
+	SetDatum(c, column, ObjectIdGetDatum(EnumValue(type, label)), false);
+}
