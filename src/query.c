@@ -18,7 +18,6 @@
 #include "stepwise.h"
 
 #include "access/htup_details.h"
-#include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
@@ -239,17 +238,6 @@ RowBool(const Rows *rows, uint64 row, int column)
 }
 
 /* ---------- the owner ---------- */
-
-/* Find one of our tables by name; fails when the extension is not installed. */
-Oid
-TableOid(const char *name)
-{
-	Oid			relid = get_relname_relid(name, get_namespace_oid("stepwise", false));
-
-	if (!OidIsValid(relid))
-		elog(ERROR, "table stepwise.%s not found", name);
-	return relid;
-}
 
 /* The owner of the extension is the owner of its tables. */
 Oid

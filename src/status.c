@@ -9,7 +9,6 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_enum.h"
-#include "catalog/namespace.h"
 #include "utils/array.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
@@ -131,21 +130,6 @@ EnumIndex(Oid value, const char *const *names, int count)
 	if (index < 0)
 		elog(ERROR, "unknown enum value %u", value);
 	return index;
-}
-
-/* Find the enum value of type stepwise.<type> with this label. */
-Oid
-EnumValue(const char *type, const char *label)
-{
-	Oid			namespace = get_namespace_oid("stepwise", false);
-	Oid			typid = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid,
-										CStringGetDatum(type), ObjectIdGetDatum(namespace));
-	Oid			value = GetSysCacheOid2(ENUMTYPOIDNAME, Anum_pg_enum_oid,
-										ObjectIdGetDatum(typid), CStringGetDatum(label));
-
-	if (!OidIsValid(value))
-		elog(ERROR, "enum value %s of type %s not found", label, type);
-	return value;
 }
 
 Datum

@@ -108,6 +108,7 @@ _PG_init(void)
 	DefineSwitch("stepwise.notify", "Sends NOTIFY stepwise with each change.", &NotifyChanges);
 	DefineSwitch("stepwise.log_tool_calls", "Keeps calls through MCP in stepwise.tool_call.", &LogToolCalls);
 	MarkGUCPrefixReserved("stepwise");
+	CatalogInit();
 	PlannerInit();
 	TableInit();
 	TenantInit();

@@ -89,7 +89,6 @@ extern char *StepTransitionsText(StepStatus from);
 extern PlanStatus PlanDeriveStatus(const int counts[STEP_STATUSES], OnFailure on_failure);
 extern OnFailure CheckOnFailure(const char *name);
 extern int	EnumIndex(Oid value, const char *const *names, int count);
-extern Oid	EnumValue(const char *type, const char *label);
 
 /* ---------- query.c: kept SPI plans, run as the owner ---------- */
 
@@ -168,7 +167,6 @@ extern void CallInSession(Call *call, char *session);	/* NULL: none was given */
 extern void OwnerEnter(Call *call);
 extern void OwnerLeave(Call *call);
 extern void CallLock(const Call *call, const char *kind, const char *word);	/* until the end of the transaction */
-extern Oid	TableOid(const char *name);
 extern Oid	OwnerRole(void);
 extern bool RoleIsOwner(Oid role);
 extern void CheckOwner(const char *what);
@@ -185,6 +183,12 @@ extern pg_uuid_t *ArgumentUuid(FunctionCallInfo fcinfo, int n);
 /* ---------- planner.c: kept plans that stay good as the tables grow ---------- */
 
 extern void PlannerInit(void);
+
+/* ---------- catalog.c: our tables, indexes and enum values by name ---------- */
+
+extern void CatalogInit(void);
+extern Oid	TableOid(const char *name);
+extern Oid	EnumValue(const char *type, const char *label);
 
 /* ---------- table.c: rows of our own tables by index, without the executor ---------- */
 
@@ -214,7 +218,8 @@ typedef void *(*RowMake) (HeapTuple tuple, TupleDesc desc);
 extern void TableInit(void);
 extern void KeyText(Key *key, Datum value);
 extern void KeyUuid(Key *key, const pg_uuid_t *value);
-extern void KeyIntFrom(Key *key, int value);	/* this or more; only as the last column */
+extern void KeyInt(Key *key, int value);
+extern void KeyIntFrom(Key *key, int value);	/* this or more */
 extern void *RowRead(const char *table, const char *index, Key *key, RowTest test, const void *arg, RowMake make);
 extern void *RowLock(const char *table, const char *index, Key *key, RowTest test, const void *arg, RowMake make, bool wait);
 extern void RowUpdate(const char *table, const char *index, Key *key, ItemPointer seen, RowTest test, const void *arg,

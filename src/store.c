@@ -604,6 +604,15 @@ StepReadByBinding(Call *call, const pg_uuid_t *plan_id, const char *binding)
 	return StepReadByWord(call, "step_binding", plan_id, binding);
 }
 
+StepRow *
+StepReadByOrder(Call *call, const pg_uuid_t *plan_id, int order)
+{
+	Key			key = IdKey(call, plan_id);
+
+	KeyInt(&key, order);
+	return RowRead("step", "step_order_unique", &key, NULL, NULL, StepMake);
+}
+
 /* Read the first step of a plan from an order on that is in the index and passes the test. */
 static StepRow *
 StepReadFrom(Call *call, const char *index, const pg_uuid_t *plan_id, int order, RowTest test, const void *arg)
@@ -614,14 +623,6 @@ StepReadFrom(Call *call, const char *index, const pg_uuid_t *plan_id, int order,
 	return RowRead("step", index, &key, test, arg, StepMake);
 }
 
-StepRow *
-StepReadByOrder(Call *call, const pg_uuid_t *plan_id, int order)
-{
-	StepRow    *step = StepReadFrom(call, "step_order_unique", plan_id, order, NULL, NULL);
-
-	return step && step->order == order ? step : NULL;
-}
-
 static bool
 HasStatus(TupleTableSlot *slot, const void *status)
 {
@@ -630,12 +631,16 @@ HasStatus(TupleTableSlot *slot, const void *status)
 	return DatumGetObjectId(slot_getattr(slot, STEP_COL_STATUS + 1, &isnull)) == *(const Oid *) status;
 }
 
+/* Mostly it is the one at that order; a scan from there on would look at a whole page of the index. */
 StepRow *
 StepNextPending(Call *call, const PlanRow *plan, int from_order)
 {
 	Oid			pending = EnumValue("step_status", StepStatusName[STEP_PENDING]);
+	StepRow    *step = StepReadByOrder(call, &plan->id, from_order);
 
-	return StepReadFrom(call, "step_order_unique", &plan->id, from_order, HasStatus, &pending);
+	if (step != NULL && step->status == STEP_PENDING)
+		return step;
+	return StepReadFrom(call, "step_order_unique", &plan->id, from_order + 1, HasStatus, &pending);
 }
 
 StepRow *

@@ -54,6 +54,12 @@ KeyUuid(Key *key, const pg_uuid_t *value)
 }
 
 void
+KeyInt(Key *key, int value)
+{
+	KeyAdd(key, BTEqualStrategyNumber, InvalidOid, F_INT4EQ, Int32GetDatum(value));
+}
+
+void
 KeyIntFrom(Key *key, int value)
 {
 	KeyAdd(key, BTGreaterEqualStrategyNumber, InvalidOid, F_INT4GE, Int32GetDatum(value));
