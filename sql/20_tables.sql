@@ -275,7 +275,7 @@ CREATE TABLE stepwise.artifact (
     source_url text,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     search     tsvector GENERATED ALWAYS AS
-               (setweight(to_tsvector('pg_catalog.english', name), 'A') || to_tsvector('pg_catalog.english', left(content, 250000))) STORED,
+               (setweight(to_tsvector('pg_catalog.english', name), 'A') || to_tsvector('pg_catalog.english', left(content, CASE WHEN octet_length(left(content, 250000)) <= 260000 THEN 250000 ELSE 65000 END))) STORED,
     PRIMARY KEY (tenant, id)
 );
 CREATE INDEX artifact_plan ON stepwise.artifact (tenant, plan_id, name);

@@ -51,7 +51,7 @@ BEGIN ATOMIC
         'planStatus', p.status,
         'derivedStatus', (SELECT stepwise.derive_plan_status(coalesce(array_agg(s.status), '{}'), p.on_failure::text) FROM steps AS s),
         'outcome', p.outcome,
-        'stalled', (SELECT x.list <> '[]' FROM stalled AS x),
+        'stalled', p.status = 'stalled' OR (SELECT x.list <> '[]' FROM stalled AS x),
         'stalledSteps', (SELECT x.list FROM stalled AS x),
         'progress', (SELECT round(100.0 * count(*) FILTER (WHERE s.status IN ('completed', 'skipped')) / greatest(count(*), 1)) FROM steps AS s),
         'totalSteps', (SELECT count(*) FROM steps AS s),

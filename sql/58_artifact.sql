@@ -15,7 +15,8 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_search_artif
 COMMENT ON FUNCTION stepwise.search_artifacts(text, uuid, int)
 IS 'search artifacts and final outputs, of one plan with those nested in it or of all, best first';
 
-CREATE INDEX plan_detail_search ON stepwise.plan_detail USING gin (to_tsvector('pg_catalog.english', left(final_output, 250000)))
+-- A tsvector holds 1 MB at most, and a byte of text may take four of them: so only so much of a text can be searched.
+CREATE INDEX plan_detail_search ON stepwise.plan_detail USING gin (to_tsvector('pg_catalog.english', left(final_output, CASE WHEN octet_length(left(final_output, 250000)) <= 260000 THEN 250000 ELSE 65000 END)))
 WHERE final_output IS NOT NULL;
 
 -- Internal: the tenant is an argument. Null when the query has no word to search for.
@@ -31,10 +32,10 @@ BEGIN ATOMIC
         FROM wanted AS w JOIN stepwise.artifact AS a ON a.tenant = $1 AND a.search @@ w.query
         UNION ALL
         SELECT 'output', NULL, d.plan_id, NULL, 'output', d.final_media_type, NULL, NULL, d.final_output,
-               ts_rank_cd(to_tsvector('pg_catalog.english', left(d.final_output, 250000)), w.query)
+               ts_rank_cd(to_tsvector('pg_catalog.english', left(d.final_output, CASE WHEN octet_length(left(d.final_output, 250000)) <= 260000 THEN 250000 ELSE 65000 END)), w.query)
         FROM wanted AS w
         JOIN stepwise.plan_detail AS d ON d.tenant = $1 AND d.final_output IS NOT NULL
-             AND to_tsvector('pg_catalog.english', left(d.final_output, 250000)) @@ w.query),
+             AND to_tsvector('pg_catalog.english', left(d.final_output, CASE WHEN octet_length(left(d.final_output, 250000)) <= 260000 THEN 250000 ELSE 65000 END)) @@ w.query),
     best AS (
         SELECT m.*, p.name AS plan_name
         FROM matches AS m

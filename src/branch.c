@@ -44,10 +44,9 @@ ActSkipTo(Call *call, Branch *branch)
 	Args		args = {0};
 	Rows		rows;
 
-	if (target == NULL || target->status != STEP_PENDING || target->order <= branch->step->order)
+	if (target == NULL || target->order <= branch->step->order)
 	{
-		branch->note = target == NULL ? "the target was removed" :
-			target->status != STEP_PENDING ? "the target is not pending" : "the target is not after the step";
+		branch->note = target == NULL ? "the target was removed" : "the target is not after the step";
 		return;
 	}
 	ArgTenant(&args, call);
@@ -98,7 +97,7 @@ ActFail(Call *call, Branch *branch)
 	PlanMove(call, branch->plan, PLAN_FAILED, JsonFinish(&b));
 }
 
-/* Add a checkpoint step after this one, already waiting. */
+/* Add a checkpoint step after this one, already waiting; max_steps is no reason to leave a review out. */
 static void
 ActRequestReview(Call *call, Branch *branch)
 {

@@ -48,13 +48,13 @@ ArgumentMax(FunctionCallInfo fcinfo, int n, int otherwise)
 
 /* ---------- get_plan_context ---------- */
 
-/* Write down that another session goes on with the plan, if it does. */
+/* Write down that another session goes on with the plan, if it does; one that only reads does not. */
 static void
 NoteSession(Call *call, const PlanRow *plan)
 {
 	PlanRow    *locked;
 
-	if (call->session == NULL || (plan->session_id && strcmp(plan->session_id, call->session) == 0))
+	if (call->session == NULL || XactReadOnly || (plan->session_id && strcmp(plan->session_id, call->session) == 0))
 		return;
 	CheckTextLimit(call->session, "session_id");
 	locked = PlanLock(call, &plan->id);

@@ -224,21 +224,29 @@ InsertPlanDetail(Call *call, const PlanRow *plan, const Definition *definition, 
 	QueryRun(&insert, &args);
 }
 
+/* A nested plan hangs on its holder, and what is asked of the plan around it holds for it too. */
+static void
+PlanNest(PlanRow *plan, const PlanRow *parent, const StepRow *holder)
+{
+	plan->nested = true;
+	plan->root = parent->root;
+	plan->root_id = parent->root_id;
+	plan->parent_step_id = holder->id;
+	plan->depth = parent->depth + 1;
+	plan->holders = HoldersBelow(parent, holder);
+	plan->separate_reviewer = plan->separate_reviewer || parent->separate_reviewer;
+	if (plan->stall_after == NULL)
+		plan->stall_after = holder->stall_after ? holder->stall_after : parent->stall_after;
+}
+
 static PlanRow *
 PlanFromDefinition(Call *call, const Definition *definition, const PlanOrigin *origin)
 {
 	PlanRow	   *plan = palloc0(sizeof(PlanRow));
 
 	plan->id = UuidNew();
-	plan->root = origin->holder ? origin->parent->root : plan;
-	plan->root_id = plan->root->id;
-	plan->nested = origin->holder != NULL;
-	if (plan->nested)
-	{
-		plan->parent_step_id = origin->holder->id;
-		plan->depth = origin->parent->depth + 1;
-		plan->holders = HoldersBelow(origin->parent, origin->holder);
-	}
+	plan->root = plan;
+	plan->root_id = plan->id;
 	plan->status = PLAN_PLANNING;
 	plan->outcome = OUTCOME_NA;
 	plan->on_failure = definition->on_failure;
@@ -255,6 +263,8 @@ PlanFromDefinition(Call *call, const Definition *definition, const PlanOrigin *o
 	plan->workflow = unconstify(char *, origin->workflow);
 	plan->version = origin->version;
 	plan->inputs = (struct varlena *) (origin->inputs ? origin->inputs : JsonEmptyObject());
+	if (origin->holder != NULL)
+		PlanNest(plan, origin->parent, origin->holder);
 	return plan;
 }
 
@@ -849,14 +859,14 @@ FreeStepName(Call *call, const PlanRow *plan, const char *base)
 	}
 }
 
-/* What waits for the reviewed step waits for the review too. */
+/* What waits for the reviewed step waits for the review too, but not for its approval: a skipped review lets it go on. */
 static void
 DependOnReview(Call *call, const PlanRow *plan, const StepRow *reviewed, const StepRow *review)
 {
 	static KeptQuery depend = {
 		"WITH child AS ("
 		" INSERT INTO stepwise.dependency (tenant, plan_id, step_id, depends_on, required)"
-		" SELECT $1, $2, d.step_id, $4, d.required FROM stepwise.dependency AS d WHERE d.tenant = $1 AND d.depends_on = $3"
+		" SELECT $1, $2, d.step_id, $4, false FROM stepwise.dependency AS d WHERE d.tenant = $1 AND d.depends_on = $3"
 		" RETURNING step_id)"
 		" UPDATE stepwise.step AS s SET blockers = s.blockers + 1, ready = NULL FROM child"
 		" WHERE s.tenant = $1 AND s.id = child.step_id",

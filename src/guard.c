@@ -436,7 +436,7 @@ RawMoved(Call *call, PlanRow *plan, RawChange *change)
 	change->new->was_paused = change->old->pause_reason != NULL;
 	if (change->old->status != change->new->status)
 	{
-		if (StepStampInPlan(plan, change->new, change->old->status))
+		if (StepStampInPlan(call, plan, change->new))
 			StepSave(call, change->new);
 		StepMoved(call, plan, change->new, change->old->status, NULL);
 		return;

@@ -428,10 +428,12 @@ ArgumentClaim(FunctionCallInfo fcinfo, Call *call, int first)
 	claim.worker = ArgumentText(fcinfo, first);
 	claim.lease = ArgumentInterval(fcinfo, first + 1, "lease");
 	CallInSession(call, ArgumentText(fcinfo, first + 2));
-	if (claim.worker != NULL && (*claim.worker == '\0' || strlen(claim.worker) > 500))
+	CheckNameLimit(claim.worker, "worker");
+	if (claim.worker != NULL && *claim.worker == '\0')
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_DEFINITION),
-				 errmsg("worker must be a name of 1 to 500 bytes")));
+				 errmsg("worker must not be empty"),
+				 errhint("Leave it out, or give a name that tells this agent from others.")));
 	return claim;
 }
 

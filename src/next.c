@@ -72,8 +72,6 @@ PrepareFault(Call *call, PlanRow *plan, StepRow *step, const ResolveFault *fault
 	if (fault->problem == RESOLVE_NOT_READY)
 	{
 		/* it may have been blocked by a step that is now being tried again */
-		if (step->pause_reason != NULL)
-			step->message = NULL;
 		StepPause(call, plan, step, NULL);
 		return VERDICT_WAITS;
 	}
@@ -121,21 +119,43 @@ ArgumentsFit(const Jsonb *inputs, ResolveFault *fault)
 	return false;
 }
 
+/* Fill the arguments of a step; false: there is nothing to fill, or a fault. */
+static bool
+FillArguments(Call *call, PlanRow *plan, StepRow *step, ResolveFault *fault)
+{
+	Jsonb	   *inputs;
+
+	if (!step->dynamic || step->arguments == NULL)
+		return false;
+	inputs = ResolveJson(call, plan, DatumGetJsonbP(PointerGetDatum(step->arguments)), fault);
+	if (inputs == NULL || !ArgumentsFit(inputs, fault))
+		return false;
+	step->inputs = (struct varlena *) inputs;
+	return true;
+}
+
+/*
+ * Fill the arguments of a step that starts in another way than by the search:
+ * submitted or reviewed while pending, or set by hand. Who did it without them
+ * is not held up; what cannot be filled stays a template.
+ */
+bool
+StepFillInputs(Call *call, PlanRow *plan, StepRow *step)
+{
+	ResolveFault fault = {0};
+
+	return FillArguments(call, plan, step, &fault);
+}
+
 /* Fill arguments, resources and instructions; READY means that all could be. */
 static Verdict
 PrepareArguments(Call *call, PlanRow *plan, StepRow *step, Next *next)
 {
 	ResolveFault fault = {0};
 
-	if (step->dynamic && step->arguments != NULL)
-	{
-		Jsonb	   *inputs = ResolveJson(call, plan, DatumGetJsonbP(PointerGetDatum(step->arguments)), &fault);
-
-		if (inputs == NULL || !ArgumentsFit(inputs, &fault))
-			return PrepareFault(call, plan, step, &fault);
-		step->inputs = (struct varlena *) inputs;
-	}
-	next->resources = FillResources(call, plan, step, &fault);
+	FillArguments(call, plan, step, &fault);
+	if (fault.problem == RESOLVE_FINE)
+		next->resources = FillResources(call, plan, step, &fault);
 	if (fault.problem == RESOLVE_FINE)
 		next->instructions = FillStepText(call, plan, step, step->instructions, "instructions", &fault);
 	if (fault.problem != RESOLVE_FINE)

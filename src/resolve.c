@@ -169,6 +169,30 @@ ValueOfVarlena(struct varlena *jsonb, JsonbValue *value)
 /* ---------- steps ---------- */
 
 /*
+ * Inside a step that has ended without opening its plan, nothing has run: its
+ * steps are as those of a plan that failed before them. They have no values.
+ */
+static StepRow *
+StepOfUnopened(Resolver *r, const Reference *ref, const StepRow *holder, bool *open)
+{
+	StepRow    *step;
+
+	if (!holder->completed_at || ref->field == FIELD_OUTPUTS || ref->field == FIELD_INPUTS)
+	{
+		FaultOfStep(r, holder->completed_at ? RESOLVE_DEPENDENCY : RESOLVE_NOT_READY, ref, holder,
+					psprintf("step \"%s\" has %s nested plan%s", holder->name, holder->completed_at ? "opened no" : "no",
+							 holder->completed_at ? "" : " yet"));
+		return NULL;
+	}
+	*open = false;
+	step = palloc0(sizeof(StepRow));
+	step->name = ref->steps[ref->nsteps - 1];
+	step->status = STEP_PENDING;
+	step->outcome = OUTCOME_NA;
+	return step;
+}
+
+/*
  * Find the step that a reference names, through nested plans. *open: it has not
  * ended, and may yet; in a step that has ended, what is nested goes on no more.
  */
@@ -186,11 +210,7 @@ StepOfReference(Resolver *r, const Reference *ref, bool *open)
 		for (int i = 0; i < ref->nsteps; i++)
 		{
 			if (i > 0 && !NestedPlanId(r->call, &step->id, &plan_id))
-			{
-				FaultOfStep(r, step->completed_at ? RESOLVE_DEPENDENCY : RESOLVE_NOT_READY, ref, step,
-							psprintf("step \"%s\" has no nested plan yet", step->name));
-				return NULL;
-			}
+				return StepOfUnopened(r, ref, step, open);
 			step = StepReadByName(r->call, &plan_id, ref->steps[i]);
 			if (step == NULL)
 				break;

@@ -24,6 +24,7 @@ ShownDigest(const StepRow *step)
 
 	JsonArrayStart(&b, NULL);
 	JsonPutJson(&b, NULL, StepInputs(step));
+	JsonPutJson(&b, NULL, step->arguments ? DatumGetJsonbP(PointerGetDatum(step->arguments)) : NULL);
 	JsonPutText(&b, NULL, step->instructions ? text_to_cstring((text *) step->instructions) : NULL);
 	JsonArrayEnd(&b);
 	return DigestText(JsonFinish(&b));
@@ -48,7 +49,7 @@ CheckpointOpen(Call *call, PlanRow *plan, StepRow *step)
 	ArgText(&args, step->waiting->prompt);
 	ArgVarlena(&args, step->waiting->questions);
 	ArgText(&args, ShownDigest(step));
-	ArgText(&args, step->worker);
+	ArgText(&args, call->actor ? call->actor : step->worker);
 	ArgText(&args, GetUserNameFromId(call->caller, false));
 	QueryRun(&insert, &args);
 }
@@ -189,11 +190,18 @@ ReviewAnswer(const PlanRow *plan, const StepRow *step, const pg_uuid_t *checkpoi
 	return JsonFinish(&b);
 }
 
+static bool
+SameQuestions(const Jsonb *asked, const Jsonb *questions)
+{
+	return questions ? JsonEqual(asked, questions) : asked == NULL || JB_ROOT_COUNT(asked) == 0;
+}
+
 /* The same request again, by a client that lost the answer: the same checkpoint. */
 static Jsonb *
-ReviewAgain(const PlanRow *plan, const StepRow *step, const char *summary)
+ReviewAgain(const PlanRow *plan, const StepRow *step, const char *summary, const Jsonb *questions)
 {
 	Jsonb	   *reason;
+	Jsonb	   *asked;
 	char	   *shown;
 	pg_uuid_t	checkpoint_id;
 
@@ -201,7 +209,9 @@ ReviewAgain(const PlanRow *plan, const StepRow *step, const char *summary)
 		return NULL;
 	reason = DatumGetJsonbP(PointerGetDatum(step->pause_reason));
 	shown = JsonGetText(reason, "summary");
-	if (shown == NULL || strcmp(shown, summary) != 0 || !UuidParse(JsonGetText(reason, "checkpointId"), &checkpoint_id))
+	asked = JsonGetJson(reason, "questions");
+	if (shown == NULL || strcmp(shown, summary) != 0 || !SameQuestions(asked, questions) ||
+		!UuidParse(JsonGetText(reason, "checkpointId"), &checkpoint_id))
 		return NULL;
 	return ReviewAnswer(plan, step, &checkpoint_id, true);
 }
@@ -217,7 +227,7 @@ static Jsonb *
 RequestReview(Call *call, PlanRow *plan, StepRow *step, const char *summary, Jsonb *questions)
 {
 	Waiting    *waiting = palloc0(sizeof(Waiting));
-	Jsonb	   *again = ReviewAgain(plan, step, summary);
+	Jsonb	   *again = ReviewAgain(plan, step, summary, questions);
 
 	if (again != NULL)
 		return again;
@@ -356,6 +366,7 @@ DecideModify(Call *call, Decision *d)
 {
 	const char *before = d->step->instructions ? text_to_cstring((text *) d->step->instructions) : "";
 	char	   *feedback;
+	char	   *instructions;
 
 	if (d->feedback == NULL || *d->feedback == '\0')
 		ereport(ERROR,
@@ -363,7 +374,9 @@ DecideModify(Call *call, Decision *d)
 				 errmsg("the decision modify needs feedback"),
 				 errhint("Say what is to be done differently; it is appended to the instructions of the step.")));
 	feedback = d->step->dynamic ? EscapeReferences(d->feedback) : pstrdup(d->feedback);
-	StepInstruct(call, d->step, psprintf("%s%s---\n\nUser feedback:\n%s", before, *before ? "\n\n" : "", feedback));
+	instructions = psprintf("%s%s---\n\nUser feedback:\n%s", before, *before ? "\n\n" : "", feedback);
+	CheckTextLimit(instructions, "instructions with the feedback");
+	StepInstruct(call, d->step, instructions);
 	StepMove(call, d->plan, d->step, STEP_IN_PROGRESS, NULL);
 }
 
@@ -447,6 +460,8 @@ stepwise_submit_user_decision(PG_FUNCTION_ARGS)
 	d.feedback = ArgumentText(fcinfo, 2);
 	d.answers = ArgumentJson(fcinfo, 3);
 	d.decided_by = ArgumentText(fcinfo, 4);
+	if (d.decided_by != NULL && *d.decided_by == '\0')
+		d.decided_by = NULL;
 	which = CheckDecisionWord(d.word);
 	CheckNameLimit(d.decided_by, "decided_by");
 	CheckTextLimit(d.feedback, "feedback");
@@ -474,6 +489,7 @@ Resume(Call *call, PlanRow *plan, StepRow *step, const Checkpoint *checkpoint, J
 	JsonPutUuid(&detail, "checkpointId", &checkpoint->id);
 	JsonObjectEnd(&detail);
 	step->result = (struct varlena *) JsonFinish(&result);
+	CheckJsonLimits((Jsonb *) step->result, "response as a result");
 	StepMove(call, plan, step, STEP_COMPLETED, JsonFinish(&detail));
 	PlanSettle(call, plan);
 	return JsonMerge(WorkflowResponse(call, plan->root, false), StepAnswer(plan, step));

@@ -153,13 +153,20 @@ DefaultWaiting(const StepRow *step)
 
 /* Set what only the plan knows; true if that changed the row. */
 bool
-StepStampInPlan(PlanRow *plan, StepRow *step, StepStatus from)
+StepStampInPlan(Call *call, PlanRow *plan, StepRow *step)
 {
 	bool		changed = false;
 
 	if (step->status == STEP_IN_PROGRESS && step->execution_order == 0)
 	{
 		step->execution_order = ++plan->started_steps;
+		changed = true;
+	}
+	if (step->status == STEP_IN_PROGRESS && step->inputs == NULL && StepFillInputs(call, plan, step))
+		changed = true;
+	if (step->status == STEP_PENDING && step->inputs != NULL)
+	{
+		step->inputs = NULL;
 		changed = true;
 	}
 	if (step->status == STEP_PENDING && !plan->sequential && step->blockers == 0)
@@ -295,7 +302,7 @@ StepMove(Call *call, PlanRow *plan, StepRow *step, StepStatus to, Jsonb *detail)
 
 	PlanCheckOpen(plan);
 	StepStamp(step, to);
-	StepStampInPlan(plan, step, from);
+	StepStampInPlan(call, plan, step);
 	/* the caller may know better why it failed */
 	if (new_reason && step->pause_reason != NULL)
 		step->pause_reason = reason;
@@ -312,6 +319,9 @@ StepPause(Call *call, PlanRow *plan, StepRow *step, Jsonb *reason)
 	if (reason && step->pause_reason && JsonEqual(reason, DatumGetJsonbP(PointerGetDatum(step->pause_reason))))
 		return;
 	step->pause_reason = (struct varlena *) reason;
+	/* the message of a step that waits says why */
+	if (reason == NULL && step->status == STEP_PENDING)
+		step->message = NULL;
 	plan->paused += (reason != NULL) - step->was_paused;
 	step->was_paused = reason != NULL;
 	plan->touched = true;

@@ -746,7 +746,7 @@ extern void Sha256(const void *data, size_t size, uint8 digest[32]);
 extern void StepMove(Call *call, PlanRow *plan, StepRow *step, StepStatus to, Jsonb *detail);
 pg_noreturn extern void StepTransitionRefuse(const StepRow *step, StepStatus to);	/* SW003 */
 extern void StepStamp(StepRow *step, StepStatus to);	/* check the transition, set what goes with it */
-extern bool StepStampInPlan(PlanRow *plan, StepRow *step, StepStatus from);	/* the part that needs the plan */
+extern bool StepStampInPlan(Call *call, PlanRow *plan, StepRow *step);	/* the part that needs the plan */
 extern void StepAudit(Call *call, PlanRow *plan, const StepRow *step, StepStatus from, const Jsonb *detail);
 extern void StepMoved(Call *call, PlanRow *plan, StepRow *step, StepStatus from, Jsonb *detail);
 extern void StepPause(Call *call, PlanRow *plan, StepRow *step, Jsonb *reason);	/* a pending step cannot go on; NULL: it can */
@@ -938,6 +938,7 @@ typedef struct Next
 } Next;
 
 extern bool NextFind(Call *call, PlanRow *scope, Next *next);
+extern bool StepFillInputs(Call *call, PlanRow *plan, StepRow *step);	/* when it starts without having been found */
 extern void ReleaseExpired(Call *call, PlanRow *root);
 extern void StepRelease(Call *call, PlanRow *plan, StepRow *step, const char *why);
 extern StepRow *ClaimOfWorker(Call *call, const PlanRow *root, const char *worker);

@@ -89,6 +89,12 @@ SELECT stepwise.search_artifacts('otter', '00000000-0000-0000-0000-000000000000'
 -- a text of nothing but different words
 SELECT stepwise.store_artifact(:'fish', 'words', (SELECT string_agg(to_hex(n), ' ') FROM generate_series(1000000, 1140000) AS n)) ->> 'size';
 SELECT r ->> 'name' FROM jsonb_array_elements(stepwise.search_artifacts('f4243') -> 'results') AS r;
+-- a text of words that are three each, in characters of four bytes: what a tsvector can hold of it is found
+CREATE FUNCTION pg_temp.rare(n int) RETURNS text LANGUAGE sql AS $$ SELECT chr(131072 + n % 40000) || chr(131072 + (n / 7) % 40000) $$;
+SELECT string_agg(pg_temp.rare(n) || '-' || pg_temp.rare(n + 90000), ' ') AS rare FROM generate_series(1, 41000) AS n \gset
+SELECT (stepwise.store_artifact(:'fish', 'rare', :'rare') ->> 'size')::int > 700000;
+SELECT stepwise.store_output(:'fish', :'rare') ->> 'replaced';
+SELECT r ->> 'kind' FROM jsonb_array_elements(stepwise.search_artifacts(pg_temp.rare(100)) -> 'results') AS r ORDER BY 1;
 
 -- ---------- plans that have ended, tenants, and what is left behind ----------
 

@@ -59,6 +59,10 @@ SELECT stepwise.get_plan_context(:'plan', 's2') ->> 'sessionId';
 SELECT stepwise.get_plan_context(:'plan', 's2') ->> 'sessionId';
 SELECT stepwise.get_plan_context(:'plan', 's3') ->> 'sessionId';
 SELECT event, session_id, detail FROM stepwise.audit WHERE plan_id = :'plan' AND event = 'session_resumed' ORDER BY id;
+-- who can only read does not go on with the plan
+BEGIN READ ONLY;
+SELECT stepwise.get_plan_context(:'plan', 's4') ->> 'sessionId';
+COMMIT;
 
 SELECT stepwise.get_plan_context(NULL);
 SELECT stepwise.get_plan_context('00000000-0000-0000-0000-000000000000');

@@ -35,6 +35,30 @@ SELECT pg_temp.submit('kinds', 'step_6', '[]');
 SELECT pg_temp.submit('kinds', 'step_7', '{}');
 SELECT p.outputs FROM stepwise.plan AS p WHERE p.id = (SELECT pg_temp.plan('kinds'));
 
+-- arguments are resolved also for a step that was not handed out: submitted, reviewed, asked or set by hand
+SELECT pg_temp.make('unasked', '[
+    {"name": "submitted", "arguments": {"x": "${inputs.v}"}}, {"name": "reviewed", "arguments": {"x": "${steps.submitted.inputs.x}"}},
+    {"name": "asked", "prompt": "Well?", "arguments": {"x": "${steps.reviewed.inputs.x}"}}, {"name": "by_hand", "arguments": {"x": "${steps.asked.inputs.x}"}},
+    {"name": "cannot", "arguments": {"x": "${steps.submitted.outputs.nowhere}"}},
+    {"name": "last", "instructions": "${steps.submitted.inputs.x} ${steps.reviewed.inputs.x} ${steps.asked.inputs.x} ${steps.by_hand.inputs.x}"}]', inputs => '{"v": 5}');
+SELECT pg_temp.submit('unasked', 'submitted');
+SELECT stepwise.request_user_review(pg_temp.step('unasked', 'reviewed'), 'Good?') ->> 'stepStatus';
+SELECT stepwise.submit_user_decision(pg_temp.waiting('unasked', 'reviewed'), 'approve') ->> 'stepStatus';
+SELECT left(pg_temp.next('unasked'), 15);
+SELECT stepwise.resume(pg_temp.waiting('unasked', 'asked'), '"yes"') ->> 'stepStatus';
+UPDATE stepwise.step SET status = 'in_progress' WHERE id = (SELECT pg_temp.step('unasked', 'by_hand'));
+UPDATE stepwise.step SET status = 'completed' WHERE id = (SELECT pg_temp.step('unasked', 'by_hand'));
+SELECT pg_temp.submit('unasked', 'cannot');
+SELECT stepwise.get_next_step(pg_temp.plan('unasked')) ->> 'instructions';
+SELECT s.name, s.inputs FROM stepwise.step AS s WHERE s.plan_id = (SELECT pg_temp.plan('unasked')) ORDER BY s.step_order;
+-- what is tried again is resolved again
+SELECT pg_temp.make('anew', '[{"name": "a", "arguments": {"x": "${inputs.v}"}}]', inputs => '{"v": 5}', on_failure => 'pause');
+SELECT pg_temp.next('anew');
+SELECT pg_temp.fail('anew', 'a');
+SELECT stepwise.retry_step(pg_temp.step('anew', 'a')) ->> 'stepStatus';
+SELECT s.inputs IS NULL FROM stepwise.step AS s WHERE s.id = (SELECT pg_temp.step('anew', 'a'));
+SELECT pg_temp.next('anew');
+
 -- ---------- the same again ----------
 
 -- the identical submission: the same answer, and that it is a duplicate; whatever happened since

@@ -132,6 +132,13 @@ SELECT pg_temp.faults(:'plan', 'update_step_instructions', pg_temp.step(:'plan',
 SELECT pg_temp.faults(:'plan', 'update_step_instructions', pg_temp.step(:'plan', 'search'));
 SELECT pg_temp.faults(:'plan', 'update_step_instructions', pg_temp.step(:'plan', 'search', '{"instructions": 1}'));
 
+-- why it could not go on is forgotten with the instructions that were to blame
+SELECT stepwise.create_plan('blamed', 'test', '[{"name": "a"}, {"name": "b", "instructions": "As ${steps.a.outputs.nowhere} says"}]') ->> 'planId' AS blamed \gset
+SELECT stepwise.submit_step_result(pg_temp.id(:'blamed', 'a'), '1') ->> 'stepStatus', stepwise.get_next_step(:'blamed') ->> 'status';
+SELECT message IS NOT NULL, pause_reason IS NOT NULL FROM stepwise.step WHERE id = pg_temp.id(:'blamed', 'b');
+SELECT pg_temp.modify(:'blamed', 'update_step_instructions', pg_temp.step(:'blamed', 'b', '{"instructions": "Go on."}')) IS NOT NULL;
+SELECT message, pause_reason FROM stepwise.step WHERE id = pg_temp.id(:'blamed', 'b');
+
 -- ---------- fail_step, and steps that have begun ----------
 
 SELECT stepwise.get_next_step(:'plan') ->> 'name';

@@ -21,8 +21,10 @@ SELECT pg_temp.next('ask', 'anna', '1 hour');
 SELECT pg_temp.plain(stepwise.request_user_review(pg_temp.step('ask', 'a'), 'Is it good?', '["Why?", {"q": "How?"}]'));
 -- the same request again, by a client that lost the answer: the same checkpoint
 SELECT pg_temp.plain(stepwise.request_user_review(pg_temp.step('ask', 'a'), 'Is it good?', '["Why?", {"q": "How?"}]'));
-SELECT count(DISTINCT stepwise.request_user_review(pg_temp.step('ask', 'a'), 'Is it good?') ->> 'checkpointId') FROM generate_series(1, 3);
--- another one is refused
+SELECT count(DISTINCT stepwise.request_user_review(pg_temp.step('ask', 'a'), 'Is it good?', '["Why?", {"q": "How?"}]') ->> 'checkpointId') FROM generate_series(1, 3);
+-- another one is refused, also one that differs in its questions only
+SELECT pg_temp.try($$stepwise.request_user_review(pg_temp.step('ask', 'a'), 'Is it good?', '["Who?"]')$$);
+SELECT pg_temp.try($$stepwise.request_user_review(pg_temp.step('ask', 'a'), 'Is it good?')$$);
 SELECT pg_temp.try($$pg_temp.review('ask', 'a', 'Is it bad?')$$);
 SELECT pg_temp.show('ask');
 SELECT pg_temp.log('ask');
@@ -129,6 +131,21 @@ SELECT pg_temp.show('shown');
 SELECT pg_temp.decide('shown', 'a', 'modify', 'Look again');
 SELECT pg_temp.review('shown', 'a');
 SELECT pg_temp.decide('shown', 'a', 'approve');
+-- what the arguments resolved to is shown, and what they are written as
+SELECT pg_temp.make('resolved', '[{"name": "a", "arguments": {"sum": "${inputs.sum}", "to": "Paul"}}]', inputs => '{"sum": 10}');
+SELECT pg_temp.next('resolved');
+SELECT pg_temp.review('resolved', 'a');
+SET session_replication_role = replica;
+UPDATE stepwise.step SET arguments = '{"sum": "${inputs.sum}", "to": "Mallory"}' WHERE id = (SELECT pg_temp.step('resolved', 'a'));
+RESET session_replication_role;
+SELECT pg_temp.try($$pg_temp.decide('resolved', 'a', 'approve')$$);
+-- the instructions do not grow over the limit by feedback
+SELECT pg_temp.make('grows', '[{"name": "a"}]');
+SELECT pg_temp.review('grows', 'a');
+SELECT pg_temp.decide('grows', 'a', 'modify', repeat('x', 1000000));
+SELECT pg_temp.review('grows', 'a');
+SELECT pg_temp.try($$pg_temp.decide('grows', 'a', 'modify', repeat('x', 1000000))$$);
+SELECT octet_length(instructions), status FROM stepwise.step WHERE id = (SELECT pg_temp.step('grows', 'a'));
 
 -- ---------- a separate reviewer ----------
 
@@ -154,6 +171,22 @@ RESET ROLE;
 SELECT pg_temp.review('two persons', 'c');
 SELECT pg_temp.try($$pg_temp.decide('two persons', 'c', 'approve')$$);
 SELECT pg_temp.decide('two persons', 'c', 'approve', decided_by => 'paul');
+-- a review that a branch asks for is that of the one who submitted; an empty name is none
+SELECT pg_temp.make('two by branch', '[{"name": "a"}, {"name": "b"}]',
+                    '[{"afterStepOrder": 1, "conditionExpression": "true", "ifTrueAction": "request_review", "actionParams": {"summary": "Look"}}]',
+                    separate_reviewer => true);
+SELECT pg_temp.next('two by branch', 'anna');
+SELECT pg_temp.submit('two by branch', 'a');
+SELECT pg_temp.try($$pg_temp.decide('two by branch', 'a_review', 'approve', decided_by => 'anna')$$);
+SELECT pg_temp.try($$pg_temp.decide('two by branch', 'a_review', 'approve', decided_by => '')$$);
+SELECT pg_temp.decide('two by branch', 'a_review', 'approve', decided_by => 'paul');
+-- it holds in nested plans too
+SELECT stepwise.define_workflow('{"name": "review inner", "steps": [{"name": "a"}]}') ->> 'version';
+SELECT pg_temp.make('two nested', '[{"name": "n", "workflow": "review inner"}]', separate_reviewer => true);
+SELECT pg_temp.next('two nested', 'anna');
+SELECT pg_temp.review('review inner', 'a');
+SELECT pg_temp.try($$pg_temp.decide('review inner', 'a', 'approve', decided_by => 'anna')$$);
+SELECT pg_temp.decide('review inner', 'a', 'approve', decided_by => 'paul');
 -- where nobody asks for it, one is enough
 SELECT pg_temp.make('one person', '[{"name": "a"}]');
 SELECT pg_temp.next('one person', 'anna');
@@ -222,6 +255,13 @@ EXCEPTION WHEN OTHERS THEN
     GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
     RAISE WARNING '%', hint;
 END $$;
+-- an answer that fits, but not as a result
+SET stepwise.max_json_depth = 3;
+SELECT pg_temp.make('deep answer', '[{"name": "a", "prompt": "How deep?"}]');
+SELECT pg_temp.next('deep answer') LIKE 'awaiting_review%';
+SELECT pg_temp.try($$stepwise.resume(pg_temp.waiting('deep answer', 'a'), '[[[1]]]')$$);
+SELECT stepwise.resume(pg_temp.waiting('deep answer', 'a'), '[[1]]') ->> 'planStatus';
+RESET stepwise.max_json_depth;
 -- a prompt has no review of its own, and no agent
 SELECT pg_temp.make('no agent', '[{"name": "a", "prompt": "Well?"}]');
 SELECT pg_temp.try($$pg_temp.review('no agent', 'a')$$);

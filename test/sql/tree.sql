@@ -618,6 +618,18 @@ SELECT pg_temp.plain(stepwise.fail_step(pg_temp.step('looks', 'h/two'), 'broke')
 SELECT pg_temp.next('looks');
 SELECT pg_temp.submit('looks', 'look');
 SELECT pg_temp.next('looks');
+-- so is a step that ended without opening its plan: nothing in it has run
+SELECT pg_temp.define('needs a number', '[{"name": "x"}]', '{"inputs": {"n": {"type": "integer"}}}');
+SELECT pg_temp.define('unopened', '[
+    {"name": "bad", "workflow": "needs a number", "arguments": {"n": "none"}},
+    {"name": "gone", "workflow": "needs a number", "arguments": {"n": 1}, "condition": "1 == 2"},
+    {"name": "look", "arguments": {"succeeded": "${steps.bad.steps.x.succeeded}", "failed": "${steps.bad.steps.x.failed}", "outcome": "${steps.bad.steps.x.outcome}",
+        "status": "${steps.gone.steps.x.status}", "skipped": "${steps.gone.steps.x.skipped}", "at": "${steps.gone.steps.x.metadata.started_at}"}},
+    {"name": "need", "arguments": {"x": "${steps.gone.steps.x.outputs}"}}]');
+SELECT pg_temp.start('unopened', 'unopened');
+SELECT pg_temp.next('unopened');
+SELECT pg_temp.submit('unopened', 'look');
+SELECT pg_temp.next('unopened');
 -- while it runs, what it will say is awaited
 SELECT pg_temp.start('awaits', 'looks');
 SELECT pg_temp.next('awaits'), pg_temp.next('awaits'), pg_temp.next('awaits'), pg_temp.next('awaits');
@@ -681,6 +693,20 @@ SELECT pg_temp.start('session', 'holds');
 SELECT x ->> 'status' FROM stepwise.get_next_step(pg_temp.plan('session'), session_id => 'first') AS x;
 SELECT x ->> 'status' FROM stepwise.get_next_step(pg_temp.plan('session'), session_id => 'second') AS x;
 SELECT pg_temp.log(pg_temp.plan('session'));
+
+-- thresholds of the holder and of the plans around it hold for what says nothing itself
+SELECT pg_temp.define('silent', '[{"name": "x"}]');
+SELECT pg_temp.define('silent 1s', '[{"name": "x"}]', '{"stallAfter": "1 second"}');
+SELECT name, stepwise.create_plan(name, 'test', steps, stall_after => after) ->> 'status'
+FROM (VALUES ('stall root', '[{"name": "t", "workflow": "silent"}]'::jsonb, '1 second'::interval),
+             ('stall holder', '[{"name": "t", "workflow": "silent", "stallAfter": "1 second"}]', '1 hour'),
+             ('stall inner', '[{"name": "t", "workflow": "silent 1s", "stallAfter": "1 hour"}]', '1 hour'),
+             ('stall not', '[{"name": "t", "workflow": "silent", "stallAfter": "1 hour"}]', '1 second')) AS p (name, steps, after);
+INSERT INTO labelled SELECT p.name, p.id FROM stepwise.plan AS p WHERE p.tenant = 'default' AND p.name LIKE 'stall %';
+SELECT l.label, pg_temp.next(l.label) FROM labelled AS l WHERE l.label LIKE 'stall %' ORDER BY l.label;
+SELECT pg_sleep(1.1);
+SELECT l.label, x ->> 'status', x ->> 'stalled' FROM labelled AS l, stepwise.get_plan_status(l.plan_id) AS x WHERE l.label LIKE 'stall %' ORDER BY l.label;
+SELECT (stepwise.reclaim_stalled() ->> 'count')::int;
 
 -- ---------- verify_audit over the tree ----------
 
