@@ -375,22 +375,25 @@ DependentVerdictOf(const PlanRow *plan, StepStatus parent, Outcome outcome, bool
 	return DependentRuns[SettlementOf(parent, outcome)][required] ? DEPENDENT_RUNS : DEPENDENT_SKIPPED;
 }
 
-/* One thing less to wait for; those that wait for nothing more are ready. */
+/* One thing less to wait for; those that wait for nothing more are ready. NULL: for required and optional dependents. */
 static void
-DependentsRelease(Call *call, const StepRow *step, bool required)
+DependentsRelease(Call *call, const StepRow *step, const bool *required)
 {
 	static KeptQuery release = {
 		"UPDATE stepwise.step AS s SET blockers = s.blockers - 1,"
 		" ready = CASE WHEN s.blockers = 1 AND s.status = 'pending' THEN true END"
 		" FROM stepwise.dependency AS d"
-		" WHERE d.tenant = $1 AND d.depends_on = $2 AND d.required = $3 AND s.tenant = $1 AND s.id = d.step_id",
+		" WHERE d.tenant = $1 AND d.depends_on = $2 AND ($3 IS NULL OR d.required = $3) AND s.tenant = $1 AND s.id = d.step_id",
 		3, {TEXTOID, UUIDOID, BOOLOID}
 	};
 	Args		args = {0};
 
 	ArgTenant(&args, call);
 	ArgUuid(&args, &step->id);
-	ArgBool(&args, required);
+	if (required != NULL)
+		ArgBool(&args, *required);
+	else
+		ArgNull(&args);
 	QueryRun(&release, &args);
 }
 
@@ -423,19 +426,23 @@ DependentsSkip(Call *call, PlanRow *plan, const StepRow *step, bool required)
 static void
 DependentsLook(Call *call, PlanRow *plan, const StepRow *step)
 {
+	DependentVerdict verdicts[2];
+
 	for (int required = 0; required <= 1; required++)
+		verdicts[required] = DependentVerdictOf(plan, step->status, step->outcome, required);
+	if (verdicts[false] == DEPENDENT_RUNS && verdicts[true] == DEPENDENT_RUNS)
 	{
-		switch (DependentVerdictOf(plan, step->status, step->outcome, required))
-		{
-			case DEPENDENT_RUNS:
-				DependentsRelease(call, step, required);
-				break;
-			case DEPENDENT_SKIPPED:
-				DependentsSkip(call, plan, step, required);
-				break;
-			case DEPENDENT_WAITS:
-				break;
-		}
+		DependentsRelease(call, step, NULL);
+		return;
+	}
+	for (int i = 0; i <= 1; i++)
+	{
+		bool		required = i;
+
+		if (verdicts[i] == DEPENDENT_RUNS)
+			DependentsRelease(call, step, &required);
+		else if (verdicts[i] == DEPENDENT_SKIPPED)
+			DependentsSkip(call, plan, step, required);
 	}
 }
 
