@@ -375,26 +375,19 @@ DependentVerdictOf(const PlanRow *plan, StepStatus parent, Outcome outcome, bool
 	return DependentRuns[SettlementOf(parent, outcome)][required] ? DEPENDENT_RUNS : DEPENDENT_SKIPPED;
 }
 
-/* One thing less to wait for; those that wait for nothing more are ready. NULL: for required and optional dependents. */
+/* One thing less to wait for. */
 static void
-DependentsRelease(Call *call, const StepRow *step, const bool *required)
+DependentsRelease(Call *call, const StepRow *step, const DependentVerdict verdicts[2])
 {
-	static KeptQuery release = {
-		"UPDATE stepwise.step AS s SET blockers = s.blockers - 1,"
-		" ready = CASE WHEN s.blockers = 1 AND s.status = 'pending' THEN true END"
-		" FROM stepwise.dependency AS d"
-		" WHERE d.tenant = $1 AND d.depends_on = $2 AND ($3 IS NULL OR d.required = $3) AND s.tenant = $1 AND s.id = d.step_id",
-		3, {TEXTOID, UUIDOID, BOOLOID}
-	};
-	Args		args = {0};
+	ListCell   *cell;
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &step->id);
-	if (required != NULL)
-		ArgBool(&args, *required);
-	else
-		ArgNull(&args);
-	QueryRun(&release, &args);
+	foreach(cell, StepDependents(call, &step->id))
+	{
+		const Dependent *dependent = lfirst(cell);
+
+		if (verdicts[dependent->required] == DEPENDENT_RUNS)
+			StepUnblock(call, &dependent->step_id);
+	}
 }
 
 static void
@@ -430,20 +423,11 @@ DependentsLook(Call *call, PlanRow *plan, const StepRow *step)
 
 	for (int required = 0; required <= 1; required++)
 		verdicts[required] = DependentVerdictOf(plan, step->status, step->outcome, required);
-	if (verdicts[false] == DEPENDENT_RUNS && verdicts[true] == DEPENDENT_RUNS)
-	{
-		DependentsRelease(call, step, NULL);
-		return;
-	}
-	for (int i = 0; i <= 1; i++)
-	{
-		bool		required = i;
-
-		if (verdicts[i] == DEPENDENT_RUNS)
-			DependentsRelease(call, step, &required);
-		else if (verdicts[i] == DEPENDENT_SKIPPED)
+	if (verdicts[false] == DEPENDENT_RUNS || verdicts[true] == DEPENDENT_RUNS)
+		DependentsRelease(call, step, verdicts);
+	for (int required = 0; required <= 1; required++)
+		if (verdicts[required] == DEPENDENT_SKIPPED)
 			DependentsSkip(call, plan, step, required);
-	}
 }
 
 /* Let branches and dependents look at what has settled; either may settle more. */

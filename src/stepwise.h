@@ -221,6 +221,7 @@ extern void KeyUuid(Key *key, const pg_uuid_t *value);
 extern void KeyInt(Key *key, int value);
 extern void KeyIntFrom(Key *key, int value);	/* this or more */
 extern void *RowRead(const char *table, const char *index, Key *key, RowTest test, const void *arg, RowMake make);
+extern List *RowsRead(const char *table, const char *index, Key *key, RowMake make);
 extern void *RowLock(const char *table, const char *index, Key *key, RowTest test, const void *arg, RowMake make, bool wait);
 extern void RowUpdate(const char *table, const char *index, Key *key, ItemPointer seen, RowTest test, const void *arg,
 					  Changes *changes);
@@ -709,6 +710,13 @@ typedef struct StepRow
 	Waiting    *waiting;		/* set before it moves to awaiting_input */
 } StepRow;
 
+/* a step that waits for another */
+typedef struct Dependent
+{
+	pg_uuid_t	step_id;
+	bool		required;
+} Dependent;
+
 extern PlanRow *PlanLock(Call *call, const pg_uuid_t *plan_id);	/* root, then plan; SW001 */
 extern PlanRow *PlanLockOfStep(Call *call, const pg_uuid_t *step_id, StepRow **step); /* and read the step; SW002 */
 extern PlanRow *PlanLockIfFree(Call *call, const pg_uuid_t *plan_id, bool *found); /* NULL: locked by another */
@@ -724,6 +732,8 @@ extern StepRow *StepNextPending(Call *call, const PlanRow *plan, int from_order)
 extern StepRow *StepNextReady(Call *call, const PlanRow *plan, int from_order);
 extern StepRow *StepFromTuple(HeapTuple tuple, TupleDesc desc);
 extern void StepSave(Call *call, StepRow *step);
+extern List *StepDependents(Call *call, const pg_uuid_t *step_id);	/* Dependent */
+extern void StepUnblock(Call *call, const pg_uuid_t *step_id);	/* one thing less to wait for */
 extern void StepInstruct(Call *call, StepRow *step, const char *instructions);
 extern StepRow *StepFetch(KeptQuery *query, const Args *args);	/* first of whole step rows; NULL: none */
 pg_noreturn extern void PlanNotFound(const pg_uuid_t *plan_id);

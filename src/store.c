@@ -43,6 +43,13 @@ enum
 	STEP_COLUMNS
 };
 
+/* columns of stepwise.dependency that are read */
+enum
+{
+	DEPENDENCY_COL_STEP_ID = 2,
+	DEPENDENCY_COL_REQUIRED = 4
+};
+
 /* a row taken apart */
 typedef struct Fields
 {
@@ -680,6 +687,40 @@ StepSave(Call *call, StepRow *step)
 		elog(ERROR, "step %s does not fit its constraint", UuidText(&step->id));
 	PlaceRemember(step);
 	RowUpdate("step", "step_pkey", &key, &step->tid, HasId, &step->id, &c);
+}
+
+static void *
+DependentMake(HeapTuple tuple, TupleDesc desc)
+{
+	Dependent  *dependent = palloc(sizeof(Dependent));
+	bool		isnull;
+
+	dependent->step_id = *DatumGetUUIDP(heap_getattr(tuple, DEPENDENCY_COL_STEP_ID + 1, desc, &isnull));
+	dependent->required = DatumGetBool(heap_getattr(tuple, DEPENDENCY_COL_REQUIRED + 1, desc, &isnull));
+	return dependent;
+}
+
+List *
+StepDependents(Call *call, const pg_uuid_t *step_id)
+{
+	Key			key = IdKey(call, step_id);
+
+	return RowsRead("dependency", "dependency_of", &key, DependentMake);
+}
+
+/* A step that waits for nothing more is ready. */
+void
+StepUnblock(Call *call, const pg_uuid_t *step_id)
+{
+	StepRow    *step = StepRead(call, step_id);
+	Changes		c = {0};
+	Key			key = IdKey(call, step_id);
+
+	if (step == NULL)
+		return;
+	SetInt(&c, STEP_COL_BLOCKERS, step->blockers - 1);
+	SetTrue(&c, STEP_COL_READY, step->blockers == 1 && step->status == STEP_PENDING);
+	RowUpdate("step", "step_pkey", &key, &step->tid, HasId, step_id, &c);
 }
 
 /* Change what a step tells its worker. */

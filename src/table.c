@@ -102,24 +102,44 @@ RefuseConcurrentUpdate(void)
 			 errmsg("could not serialize access due to concurrent update")));
 }
 
-/* Find the first row of a key, in the order of the index, that passes the test; NULL: none. */
-static TupleTableSlot *
-Seek(Relation relation, const char *index_name, Key *key, RowTest test, const void *arg)
+/* Begin to read the rows of a key, in the order of the index. */
+static IndexScanDesc
+ScanBegin(Relation relation, const char *index, Key *key)
 {
-	Relation	index = index_open(TableOid(index_name), AccessShareLock);
-	TupleTableSlot *slot = table_slot_create(relation, NULL);
-	IndexScanDesc scan = IndexBeginScan(relation, index, GetActiveSnapshot(), key->count);
-	bool		found;
+	IndexScanDesc scan = IndexBeginScan(relation, index_open(TableOid(index), AccessShareLock), GetActiveSnapshot(), key->count);
 
 	index_rescan(scan, key->columns, key->count, NULL, 0);
-	while ((found = index_getnext_slot(scan, ForwardScanDirection, slot)))
-	{
-		if (test == NULL || test(slot, arg))
-			break;
-		CHECK_FOR_INTERRUPTS();
-	}
+	return scan;
+}
+
+static bool
+ScanNext(IndexScanDesc scan, TupleTableSlot *slot)
+{
+	CHECK_FOR_INTERRUPTS();
+	return index_getnext_slot(scan, ForwardScanDirection, slot);
+}
+
+static void
+ScanEnd(IndexScanDesc scan)
+{
+	Relation	index = scan->indexRelation;
+
 	index_endscan(scan);
 	index_close(index, NoLock);
+}
+
+/* Find the first row of a key that passes the test; NULL: none. */
+static TupleTableSlot *
+Seek(Relation relation, const char *index, Key *key, RowTest test, const void *arg)
+{
+	IndexScanDesc scan = ScanBegin(relation, index, key);
+	TupleTableSlot *slot = table_slot_create(relation, NULL);
+	bool		found;
+
+	do
+		found = ScanNext(scan, slot);
+	while (found && test != NULL && !test(slot, arg));
+	ScanEnd(scan);
 	if (found)
 		return slot;
 	ExecDropSingleTupleTableSlot(slot);
@@ -168,6 +188,23 @@ RowRead(const char *table, const char *index, Key *key, RowTest test, const void
 	return row;
 }
 
+/* Read all rows of a key. */
+List *
+RowsRead(const char *table, const char *index, Key *key, RowMake make)
+{
+	Relation	relation = Begin(table, AccessShareLock);
+	IndexScanDesc scan = ScanBegin(relation, index, key);
+	TupleTableSlot *slot = table_slot_create(relation, NULL);
+	List	   *rows = NIL;
+
+	while (ScanNext(scan, slot))
+		rows = lappend(rows, MakeRow(relation, slot, make));
+	ScanEnd(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	End(relation);
+	return rows;
+}
+
 /* The test must be of what never changes: it is not repeated when the lock had to wait. */
 void *
 RowLock(const char *table, const char *index, Key *key, RowTest test, const void *arg, RowMake make, bool wait)
@@ -196,7 +233,7 @@ static struct
 {
 	Oid			relid;
 	bool		altered;
-}			judged[4];
+}			judged[64];
 
 static void
 JudgedForget(Datum arg, Oid relid)
