@@ -44,7 +44,8 @@ REGRESS = \
 	record \
 	variables \
 	handoff \
-	walk
+	walk \
+	altered
 
 # Races: what two sessions may do to each other. The answers are in expected/ too,
 # so no spec may have the name of a test above.
