@@ -140,9 +140,43 @@ MoveSubmit(Wait *w)
 }
 
 static void
+MoveSkip(Wait *w)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutUuid(&b, "step_id", &w->step->id);
+	JsonPutText(&b, "reason", "<why it is left out>");
+	JsonObjectEnd(&b);
+	AddMove(w, MOVE_CALL, "skip_step", JsonFinish(&b));
+}
+
+/* Nobody can open a nested plan, or ask through a checkpoint, in place of the engine. */
+static bool
+OnlyEngineDoes(const StepRow *step)
+{
+	return step->workflow != NULL || step->prompt != NULL;
+}
+
+/* What the engine cannot do and nobody else may is left out; other steps may do its work. */
+static void
+MoveLeaveOut(Wait *w)
+{
+	const StepRow *step = w->step;
+	char	   *what = step->workflow ? psprintf("runs workflow \"%s\"", step->workflow) : pstrdup("asks a person");
+
+	AddMove(w, MOVE_WORDS, psprintf("Step \"%s\" %s, so it takes no result from outside: leave it out."
+									" If its work is needed, first add another step for it with stepwise.modify_plan.",
+									step->name, what), NULL);
+	MoveSkip(w);
+}
+
+static void
 MoveDoIt(Wait *w)
 {
-	if (w->step->tool != NULL)
+	if (OnlyEngineDoes(w->step))
+		MoveLeaveOut(w);
+	else if (w->step->tool != NULL)
 		MoveRecord(w);
 	else
 		MoveSubmit(w);
@@ -181,15 +215,14 @@ MoveAfterProducer(Wait *w)
 static void
 MoveAfterCondition(Wait *w)
 {
-	JsonBuilder b = {0};
-
+	if (OnlyEngineDoes(w->step))
+	{
+		MoveLeaveOut(w);
+		return;
+	}
 	AddMove(w, MOVE_WORDS, psprintf("Decide whether step \"%s\" is to be done: if so, do it and submit it with stepwise.submit_step_result.",
 									w->step->name), NULL);
-	JsonObjectStart(&b, NULL);
-	JsonPutUuid(&b, "step_id", &w->step->id);
-	JsonPutText(&b, "reason", "<why it is left out>");
-	JsonObjectEnd(&b);
-	AddMove(w, MOVE_CALL, "skip_step", JsonFinish(&b));
+	MoveSkip(w);
 }
 
 static void

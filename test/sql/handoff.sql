@@ -41,6 +41,20 @@ BEGIN
     RETURN pg_temp.veil(format(E'%s | %s | %s\n%s', w ->> 'waitingOn', w -> 'reason' ->> 'type', w -> 'nextCall', stepwise.handoff(id)));
 END $$;
 CREATE FUNCTION step_id(plan uuid, named text) RETURNS uuid LANGUAGE sql AS $$ SELECT s.id FROM stepwise.step AS s WHERE s.plan_id = $1 AND s.name = $2 $$;
+-- Run a plan, and make the call that why names, as it stands: the reason, the call, how its step is then, and how the next run ends.
+CREATE FUNCTION pg_temp.follow(id uuid) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    w jsonb;
+    answer jsonb;
+BEGIN
+    PERFORM stepwise.run(id);
+    w := stepwise.why(id);
+    EXECUTE format('SELECT stepwise.%I(%s)', w -> 'nextCall' ->> 'function', (
+        SELECT string_agg(format('%I => %L', key, CASE WHEN key IN ('result', 'response') THEN value::text ELSE value #>> '{}' END), ', ')
+        FROM jsonb_each(w -> 'nextCall' -> 'arguments'))) INTO answer;
+    RETURN concat_ws(' | ', w -> 'reason' ->> 'type', w -> 'nextCall' ->> 'function', answer ->> 'stepStatus',
+        (SELECT coalesce(r -> 'pause_reason' ->> 'type', r ->> 'task_status') FROM stepwise.run(id) AS r));
+END $$;
 
 CREATE FUNCTION say(a jsonb) RETURNS jsonb LANGUAGE sql AS 'SELECT a';
 CREATE FUNCTION fail(a jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'it failed'; END $$;
@@ -75,6 +89,26 @@ SELECT plan('[{"name": "a", "tool": "say"}]') AS id \gset
 SELECT stepwise.get_next_step(:'id') ->> 'name', stepwise.request_user_review(step_id(:'id', 'a'), 'Look at it') ->> 'planStatus';
 SELECT pg_temp.tell(:'id');
 SELECT pg_temp.tell(plan('[{"name": "a", "tool": "say", "condition": "${inputs.x} > 1"}]', inputs => '{"x": "one"}'));
+
+-- ---------- steps that only the engine can do: they are left out, and the plan goes on ----------
+
+SELECT stepwise.define_workflow('{"name": "need", "inputs": {"n": {"type": "integer"}}, "steps": [{"name": "in", "tool": "say"}]}') ->> 'name';
+SELECT plan('[{"name": "k", "tool": "say"}, {"name": "u", "workflow": "need", "arguments": {"n": "${steps.k.outputs.zip}"}}, {"name": "z", "tool": "say"}]') AS id \gset
+SELECT pg_temp.tell(:'id');
+SELECT stepwise.get_plan_context(:'id') -> 'nextCall' ->> 'function';
+-- its work is done by a step that is added before
+SELECT stepwise.modify_plan(:'id', 'add_steps', '{"steps": [{"name": "u2", "workflow": "need", "arguments": {"n": 7}}], "insertAfterOrder": 2}') ->> 'planStatus';
+SELECT pg_temp.follow(:'id');
+SELECT s.name, s.status, s.message FROM stepwise.step AS s WHERE s.plan_id = :'id' ORDER BY s.step_order;
+-- the step that makes the value was skipped, or failed: one that failed is tried again
+SELECT pg_temp.follow(plan('[{"name": "k", "tool": "say", "condition": "false"}, {"name": "u", "workflow": "need", "arguments": {"n": "${steps.k.outputs.n}"}}, {"name": "z", "tool": "say"}]'));
+SELECT pg_temp.follow(plan('[{"name": "k", "tool": "fail"}, {"name": "u", "workflow": "need", "arguments": {"n": "${steps.k.outputs.n}"}}, {"name": "z", "tool": "say"}]'));
+-- a question that lacks a value, and conditions that cannot be decided
+SELECT pg_temp.follow(plan('[{"name": "ask", "prompt": "Keep ${inputs.o.p}?"}, {"name": "z", "tool": "say"}]', inputs => '{"o": {}}'));
+SELECT pg_temp.follow(plan('[{"name": "ask", "prompt": "Sure?", "condition": "${inputs.x} > 1"}, {"name": "z", "tool": "say"}]', inputs => '{"x": "one"}'));
+SELECT plan('[{"name": "u", "workflow": "need", "arguments": {"n": 1}, "condition": "${inputs.x} > 1"}, {"name": "z", "tool": "say"}]', inputs => '{"x": "one"}') AS id \gset
+SELECT pg_temp.tell(:'id');
+SELECT pg_temp.follow(:'id');
 
 -- ---------- nested ----------
 
