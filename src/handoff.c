@@ -200,14 +200,42 @@ MoveAfterError(Wait *w)
 		MoveRecord(w);
 }
 
-/* The producing step is tried again, if it failed; a skipped one is final, so the step is done without it. */
+/* Find the step whose value is missing; one of a nested plan is found by its path, for its name may not be the only one. */
+static StepRow *
+Producer(const Wait *w)
+{
+	Jsonb	   *path = JsonGetJson(w->reason, "producingPath");
+
+	if (path != NULL)
+		return StepAtPath(w->call, w->plan, path);
+	return StepReadByName(w->call, &w->plan->id, JsonGetText(w->reason, "producingStep"));
+}
+
+/* Find what to try again for a missing value: the producing step, or the one that holds its plan, if that has ended. */
+static StepRow *
+FailedProducer(const Wait *w)
+{
+	StepRow    *step = Producer(w);
+
+	while (step != NULL)
+	{
+		PlanRow    *plan = PlanMustRead(w->call, &step->plan_id);
+
+		if (!PlanIsTerminal(plan->status))
+			return step->status == STEP_FAILED ? step : NULL;
+		step = plan->nested ? StepRead(w->call, &plan->parent_step_id) : NULL;
+	}
+	return NULL;
+}
+
+/* What failed is tried again; what is skipped or completed is final, so the step is done without it. */
 static void
 MoveAfterProducer(Wait *w)
 {
-	StepRow    *producer = StepReadByName(w->call, &w->plan->id, JsonGetText(w->reason, "producingStep"));
+	StepRow    *failed = FailedProducer(w);
 
-	if (producer != NULL && producer->status == STEP_FAILED)
-		AddMove(w, MOVE_CALL, "retry_step", StepArgument(producer));
+	if (failed != NULL)
+		AddMove(w, MOVE_CALL, "retry_step", StepArgument(failed));
 	else
 		MoveDoIt(w);
 }

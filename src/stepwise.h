@@ -814,9 +814,10 @@ typedef struct ResolveFault
 	ResolveProblem problem;
 	char	   *param;			/* the argument at fault */
 	char	   *message;
-	const char *asked_for;		/* binding or step whose value is missing, or NULL; so the next two */
+	const char *asked_for;		/* binding or step whose value is missing, or NULL; so the next three */
 	const char *producing_step;
 	const char *producing_tool;
+	Jsonb	   *producing_path; /* from the root, of a step that is nested below the plan */
 } ResolveFault;
 
 extern Jsonb *ResolveJson(Call *call, PlanRow *plan, const Jsonb *template, ResolveFault *fault);	/* NULL: fault */
@@ -898,6 +899,7 @@ extern Jsonb *ResourceErrorReason(const StepRow *step, const char *uri, const ch
 								  const char *suggested);
 extern Jsonb *ReasonWithPath(Call *call, PlanRow *plan, Jsonb *reason);
 extern StepRow *StepOfReason(Call *call, const PlanRow *plan);	/* the step that blocks a plan, at any depth; NULL: none */
+extern StepRow *StepAtPath(Call *call, const PlanRow *plan, const Jsonb *path); /* from the root of its tree; NULL: none */
 
 /* ---------- handoff.c: why, and what to call next ---------- */
 

@@ -120,6 +120,18 @@ SELECT pg_temp.tell(:'id', false);
 -- asked for the nested plan itself
 SELECT pg_temp.tell(id, false) FROM stepwise.plan WHERE root_id = :'id' AND depth = 1;
 
+-- a value that a step of a nested plan did not make: a step of the same name outside has nothing to do with it
+SELECT stepwise.define_workflow(format('{"name": "made_%1$s", "onFailure": "%1$s", "steps": [{"name": "b", "tool": "fail"}, {"name": "z", "tool": "say"}]}', f)::jsonb) ->> 'name'
+FROM unnest('{continue,fail}'::text[]) AS f;
+SELECT plan('[{"name": "b", "tool": "fail"}, {"name": "k", "workflow": "made_continue"}, {"name": "p", "tool": "say", "arguments": {"v": "${steps.k.steps.b.outputs.v}"}}]') AS id \gset
+SELECT stepwise.run(:'id') -> 'pause_reason';
+SELECT pg_temp.veil(stepwise.why(:'id') ->> 'nextCall');
+SELECT pg_temp.follow(:'id');
+-- when the nested plan has failed with it, the step that holds that is tried again
+SELECT plan('[{"name": "b", "tool": "fail"}, {"name": "k", "workflow": "made_fail"}, {"name": "p", "tool": "say", "arguments": {"v": "${steps.k.steps.b.outputs.v}"}}]') AS id \gset
+SELECT stepwise.run(:'id') ->> 'task_status', (stepwise.why(:'id') #>> '{nextCall,arguments,step_id}')::uuid = step_id(:'id', 'k');
+SELECT pg_temp.follow(:'id');
+
 -- ---------- plans that have ended ----------
 
 SELECT pg_temp.tell((stepwise.create_plan('done', 'Be done', '[{"name": "a", "tool": "say", "arguments": {"x": 1}}]', outputs => '{"x": "${steps.a.outputs.x}"}') ->> 'planId')::uuid);
