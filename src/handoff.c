@@ -11,6 +11,8 @@
  */
 #include "stepwise.h"
 
+#include "miscadmin.h"
+
 #define STEPS_SHOWN		20
 
 PG_FUNCTION_INFO_V1(stepwise_why);
@@ -662,27 +664,62 @@ TellStep(StringInfo out, const Wait *w, PlanRow *plan, const StepRow *step)
 		appendStringInfoString(out, step->resources ? "reads resources\n" : "no instructions\n");
 }
 
-/* List the pending steps of a plan, beside the one that blocks; above are the steps that hold the plan. */
+/* Find the next step of a plan that is pending, or holds a nested plan that is open. */
+static StepRow *
+NextLeft(const Wait *w, const PlanRow *plan, int from)
+{
+	static KeptQuery find = {
+		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 AND s.step_order >= $3"
+		" AND (s.status = 'pending' OR (s.workflow IS NOT NULL AND s.status IN ('in_progress', 'awaiting_input')))"
+		" ORDER BY s.tenant, s.plan_id, s.step_order LIMIT 1",
+		3, {TEXTOID, UUIDOID, INT4OID}
+	};
+	Args		args = {0};
+
+	ArgTenant(&args, w->call);
+	ArgUuid(&args, &plan->id);
+	ArgInt(&args, from);
+	return StepFetch(&find, &args);
+}
+
+/* List one pending step, if the list is not full. */
 static void
-TellPending(StringInfo out, const Wait *w, PlanRow *plan, const char *above, int *told)
+TellPending(StringInfo out, const Wait *w, PlanRow *plan, const StepRow *step, const char *above, int *told)
+{
+	if (*told == 0)
+		appendStringInfoString(out, w->reason ? "\nSteps after that:\n" : "\nSteps left:\n");
+	if ((*told)++ == STEPS_SHOWN)
+	{
+		appendStringInfoString(out, "- and more\n");
+		return;
+	}
+	appendStringInfo(out, "- %s", above);
+	TellStep(out, w, plan, step);
+}
+
+/*
+ * List the pending steps of a plan, and of those nested in it, beside the one
+ * that blocks; above are the steps that hold the plan. A nested plan that was
+ * told before is left out.
+ */
+static void
+TellLeft(StringInfo out, const Wait *w, PlanRow *plan, const char *above, const pg_uuid_t *before, int *told)
 {
 	int			from = 1;
 	StepRow    *step;
 
-	while (*told <= STEPS_SHOWN && (step = StepNextPending(w->call, plan, from)) != NULL)
+	check_stack_depth();
+	while (*told <= STEPS_SHOWN && (step = NextLeft(w, plan, from)) != NULL)
 	{
+		pg_uuid_t	nested_id;
+
 		from = step->order + 1;
 		if (w->step != NULL && UuidEqual(&step->id, &w->step->id))
 			continue;
-		if (*told == 0)
-			appendStringInfoString(out, w->reason ? "\nSteps after that:\n" : "\nSteps left:\n");
-		if ((*told)++ == STEPS_SHOWN)
-		{
-			appendStringInfoString(out, "- and more\n");
-			return;
-		}
-		appendStringInfo(out, "- %s", above);
-		TellStep(out, w, plan, step);
+		if (step->status == STEP_PENDING)
+			TellPending(out, w, plan, step, above, told);
+		else if (NestedPlanId(w->call, &step->id, &nested_id) && !(before && UuidEqual(&nested_id, before)))
+			TellLeft(out, w, PlanMustRead(w->call, &nested_id), psprintf("%s%s/", above, step->name), NULL, told);
 	}
 }
 
@@ -705,11 +742,12 @@ HoldersAbove(const Wait *w, const PlanRow *plan, PlanRow **up)
 	return above;
 }
 
-/* List what follows: in the plan of the step that blocks, then in those around it. */
+/* List what follows: in the plan of the step that blocks, then in those around it, and in others that are nested there. */
 static void
 TellRest(StringInfo out, const Wait *w)
 {
 	PlanRow    *plan = w->plan ? w->plan : w->scope;
+	const pg_uuid_t *before = NULL;
 	PlanRow    *up;
 	int			told = 0;
 
@@ -717,7 +755,8 @@ TellRest(StringInfo out, const Wait *w)
 	{
 		char	   *above = HoldersAbove(w, plan, &up);
 
-		TellPending(out, w, plan, above, &told);
+		TellLeft(out, w, plan, above, before, &told);
+		before = &plan->id;
 		plan = up;
 	} while (plan != NULL);
 }

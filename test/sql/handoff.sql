@@ -120,6 +120,13 @@ SELECT pg_temp.tell(:'id', false);
 -- asked for the nested plan itself
 SELECT pg_temp.tell(id, false) FROM stepwise.plan WHERE root_id = :'id' AND depth = 1;
 
+-- several nested plans that are blocked at once: what is left of each
+SELECT stepwise.define_workflow('{"name": "deep", "steps": [{"name": "far", "workflow": "inner"}, {"name": "near", "tool": "say"}]}') ->> 'name';
+SELECT plan('[{"name": "l", "workflow": "inner", "dependsOn": []}, {"name": "r", "workflow": "deep", "dependsOn": []}, {"name": "z", "tool": "say", "dependsOn": ["l", "r"]}]') AS id \gset
+SELECT pg_temp.tell(:'id');
+SELECT pg_temp.follow(:'id');
+SELECT pg_temp.tell(:'id');
+
 -- a value that a step of a nested plan did not make: a step of the same name outside has nothing to do with it
 SELECT stepwise.define_workflow(format('{"name": "made_%1$s", "onFailure": "%1$s", "steps": [{"name": "b", "tool": "fail"}, {"name": "z", "tool": "say"}]}', f)::jsonb) ->> 'name'
 FROM unnest('{continue,fail}'::text[]) AS f;
