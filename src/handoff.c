@@ -114,7 +114,8 @@ MoveRecord(Wait *w)
 	if (w->step->instructions != NULL)
 		move->note = SketchedText(w, w->plan, w->step->instructions);
 	JsonObjectStart(&b, NULL);
-	JsonPutUuid(&b, "plan_id", &w->scope->id);
+	/* the plan of the step itself: further up its name may not be the only one */
+	JsonPutUuid(&b, "plan_id", &w->plan->id);
 	JsonPutText(&b, "tool", tool);
 	JsonPutText(&b, "step_name", w->step->name);
 	JsonPutText(&b, "result", psprintf("<result of %s>", tool));
@@ -151,13 +152,6 @@ MoveSkip(Wait *w)
 	JsonPutText(&b, "reason", "<why it is left out>");
 	JsonObjectEnd(&b);
 	AddMove(w, MOVE_CALL, "skip_step", JsonFinish(&b));
-}
-
-/* Nobody can open a nested plan, or ask through a checkpoint, in place of the engine. */
-static bool
-OnlyEngineDoes(const StepRow *step)
-{
-	return step->workflow != NULL || step->prompt != NULL;
 }
 
 /* What the engine cannot do and nobody else may is left out; other steps may do its work. */

@@ -73,6 +73,13 @@ CheckOptionalAttempt(FunctionCallInfo fcinfo, int n, const StepRow *step)
 		CheckAttempt(step, PG_GETARG_INT32(n));
 }
 
+/* Nobody can open a nested plan, or ask through a checkpoint, in place of the engine. */
+bool
+OnlyEngineDoes(const StepRow *step)
+{
+	return step->workflow != NULL || step->prompt != NULL;
+}
+
 void
 CheckNotHolder(const StepRow *step, const char *what)
 {

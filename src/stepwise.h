@@ -968,6 +968,7 @@ extern struct varlena *HoldersBelow(const PlanRow *plan, const StepRow *holder);
 extern void PutStepAnswer(JsonBuilder *b, const PlanRow *plan, const StepRow *step);
 extern Jsonb *StepAnswer(const PlanRow *plan, const StepRow *step);	/* what every change of a step answers */
 extern Outcome CheckOutcome(const char *outcome);
+extern bool OnlyEngineDoes(const StepRow *step);	/* it takes no result from outside */
 extern void CheckNotHolder(const StepRow *step, const char *what);
 extern void CheckNotPrompt(const StepRow *step);
 extern Jsonb *PlanJson(Call *call, KeptQuery *query, const pg_uuid_t *plan_id); /* what a query over (tenant, plan) makes */
