@@ -267,7 +267,8 @@ RecordToStep(Call *call, PlanRow *plan, StepRow *step, const Report *report)
 	CheckNotHolder(step, "answered");
 	CheckNotPrompt(step);
 	if (!IsOpenForReport(step) && step->status != STEP_IN_PROGRESS)
-		StepTransitionRefuse(step, report->is_error ? STEP_FAILED : STEP_COMPLETED);
+		StepTransitionRefuse(step, report->is_error ? STEP_FAILED : STEP_COMPLETED,
+							 "Only a step that is pending, in progress or failed takes the result of a tool.");
 	if (step->status != STEP_IN_PROGRESS)
 		StepMove(call, plan, step, STEP_IN_PROGRESS, report->tool ? JsonTextOf("tool", report->tool) : NULL);
 	if (!report->is_error)

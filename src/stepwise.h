@@ -744,7 +744,7 @@ extern void Sha256(const void *data, size_t size, uint8 digest[32]);
 
 /* every move: check, stamp, save, count, audit; PlanSettle then draws the consequences, once */
 extern void StepMove(Call *call, PlanRow *plan, StepRow *step, StepStatus to, Jsonb *detail);
-pg_noreturn extern void StepTransitionRefuse(const StepRow *step, StepStatus to);	/* SW003 */
+pg_noreturn extern void StepTransitionRefuse(const StepRow *step, StepStatus to, const char *rule);	/* SW003 */
 extern void StepStamp(StepRow *step, StepStatus to);	/* check the transition, set what goes with it */
 extern bool StepStampInPlan(PlanRow *plan, StepRow *step, StepStatus from);	/* the part that needs the plan */
 extern void StepAudit(Call *call, PlanRow *plan, const StepRow *step, StepStatus from, const Jsonb *detail);

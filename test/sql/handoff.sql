@@ -147,6 +147,35 @@ SELECT plan('[{"name": "a", "tool": "say"}]') AS id \gset
 SELECT stepwise.cancel_plan(:'id', 'no longer wanted') ->> 'planStatus';
 SELECT pg_temp.tell(:'id');
 
+-- ---------- what a refused call says: a true detail, and a hint with a call that works ----------
+
+CREATE FUNCTION pg_temp.refused(statement text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    detail text;
+    hint text;
+BEGIN
+    EXECUTE statement;
+    RETURN 'not refused';
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+    RETURN concat_ws(E'\n', sqlstate || ' ' || sqlerrm, detail, hint);
+END $$;
+SELECT plan('[{"name": "a", "tool": "mine"}, {"name": "h", "workflow": "inner"}, {"name": "ask", "prompt": "Sure?"}]') AS id \gset
+SELECT pg_temp.refused(format('SELECT stepwise.request_user_review(%L, %L)', step_id(:'id', s), 'Look')) FROM unnest('{h,ask}'::text[]) AS s;
+SELECT pg_temp.refused(format('SELECT stepwise.heartbeat(%L, 0)', step_id(:'id', 'a')));
+SELECT stepwise.get_next_step(:'id') ->> 'name';
+SELECT pg_temp.refused(format('SELECT stepwise.retry_step(%L)', step_id(:'id', 'a')));
+SELECT stepwise.release_step(step_id(:'id', 'a')) ->> 'stepStatus', stepwise.request_user_review(step_id(:'id', 'a'), 'Look') ->> 'checkpointId' IS NOT NULL;
+SELECT pg_temp.refused(format(call, step_id(:'id', 'a'))) FROM unnest(ARRAY['SELECT stepwise.submit_step_result(%L, ''1'')', 'SELECT stepwise.release_step(%L)']) AS call;
+SELECT pg_temp.refused(format('SELECT stepwise.record_tool_result(%L, %L, %L, step_name => %L)', :'id', 'mine', '1', 'a'));
+SELECT stepwise.submit_user_decision(checkpoint_id, 'approve') ->> 'stepStatus' FROM stepwise.checkpoints WHERE plan_id = :'id';
+-- one that holds a nested plan: its steps are handed out, or it is ended
+SELECT stepwise.get_next_step(:'id') -> 'path';
+SELECT pg_temp.refused(format(call, step_id(:'id', 'h'))) FROM unnest(ARRAY['SELECT stepwise.request_user_review(%L, ''Look'')', 'SELECT stepwise.retry_step(%L)']) AS call;
+SELECT stepwise.skip_step(step_id(:'id', 'h')) ->> 'stepStatus';
+-- where it is the table of transitions that refuses, the detail is what it allows
+SELECT pg_temp.refused(format('SELECT stepwise.fail_step(%L, %L)', step_id(:'id', 'h'), 'no'));
+
 -- ---------- many steps, and nonsense ----------
 
 SELECT pg_temp.tell(plan((SELECT jsonb_agg(jsonb_build_object('name', 's' || n, 'tool', 'mine')) FROM generate_series(1, 25) AS n)));
