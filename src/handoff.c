@@ -11,6 +11,8 @@
  */
 #include "stepwise.h"
 
+#include "miscadmin.h"
+
 #define STEPS_SHOWN		20
 
 PG_FUNCTION_INFO_V1(stepwise_why);
@@ -112,7 +114,8 @@ MoveRecord(Wait *w)
 	if (w->step->instructions != NULL)
 		move->note = SketchedText(w, w->plan, w->step->instructions);
 	JsonObjectStart(&b, NULL);
-	JsonPutUuid(&b, "plan_id", &w->scope->id);
+	/* the plan of the step itself: further up its name may not be the only one */
+	JsonPutUuid(&b, "plan_id", &w->plan->id);
 	JsonPutText(&b, "tool", tool);
 	JsonPutText(&b, "step_name", w->step->name);
 	JsonPutText(&b, "result", psprintf("<result of %s>", tool));
@@ -140,9 +143,36 @@ MoveSubmit(Wait *w)
 }
 
 static void
+MoveSkip(Wait *w)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutUuid(&b, "step_id", &w->step->id);
+	JsonPutText(&b, "reason", "<why it is left out>");
+	JsonObjectEnd(&b);
+	AddMove(w, MOVE_CALL, "skip_step", JsonFinish(&b));
+}
+
+/* What the engine cannot do and nobody else may is left out; other steps may do its work. */
+static void
+MoveLeaveOut(Wait *w)
+{
+	const StepRow *step = w->step;
+	char	   *what = step->workflow ? psprintf("runs workflow \"%s\"", step->workflow) : pstrdup("asks a person");
+
+	AddMove(w, MOVE_WORDS, psprintf("Step \"%s\" %s, so it takes no result from outside: leave it out."
+									" If its work is needed, first add another step for it with stepwise.modify_plan.",
+									step->name, what), NULL);
+	MoveSkip(w);
+}
+
+static void
 MoveDoIt(Wait *w)
 {
-	if (w->step->tool != NULL)
+	if (OnlyEngineDoes(w->step))
+		MoveLeaveOut(w);
+	else if (w->step->tool != NULL)
 		MoveRecord(w);
 	else
 		MoveSubmit(w);
@@ -166,14 +196,42 @@ MoveAfterError(Wait *w)
 		MoveRecord(w);
 }
 
-/* The producing step is tried again, if it failed; a skipped one is final, so the step is done without it. */
+/* Find the step whose value is missing; one of a nested plan is found by its path, for its name may not be the only one. */
+static StepRow *
+Producer(const Wait *w)
+{
+	Jsonb	   *path = JsonGetJson(w->reason, "producingPath");
+
+	if (path != NULL)
+		return StepAtPath(w->call, w->plan, path);
+	return StepReadByName(w->call, &w->plan->id, JsonGetText(w->reason, "producingStep"));
+}
+
+/* Find what to try again for a missing value: the producing step, or the one that holds its plan, if that has ended. */
+static StepRow *
+FailedProducer(const Wait *w)
+{
+	StepRow    *step = Producer(w);
+
+	while (step != NULL)
+	{
+		PlanRow    *plan = PlanMustRead(w->call, &step->plan_id);
+
+		if (!PlanIsTerminal(plan->status))
+			return step->status == STEP_FAILED ? step : NULL;
+		step = plan->nested ? StepRead(w->call, &plan->parent_step_id) : NULL;
+	}
+	return NULL;
+}
+
+/* What failed is tried again; what is skipped or completed is final, so the step is done without it. */
 static void
 MoveAfterProducer(Wait *w)
 {
-	StepRow    *producer = StepReadByName(w->call, &w->plan->id, JsonGetText(w->reason, "producingStep"));
+	StepRow    *failed = FailedProducer(w);
 
-	if (producer != NULL && producer->status == STEP_FAILED)
-		AddMove(w, MOVE_CALL, "retry_step", StepArgument(producer));
+	if (failed != NULL)
+		AddMove(w, MOVE_CALL, "retry_step", StepArgument(failed));
 	else
 		MoveDoIt(w);
 }
@@ -181,15 +239,14 @@ MoveAfterProducer(Wait *w)
 static void
 MoveAfterCondition(Wait *w)
 {
-	JsonBuilder b = {0};
-
+	if (OnlyEngineDoes(w->step))
+	{
+		MoveLeaveOut(w);
+		return;
+	}
 	AddMove(w, MOVE_WORDS, psprintf("Decide whether step \"%s\" is to be done: if so, do it and submit it with stepwise.submit_step_result.",
 									w->step->name), NULL);
-	JsonObjectStart(&b, NULL);
-	JsonPutUuid(&b, "step_id", &w->step->id);
-	JsonPutText(&b, "reason", "<why it is left out>");
-	JsonObjectEnd(&b);
-	AddMove(w, MOVE_CALL, "skip_step", JsonFinish(&b));
+	MoveSkip(w);
 }
 
 static void
@@ -601,27 +658,62 @@ TellStep(StringInfo out, const Wait *w, PlanRow *plan, const StepRow *step)
 		appendStringInfoString(out, step->resources ? "reads resources\n" : "no instructions\n");
 }
 
-/* List the pending steps of a plan, beside the one that blocks; above are the steps that hold the plan. */
+/* Find the next step of a plan that is pending, or holds a nested plan that is open. */
+static StepRow *
+NextLeft(const Wait *w, const PlanRow *plan, int from)
+{
+	static KeptQuery find = {
+		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 AND s.step_order >= $3"
+		" AND (s.status = 'pending' OR (s.workflow IS NOT NULL AND s.status IN ('in_progress', 'awaiting_input')))"
+		" ORDER BY s.tenant, s.plan_id, s.step_order LIMIT 1",
+		3, {TEXTOID, UUIDOID, INT4OID}
+	};
+	Args		args = {0};
+
+	ArgTenant(&args, w->call);
+	ArgUuid(&args, &plan->id);
+	ArgInt(&args, from);
+	return StepFetch(&find, &args);
+}
+
+/* List one pending step, if the list is not full. */
 static void
-TellPending(StringInfo out, const Wait *w, PlanRow *plan, const char *above, int *told)
+TellPending(StringInfo out, const Wait *w, PlanRow *plan, const StepRow *step, const char *above, int *told)
+{
+	if (*told == 0)
+		appendStringInfoString(out, w->reason ? "\nSteps after that:\n" : "\nSteps left:\n");
+	if ((*told)++ == STEPS_SHOWN)
+	{
+		appendStringInfoString(out, "- and more\n");
+		return;
+	}
+	appendStringInfo(out, "- %s", above);
+	TellStep(out, w, plan, step);
+}
+
+/*
+ * List the pending steps of a plan, and of those nested in it, beside the one
+ * that blocks; above are the steps that hold the plan. A nested plan that was
+ * told before is left out.
+ */
+static void
+TellLeft(StringInfo out, const Wait *w, PlanRow *plan, const char *above, const pg_uuid_t *before, int *told)
 {
 	int			from = 1;
 	StepRow    *step;
 
-	while (*told <= STEPS_SHOWN && (step = StepNextPending(w->call, plan, from)) != NULL)
+	check_stack_depth();
+	while (*told <= STEPS_SHOWN && (step = NextLeft(w, plan, from)) != NULL)
 	{
+		pg_uuid_t	nested_id;
+
 		from = step->order + 1;
 		if (w->step != NULL && UuidEqual(&step->id, &w->step->id))
 			continue;
-		if (*told == 0)
-			appendStringInfoString(out, w->reason ? "\nSteps after that:\n" : "\nSteps left:\n");
-		if ((*told)++ == STEPS_SHOWN)
-		{
-			appendStringInfoString(out, "- and more\n");
-			return;
-		}
-		appendStringInfo(out, "- %s", above);
-		TellStep(out, w, plan, step);
+		if (step->status == STEP_PENDING)
+			TellPending(out, w, plan, step, above, told);
+		else if (NestedPlanId(w->call, &step->id, &nested_id) && !(before && UuidEqual(&nested_id, before)))
+			TellLeft(out, w, PlanMustRead(w->call, &nested_id), psprintf("%s%s/", above, step->name), NULL, told);
 	}
 }
 
@@ -644,11 +736,12 @@ HoldersAbove(const Wait *w, const PlanRow *plan, PlanRow **up)
 	return above;
 }
 
-/* List what follows: in the plan of the step that blocks, then in those around it. */
+/* List what follows: in the plan of the step that blocks, then in those around it, and in others that are nested there. */
 static void
 TellRest(StringInfo out, const Wait *w)
 {
 	PlanRow    *plan = w->plan ? w->plan : w->scope;
+	const pg_uuid_t *before = NULL;
 	PlanRow    *up;
 	int			told = 0;
 
@@ -656,7 +749,8 @@ TellRest(StringInfo out, const Wait *w)
 	{
 		char	   *above = HoldersAbove(w, plan, &up);
 
-		TellPending(out, w, plan, above, &told);
+		TellLeft(out, w, plan, above, before, &told);
+		before = &plan->id;
 		plan = up;
 	} while (plan != NULL);
 }

@@ -73,6 +73,13 @@ CheckOptionalAttempt(FunctionCallInfo fcinfo, int n, const StepRow *step)
 		CheckAttempt(step, PG_GETARG_INT32(n));
 }
 
+/* Nobody can open a nested plan, or ask through a checkpoint, in place of the engine. */
+bool
+OnlyEngineDoes(const StepRow *step)
+{
+	return step->workflow != NULL || step->prompt != NULL;
+}
+
 void
 CheckNotHolder(const StepRow *step, const char *what)
 {
@@ -84,19 +91,19 @@ CheckNotHolder(const StepRow *step, const char *what)
 				 errhint("stepwise.get_next_step(plan_id) hands out the steps of the nested plan; stepwise.skip_step or stepwise.fail_step end it.")));
 }
 
-/* Some functions take a narrower path than the transition table. */
+/* Some functions take a narrower path than the transition table: rule says which. */
 static void
-CheckInProgress(const StepRow *step, StepStatus to)
+CheckInProgress(const StepRow *step, StepStatus to, const char *rule)
 {
 	if (step->status != STEP_IN_PROGRESS)
-		StepTransitionRefuse(step, to);
+		StepTransitionRefuse(step, to, rule);
 }
 
 static void
 CheckFailed(const StepRow *step)
 {
 	if (step->status != STEP_FAILED)
-		StepTransitionRefuse(step, STEP_PENDING);
+		StepTransitionRefuse(step, STEP_PENDING, "Only a failed step can be tried again.");
 }
 
 /* What waits for a person is not the agent's to answer. */
@@ -575,7 +582,7 @@ SubmitStep(Call *call, PlanRow *plan, StepRow *step, const Submission *s)
 		CheckNotPrompt(step);
 		StepMove(call, plan, step, STEP_IN_PROGRESS, NULL);
 	}
-	CheckInProgress(step, STEP_COMPLETED);
+	CheckInProgress(step, STEP_COMPLETED, "Only a step that is pending or in progress can be submitted.");
 	step->result = (struct varlena *) s->result;
 	step->result_summary = s->summary ? (struct varlena *) cstring_to_text(s->summary) : NULL;
 	step->confidence = (struct varlena *) s->confidence;
@@ -715,7 +722,7 @@ stepwise_release_step(PG_FUNCTION_ARGS)
 	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, 0), &step);
 	CheckOptionalAttempt(fcinfo, 1, step);
 	CheckNotHolder(step, "released");
-	CheckInProgress(step, STEP_PENDING);
+	CheckInProgress(step, STEP_PENDING, "Only a step in progress can be released.");
 	call.actor = step->worker;
 	StepRelease(&call, plan, step, "released");
 	PlanSettle(&call, plan);
@@ -762,7 +769,7 @@ stepwise_heartbeat(PG_FUNCTION_ARGS)
 	CheckNotHolder(step, "claimed");
 	CheckAttempt(step, PG_GETARG_INT32(1));
 	PlanCheckOpen(plan);
-	CheckInProgress(step, STEP_IN_PROGRESS);
+	CheckInProgress(step, STEP_IN_PROGRESS, "Only a step in progress has a heartbeat.");
 	return CallEnd(&call, Heartbeat(&call, plan, step, extend));
 }
 

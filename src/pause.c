@@ -79,6 +79,8 @@ UnresolvedReason(const StepRow *step, const ResolveFault *fault)
 		JsonPutText(&b, "producingStep", fault->producing_step);
 		PutSuggestedTool(&b, step);
 		JsonPutText(&b, "producingTool", fault->producing_tool ? fault->producing_tool : "");
+		if (fault->producing_path != NULL)
+			JsonPutJson(&b, "producingPath", fault->producing_path);
 	}
 	else
 	{
@@ -168,24 +170,14 @@ ReasonWithPath(Call *call, PlanRow *plan, Jsonb *reason)
 	return JsonMerge(reason, JsonFinish(&b));
 }
 
-/* Find the step that the reason of a plan is about. */
+/* Find the step at the end of a path of names, which begins at the root. */
 StepRow *
-StepOfReason(Call *call, const PlanRow *plan)
+StepAtPath(Call *call, const PlanRow *plan, const Jsonb *path)
 {
-	Jsonb	   *reason = plan->pause_reason ? DatumGetJsonbP(PointerGetDatum(plan->pause_reason)) : NULL;
-	Jsonb	   *path = JsonGetJson(reason, "path");
-	pg_uuid_t	plan_id = path ? plan->root_id : plan->id;
-	StepRow    *step;
+	pg_uuid_t	plan_id = plan->root_id;
+	StepRow    *step = NULL;
 	JsonbValue	name;
-	char	   *only;
 
-	if (path == NULL)
-	{
-		only = JsonGetText(reason, "blockedStep");
-		only = only ? only : JsonGetText(reason, "failedStep");
-		return only ? StepReadByName(call, &plan_id, only) : NULL;
-	}
-	step = NULL;
 	for (int i = 0; JsonGetIndex(path, i, &name); i++)
 	{
 		if (step != NULL && !NestedPlanId(call, &step->id, &plan_id))
@@ -195,4 +187,19 @@ StepOfReason(Call *call, const PlanRow *plan)
 			return NULL;
 	}
 	return step;
+}
+
+/* Find the step that the reason of a plan is about. */
+StepRow *
+StepOfReason(Call *call, const PlanRow *plan)
+{
+	Jsonb	   *reason = plan->pause_reason ? DatumGetJsonbP(PointerGetDatum(plan->pause_reason)) : NULL;
+	Jsonb	   *path = JsonGetJson(reason, "path");
+	char	   *name;
+
+	if (path != NULL)
+		return StepAtPath(call, plan, path);
+	name = JsonGetText(reason, "blockedStep");
+	name = name ? name : JsonGetText(reason, "failedStep");
+	return name ? StepReadByName(call, &plan->id, name) : NULL;
 }

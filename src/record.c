@@ -2,10 +2,18 @@
  * record.c
  *	  the way back in: what a client got from a tool that it called itself
  *
- * The result goes to the step that is named, otherwise to the first pending
- * or failed step with that tool: the one that blocks, if it is one of them,
- * then those of the plan in their order, then those of plans nested in it.
- * What no step waits for is kept as a variable, _workflow.extra.TOOL.
+ * Without a name, the result goes to the first pending or failed step with
+ * that tool: the one that blocks, if it is one of them, then those of the plan
+ * in their order, then those of plans nested in it. What no step waits for is
+ * kept as a variable, _workflow.extra.TOOL.
+ *
+ * A name is that of a step of the plan, where it is unique; only if the plan
+ * has none that takes results, that of a step in the plans nested in it. A
+ * client that lost the answer makes the call again, and then it must not land
+ * in another step: so of several nested steps of the name, that which has this
+ * very result already is the one that is meant. Two of them that honestly get
+ * the same result cannot be told from that; then the client has to name the
+ * nested plan.
  */
 #include "stepwise.h"
 
@@ -43,6 +51,25 @@ StepNameNotFound(const PlanRow *plan, const char *name)
 			 errhint("stepwise.get_plan_context(plan_id) lists the steps of a plan.")));
 }
 
+/* ---------- what is reported ---------- */
+
+/* What a client's error says, whatever shape it has. */
+static char *
+ErrorOf(const Jsonb *result)
+{
+	JsonbValue	value;
+	char	   *text;
+
+	if (JsonIsNull(result))
+		return pstrdup("the tool failed");
+	if (JB_ROOT_IS_SCALAR(result) && JsonbExtractScalar(unconstify(JsonbContainer *, &result->root), &value))
+		return JsonScalarText(&value);
+	text = JsonGetText(result, "error");
+	if (text == NULL)
+		text = JsonGetText(result, "message");
+	return text ? text : JsonToText(result);
+}
+
 /* ---------- which step ---------- */
 
 static bool
@@ -51,15 +78,11 @@ IsOpenForReport(const StepRow *step)
 	return step->status == STEP_PENDING || step->status == STEP_FAILED;
 }
 
-/* Is the step that blocks the one that is meant? */
+/* Is the step that blocks one that this tool is for? */
 static bool
-IsMeant(const StepRow *step, const Report *report)
+WaitsForTool(const StepRow *step, const char *tool)
 {
-	if (step == NULL)
-		return false;
-	if (report->step_name != NULL)
-		return strcmp(step->name, report->step_name) == 0;
-	return IsOpenForReport(step) && step->tool != NULL && strcmp(step->tool, report->tool) == 0;
+	return step != NULL && IsOpenForReport(step) && step->tool != NULL && strcmp(step->tool, tool) == 0;
 }
 
 /* Find the first open step of a plan that has this tool. */
@@ -81,25 +104,28 @@ StepOfTool(Call *call, const PlanRow *plan, const char *tool)
 }
 
 /*
- * Find a step of the plans nested in a plan: by its name, in plans that have
- * ended too, for the client may only have lost the answer; or by its tool, an
- * open one.
+ * The plans nested in plan $2, and their places in it. Of a step that was
+ * tried again only the newest counts: the others are over.
  */
+#define PLANS_BELOW(which) \
+	"WITH RECURSIVE below AS (" \
+	" SELECT $2 AS id, ARRAY[]::int[] AS place, true AS open" \
+	" UNION ALL" \
+	" SELECT n.id, b.place || s.step_order, b.open AND n.completed_at IS NULL FROM below AS b" \
+	" JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = b.id AND s.workflow IS NOT NULL" \
+	" CROSS JOIN LATERAL (SELECT p.id, p.completed_at FROM stepwise.plan AS p" \
+	" WHERE p.tenant = $1 AND p.parent_step_id = s.id" \
+	" ORDER BY p.tenant DESC, p.parent_step_id DESC, p.id DESC LIMIT 1) AS n" which ")" \
+	" SELECT s.* FROM below AS b JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = b.id"
+
+/* Find the first open step with this tool in the plans nested in a plan. */
 static StepRow *
-StepOfNested(Call *call, const PlanRow *plan, const Report *report)
+StepOfToolBelow(Call *call, const PlanRow *plan, const char *tool)
 {
 	static KeptQuery find = {
-		"WITH RECURSIVE tree AS ("
-		" SELECT $2 AS id, ARRAY[]::int[] AS place"
-		" UNION ALL"
-		" SELECT n.id, t.place || s.step_order FROM tree AS t"
-		" JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = t.id AND s.workflow IS NOT NULL"
-		" JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = s.id"
-		" AND ($3 IS NOT NULL OR n.completed_at IS NULL))"
-		" SELECT s.* FROM tree AS t JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = t.id"
-		" WHERE CASE WHEN $3 IS NULL THEN s.tool = $4 AND s.status IN ('pending', 'failed') ELSE s.name = $3 END"
-		" ORDER BY s.status IN ('completed', 'skipped'), t.place || s.step_order, t.id DESC LIMIT 1",
-		4, {TEXTOID, UUIDOID, TEXTOID, TEXTOID}
+		PLANS_BELOW(" WHERE n.completed_at IS NULL")
+		" WHERE s.tool = $3 AND s.status IN ('pending', 'failed') ORDER BY b.place || s.step_order LIMIT 1",
+		3, {TEXTOID, UUIDOID, TEXTOID}
 	};
 	Args		args = {0};
 
@@ -107,44 +133,73 @@ StepOfNested(Call *call, const PlanRow *plan, const Report *report)
 		return NULL;
 	ArgTenant(&args, call);
 	ArgUuid(&args, &plan->id);
-	ArgText(&args, report->step_name);
-	ArgText(&args, report->tool);
+	ArgText(&args, tool);
 	return StepFetch(&find, &args);
+}
+
+/*
+ * Find a step of this name in the plans nested in a plan. There may be several,
+ * and a call that is repeated must not land in another one: so of those that
+ * take results, first that which has this very one already, then that which
+ * blocks, then those that are open, and at last any, to say why not.
+ */
+static StepRow *
+StepOfNameBelow(Call *call, const PlanRow *plan, const Report *report)
+{
+	static KeptQuery find = {
+		PLANS_BELOW("")
+		" WHERE s.name = $3 ORDER BY s.workflow IS NULL AND s.prompt IS NULL DESC,"
+		" CASE WHEN $4 IS NOT NULL THEN s.status = 'failed' AND s.message IS NOT DISTINCT FROM $4"
+		" ELSE s.status = 'completed' AND s.outcome::text = $5 AND coalesce(s.result, 'null') = $6 END DESC,"
+		" s.id IS NOT DISTINCT FROM $7 DESC,"
+		" b.open AND s.status IN ('pending', 'in_progress', 'failed') DESC,"
+		" b.place || s.step_order LIMIT 1",
+		7, {TEXTOID, UUIDOID, TEXTOID, TEXTOID, TEXTOID, JSONBOID, UUIDOID}
+	};
+	Args		args = {0};
+	StepRow    *blocking;
+
+	if (!plan->root->nests)
+		return NULL;
+	blocking = StepOfReason(call, plan);
+	ArgTenant(&args, call);
+	ArgUuid(&args, &plan->id);
+	ArgText(&args, report->step_name);
+	ArgText(&args, report->is_error ? ErrorOf(report->result) : NULL);
+	ArgText(&args, OutcomeName[report->outcome]);
+	ArgVarlena(&args, report->result);
+	ArgUuid(&args, blocking ? &blocking->id : NULL);
+	return StepFetch(&find, &args);
+}
+
+static StepRow *
+StepOfName(Call *call, const PlanRow *scope, const Report *report)
+{
+	StepRow    *own = StepReadByName(call, &scope->id, report->step_name);
+	StepRow    *below;
+
+	if (own != NULL && !OnlyEngineDoes(own))
+		return own;
+	below = StepOfNameBelow(call, scope, report);
+	return below ? below : own;
 }
 
 /* Find the step that a report is for; NULL: none waits for it. */
 static StepRow *
 StepOfReport(Call *call, const PlanRow *scope, const Report *report)
 {
-	StepRow    *step = StepOfReason(call, scope);
+	StepRow    *step;
 
-	if (IsMeant(step, report))
-		return step;
 	if (report->step_name != NULL)
-		step = StepReadByName(call, &scope->id, report->step_name);
-	else
-		step = StepOfTool(call, scope, report->tool);
-	return step ? step : StepOfNested(call, scope, report);
+		return StepOfName(call, scope, report);
+	step = StepOfReason(call, scope);
+	if (WaitsForTool(step, report->tool))
+		return step;
+	step = StepOfTool(call, scope, report->tool);
+	return step ? step : StepOfToolBelow(call, scope, report->tool);
 }
 
 /* ---------- recording ---------- */
-
-/* What a client's error says, whatever shape it has. */
-static char *
-ErrorOf(const Jsonb *result)
-{
-	JsonbValue	value;
-	char	   *text;
-
-	if (JsonIsNull(result))
-		return pstrdup("the tool failed");
-	if (JB_ROOT_IS_SCALAR(result) && JsonbExtractScalar(unconstify(JsonbContainer *, &result->root), &value))
-		return JsonScalarText(&value);
-	text = JsonGetText(result, "error");
-	if (text == NULL)
-		text = JsonGetText(result, "message");
-	return text ? text : JsonToText(result);
-}
 
 static ToolFault *
 FaultOfReport(const Report *report)
@@ -175,6 +230,9 @@ RecordAnswer(Call *call, const PlanRow *scope, const PlanRow *plan, const StepRo
 
 	JsonObjectStart(&b, NULL);
 	PutStepAnswer(&b, plan, step);
+	/* the client may have named a nested plan, and still drives the root */
+	JsonPutUuid(&b, "rootPlanId", &plan->root_id);
+	JsonPutText(&b, "rootPlanStatus", PlanStatusName[plan->root->status]);
 	if (duplicate)
 		JsonPutBool(&b, "duplicate", true);
 	JsonObjectEnd(&b);
@@ -209,7 +267,8 @@ RecordToStep(Call *call, PlanRow *plan, StepRow *step, const Report *report)
 	CheckNotHolder(step, "answered");
 	CheckNotPrompt(step);
 	if (!IsOpenForReport(step) && step->status != STEP_IN_PROGRESS)
-		StepTransitionRefuse(step, report->is_error ? STEP_FAILED : STEP_COMPLETED);
+		StepTransitionRefuse(step, report->is_error ? STEP_FAILED : STEP_COMPLETED,
+							 "Only a step that is pending, in progress or failed takes the result of a tool.");
 	if (step->status != STEP_IN_PROGRESS)
 		StepMove(call, plan, step, STEP_IN_PROGRESS, report->tool ? JsonTextOf("tool", report->tool) : NULL);
 	if (!report->is_error)

@@ -43,6 +43,15 @@ Fault(Resolver *r, ResolveProblem problem, char *message)
 	return false;
 }
 
+/* Say where a step is that is nested below the plan, and so not known by its name; NULL: it is the plan's own. */
+static Jsonb *
+PathOfNested(Resolver *r, const StepRow *step)
+{
+	if (UuidEqual(&step->plan_id, &r->plan->id))
+		return NULL;
+	return (Jsonb *) HoldersBelow(PlanMustRead(r->call, &step->plan_id), step);
+}
+
 /* The value would come from a step: which, and with what tool. */
 static bool
 FaultOfStep(Resolver *r, ResolveProblem problem, const Reference *ref, const StepRow *step, char *message)
@@ -52,6 +61,7 @@ FaultOfStep(Resolver *r, ResolveProblem problem, const Reference *ref, const Ste
 		r->fault->asked_for = ref->steps[ref->nsteps - 1];
 		r->fault->producing_step = step->name;
 		r->fault->producing_tool = step->tool;
+		r->fault->producing_path = PathOfNested(r, step);
 	}
 	return Fault(r, problem, message);
 }

@@ -219,8 +219,9 @@ ReviewAgain(const PlanRow *plan, const StepRow *step, const char *summary, const
 static void
 CheckReviewable(const StepRow *step)
 {
-	if (step->workflow != NULL || step->prompt != NULL || (step->status != STEP_IN_PROGRESS && step->status != STEP_PENDING))
-		StepTransitionRefuse(step, STEP_AWAITING_INPUT);
+	if (OnlyEngineDoes(step) || (step->status != STEP_IN_PROGRESS && step->status != STEP_PENDING))
+		StepTransitionRefuse(step, STEP_AWAITING_INPUT,
+							 "A review can be requested of a step that is pending or in progress, and neither runs a workflow nor asks a person.");
 }
 
 static Jsonb *

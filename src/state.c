@@ -47,21 +47,37 @@ static const char *const HintFrom[STEP_STATUSES] = {
 	[STEP_SKIPPED] = "A skipped step is final. Add a step with stepwise.modify_plan to do the work after all.",
 };
 
+/* Those that only the engine does can be neither claimed nor submitted. */
+static const char *
+HintOf(const StepRow *step)
+{
+	if (step->workflow != NULL && (step->status == STEP_PENDING || step->status == STEP_IN_PROGRESS))
+		return "stepwise.get_next_step(plan_id) hands out the steps of its nested plan; stepwise.skip_step(step_id) ends it.";
+	if (step->prompt != NULL && step->status == STEP_PENDING)
+		return "stepwise.get_next_step(plan_id) opens its checkpoint; stepwise.resume(checkpoint_id, response) answers it.";
+	return HintFrom[step->status];
+}
+
+/*
+ * Refuse a move. A function may take a narrower path than the transition table;
+ * then rule says in a sentence which. NULL: it is the table that refuses.
+ */
 void
-StepTransitionRefuse(const StepRow *step, StepStatus to)
+StepTransitionRefuse(const StepRow *step, StepStatus to, const char *rule)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_TRANSITION),
 			 errmsg("step \"%s\" cannot go from %s to %s", step->name, StepStatusName[step->status], StepStatusName[to]),
-			 errdetail("Allowed from %s: %s.", StepStatusName[step->status], StepTransitionsText(step->status)),
-			 errhint("%s", HintFrom[step->status])));
+			 rule ? errdetail("%s", rule)
+			 : errdetail("Allowed from %s: %s.", StepStatusName[step->status], StepTransitionsText(step->status)),
+			 errhint("%s", HintOf(step))));
 }
 
 static void
 CheckTransition(const StepRow *step, StepStatus to)
 {
 	if (!StepTransitionAllowed(step->status, to))
-		StepTransitionRefuse(step, to);
+		StepTransitionRefuse(step, to, NULL);
 }
 
 void

@@ -754,7 +754,7 @@ extern void Sha256(const void *data, size_t size, uint8 digest[32]);
 
 /* every move: check, stamp, save, count, audit; PlanSettle then draws the consequences, once */
 extern void StepMove(Call *call, PlanRow *plan, StepRow *step, StepStatus to, Jsonb *detail);
-pg_noreturn extern void StepTransitionRefuse(const StepRow *step, StepStatus to);	/* SW003 */
+pg_noreturn extern void StepTransitionRefuse(const StepRow *step, StepStatus to, const char *rule);	/* SW003 */
 extern void StepStamp(StepRow *step, StepStatus to);	/* check the transition, set what goes with it */
 extern bool StepStampInPlan(Call *call, PlanRow *plan, StepRow *step);	/* the part that needs the plan */
 extern void StepAudit(Call *call, PlanRow *plan, const StepRow *step, StepStatus from, const Jsonb *detail);
@@ -824,9 +824,10 @@ typedef struct ResolveFault
 	ResolveProblem problem;
 	char	   *param;			/* the argument at fault */
 	char	   *message;
-	const char *asked_for;		/* binding or step whose value is missing, or NULL; so the next two */
+	const char *asked_for;		/* binding or step whose value is missing, or NULL; so the next three */
 	const char *producing_step;
 	const char *producing_tool;
+	Jsonb	   *producing_path; /* from the root, of a step that is nested below the plan */
 } ResolveFault;
 
 extern Jsonb *ResolveJson(Call *call, PlanRow *plan, const Jsonb *template, ResolveFault *fault);	/* NULL: fault */
@@ -908,6 +909,7 @@ extern Jsonb *ResourceErrorReason(const StepRow *step, const char *uri, const ch
 								  const char *suggested);
 extern Jsonb *ReasonWithPath(Call *call, PlanRow *plan, Jsonb *reason);
 extern StepRow *StepOfReason(Call *call, const PlanRow *plan);	/* the step that blocks a plan, at any depth; NULL: none */
+extern StepRow *StepAtPath(Call *call, const PlanRow *plan, const Jsonb *path); /* from the root of its tree; NULL: none */
 
 /* ---------- handoff.c: why, and what to call next ---------- */
 
@@ -977,6 +979,7 @@ extern struct varlena *HoldersBelow(const PlanRow *plan, const StepRow *holder);
 extern void PutStepAnswer(JsonBuilder *b, const PlanRow *plan, const StepRow *step);
 extern Jsonb *StepAnswer(const PlanRow *plan, const StepRow *step);	/* what every change of a step answers */
 extern Outcome CheckOutcome(const char *outcome);
+extern bool OnlyEngineDoes(const StepRow *step);	/* it takes no result from outside */
 extern void CheckNotHolder(const StepRow *step, const char *what);
 extern void CheckNotPrompt(const StepRow *step);
 extern Jsonb *PlanJson(Call *call, KeptQuery *query, const pg_uuid_t *plan_id); /* what a query over (tenant, plan) makes */

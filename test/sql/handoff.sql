@@ -41,6 +41,20 @@ BEGIN
     RETURN pg_temp.veil(format(E'%s | %s | %s\n%s', w ->> 'waitingOn', w -> 'reason' ->> 'type', w -> 'nextCall', stepwise.handoff(id)));
 END $$;
 CREATE FUNCTION step_id(plan uuid, named text) RETURNS uuid LANGUAGE sql AS $$ SELECT s.id FROM stepwise.step AS s WHERE s.plan_id = $1 AND s.name = $2 $$;
+-- Run a plan, and make the call that why names, as it stands: the reason, the call, how its step is then, and how the next run ends.
+CREATE FUNCTION pg_temp.follow(id uuid) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    w jsonb;
+    answer jsonb;
+BEGIN
+    PERFORM stepwise.run(id);
+    w := stepwise.why(id);
+    EXECUTE format('SELECT stepwise.%I(%s)', w -> 'nextCall' ->> 'function', (
+        SELECT string_agg(format('%I => %L', key, CASE WHEN key IN ('result', 'response') THEN value::text ELSE value #>> '{}' END), ', ')
+        FROM jsonb_each(w -> 'nextCall' -> 'arguments'))) INTO answer;
+    RETURN concat_ws(' | ', w -> 'reason' ->> 'type', w -> 'nextCall' ->> 'function', answer ->> 'stepStatus',
+        (SELECT coalesce(r -> 'pause_reason' ->> 'type', r ->> 'task_status') FROM stepwise.run(id) AS r));
+END $$;
 
 CREATE FUNCTION say(a jsonb) RETURNS jsonb LANGUAGE sql AS 'SELECT a';
 CREATE FUNCTION fail(a jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'it failed'; END $$;
@@ -76,6 +90,26 @@ SELECT stepwise.get_next_step(:'id') ->> 'name', stepwise.request_user_review(st
 SELECT pg_temp.tell(:'id');
 SELECT pg_temp.tell(plan('[{"name": "a", "tool": "say", "condition": "${inputs.x} > 1"}]', inputs => '{"x": "one"}'));
 
+-- ---------- steps that only the engine can do: they are left out, and the plan goes on ----------
+
+SELECT stepwise.define_workflow('{"name": "need", "inputs": {"n": {"type": "integer"}}, "steps": [{"name": "in", "tool": "say"}]}') ->> 'name';
+SELECT plan('[{"name": "k", "tool": "say"}, {"name": "u", "workflow": "need", "arguments": {"n": "${steps.k.outputs.zip}"}}, {"name": "z", "tool": "say"}]') AS id \gset
+SELECT pg_temp.tell(:'id');
+SELECT stepwise.get_plan_context(:'id') -> 'nextCall' ->> 'function';
+-- its work is done by a step that is added before
+SELECT stepwise.modify_plan(:'id', 'add_steps', '{"steps": [{"name": "u2", "workflow": "need", "arguments": {"n": 7}}], "insertAfterOrder": 2}') ->> 'planStatus';
+SELECT pg_temp.follow(:'id');
+SELECT s.name, s.status, s.message FROM stepwise.step AS s WHERE s.plan_id = :'id' ORDER BY s.step_order;
+-- the step that makes the value was skipped, or failed: one that failed is tried again
+SELECT pg_temp.follow(plan('[{"name": "k", "tool": "say", "condition": "false"}, {"name": "u", "workflow": "need", "arguments": {"n": "${steps.k.outputs.n}"}}, {"name": "z", "tool": "say"}]'));
+SELECT pg_temp.follow(plan('[{"name": "k", "tool": "fail"}, {"name": "u", "workflow": "need", "arguments": {"n": "${steps.k.outputs.n}"}}, {"name": "z", "tool": "say"}]'));
+-- a question that lacks a value, and conditions that cannot be decided
+SELECT pg_temp.follow(plan('[{"name": "ask", "prompt": "Keep ${inputs.o.p}?"}, {"name": "z", "tool": "say"}]', inputs => '{"o": {}}'));
+SELECT pg_temp.follow(plan('[{"name": "ask", "prompt": "Sure?", "condition": "${inputs.x} > 1"}, {"name": "z", "tool": "say"}]', inputs => '{"x": "one"}'));
+SELECT plan('[{"name": "u", "workflow": "need", "arguments": {"n": 1}, "condition": "${inputs.x} > 1"}, {"name": "z", "tool": "say"}]', inputs => '{"x": "one"}') AS id \gset
+SELECT pg_temp.tell(:'id');
+SELECT pg_temp.follow(:'id');
+
 -- ---------- nested ----------
 
 SELECT stepwise.define_workflow('{"name": "inner", "steps": [{"name": "go", "tool": "mine", "arguments": {"x": 1}}, {"name": "on", "tool": "say"}]}') ->> 'name';
@@ -86,6 +120,25 @@ SELECT pg_temp.tell(:'id', false);
 -- asked for the nested plan itself
 SELECT pg_temp.tell(id, false) FROM stepwise.plan WHERE root_id = :'id' AND depth = 1;
 
+-- several nested plans that are blocked at once: what is left of each
+SELECT stepwise.define_workflow('{"name": "deep", "steps": [{"name": "far", "workflow": "inner"}, {"name": "near", "tool": "say"}]}') ->> 'name';
+SELECT plan('[{"name": "l", "workflow": "inner", "dependsOn": []}, {"name": "r", "workflow": "deep", "dependsOn": []}, {"name": "z", "tool": "say", "dependsOn": ["l", "r"]}]') AS id \gset
+SELECT pg_temp.tell(:'id');
+SELECT pg_temp.follow(:'id');
+SELECT pg_temp.tell(:'id');
+
+-- a value that a step of a nested plan did not make: a step of the same name outside has nothing to do with it
+SELECT stepwise.define_workflow(format('{"name": "made_%1$s", "onFailure": "%1$s", "steps": [{"name": "b", "tool": "fail"}, {"name": "z", "tool": "say"}]}', f)::jsonb) ->> 'name'
+FROM unnest('{continue,fail}'::text[]) AS f;
+SELECT plan('[{"name": "b", "tool": "fail"}, {"name": "k", "workflow": "made_continue"}, {"name": "p", "tool": "say", "arguments": {"v": "${steps.k.steps.b.outputs.v}"}}]') AS id \gset
+SELECT stepwise.run(:'id') -> 'pause_reason';
+SELECT pg_temp.veil(stepwise.why(:'id') ->> 'nextCall');
+SELECT pg_temp.follow(:'id');
+-- when the nested plan has failed with it, the step that holds that is tried again
+SELECT plan('[{"name": "b", "tool": "fail"}, {"name": "k", "workflow": "made_fail"}, {"name": "p", "tool": "say", "arguments": {"v": "${steps.k.steps.b.outputs.v}"}}]') AS id \gset
+SELECT stepwise.run(:'id') ->> 'task_status', (stepwise.why(:'id') #>> '{nextCall,arguments,step_id}')::uuid = step_id(:'id', 'k');
+SELECT pg_temp.follow(:'id');
+
 -- ---------- plans that have ended ----------
 
 SELECT pg_temp.tell((stepwise.create_plan('done', 'Be done', '[{"name": "a", "tool": "say", "arguments": {"x": 1}}]', outputs => '{"x": "${steps.a.outputs.x}"}') ->> 'planId')::uuid);
@@ -93,6 +146,35 @@ SELECT pg_temp.tell(plan('[{"name": "a", "tool": "fail"}, {"name": "b", "tool": 
 SELECT plan('[{"name": "a", "tool": "say"}]') AS id \gset
 SELECT stepwise.cancel_plan(:'id', 'no longer wanted') ->> 'planStatus';
 SELECT pg_temp.tell(:'id');
+
+-- ---------- what a refused call says: a true detail, and a hint with a call that works ----------
+
+CREATE FUNCTION pg_temp.refused(statement text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    detail text;
+    hint text;
+BEGIN
+    EXECUTE statement;
+    RETURN 'not refused';
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+    RETURN concat_ws(E'\n', sqlstate || ' ' || sqlerrm, detail, hint);
+END $$;
+SELECT plan('[{"name": "a", "tool": "mine"}, {"name": "h", "workflow": "inner"}, {"name": "ask", "prompt": "Sure?"}]') AS id \gset
+SELECT pg_temp.refused(format('SELECT stepwise.request_user_review(%L, %L)', step_id(:'id', s), 'Look')) FROM unnest('{h,ask}'::text[]) AS s;
+SELECT pg_temp.refused(format('SELECT stepwise.heartbeat(%L, 0)', step_id(:'id', 'a')));
+SELECT stepwise.get_next_step(:'id') ->> 'name';
+SELECT pg_temp.refused(format('SELECT stepwise.retry_step(%L)', step_id(:'id', 'a')));
+SELECT stepwise.release_step(step_id(:'id', 'a')) ->> 'stepStatus', stepwise.request_user_review(step_id(:'id', 'a'), 'Look') ->> 'checkpointId' IS NOT NULL;
+SELECT pg_temp.refused(format(call, step_id(:'id', 'a'))) FROM unnest(ARRAY['SELECT stepwise.submit_step_result(%L, ''1'')', 'SELECT stepwise.release_step(%L)']) AS call;
+SELECT pg_temp.refused(format('SELECT stepwise.record_tool_result(%L, %L, %L, step_name => %L)', :'id', 'mine', '1', 'a'));
+SELECT stepwise.submit_user_decision(checkpoint_id, 'approve') ->> 'stepStatus' FROM stepwise.checkpoints WHERE plan_id = :'id';
+-- one that holds a nested plan: its steps are handed out, or it is ended
+SELECT stepwise.get_next_step(:'id') -> 'path';
+SELECT pg_temp.refused(format(call, step_id(:'id', 'h'))) FROM unnest(ARRAY['SELECT stepwise.request_user_review(%L, ''Look'')', 'SELECT stepwise.retry_step(%L)']) AS call;
+SELECT stepwise.skip_step(step_id(:'id', 'h')) ->> 'stepStatus';
+-- where it is the table of transitions that refuses, the detail is what it allows
+SELECT pg_temp.refused(format('SELECT stepwise.fail_step(%L, %L)', step_id(:'id', 'h'), 'no'));
 
 -- ---------- many steps, and nonsense ----------
 

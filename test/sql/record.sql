@@ -120,6 +120,79 @@ SELECT told(stepwise.record_tool_result(:'id', 'x', '"to later"'));
 SELECT p.name, steps(p.id) FROM stepwise.plan AS p WHERE p.root_id = :'id' ORDER BY p.depth;
 SELECT pg_temp.try(format('SELECT stepwise.record_tool_result(%L, %L, %L, step_name => %L)', :'id', 'x', '1', 'outer'));
 
+-- ---------- names that stand in several nested plans: a call that is made again goes to no other step ----------
+
+CREATE FUNCTION tree(id uuid) RETURNS text LANGUAGE sql AS $$
+    SELECT string_agg(concat_ws(' ', concat_ws('/', holder.name, s.name), s.status, s.result, s.message), ', ' ORDER BY p.depth, holder.step_order, p.id, s.step_order)
+    FROM stepwise.plan AS p JOIN stepwise.step AS s ON s.plan_id = p.id LEFT JOIN stepwise.step AS holder ON holder.id = p.parent_step_id
+    WHERE p.root_id = $1
+$$;
+-- Make the call that why names, with a result, and make it again.
+CREATE FUNCTION twice(id uuid, result jsonb) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+    call jsonb := stepwise.why(id) #> '{nextCall,arguments}';
+    answer jsonb;
+BEGIN
+    FOR i IN 1 .. 2 LOOP
+        answer := stepwise.record_tool_result((call ->> 'plan_id')::uuid, call ->> 'tool', result, step_name => call ->> 'step_name');
+        ASSERT answer -> 'rootPlanId' = to_jsonb(id), 'rootPlanId';
+        RETURN NEXT concat(told(answer), ' | root ', answer ->> 'rootPlanStatus');
+    END LOOP;
+END $$;
+SELECT stepwise.define_workflow('{"name": "branch", "steps": [{"name": "cli", "tool": "x"}, {"name": "use", "tool": "say", "arguments": {"v": "${steps.cli.outputs.w}"}}]}') ->> 'name';
+SELECT stepwise.define_workflow('{"name": "strict", "onFailure": "fail", "steps": [{"name": "cli", "tool": "x"}]}') ->> 'name';
+
+-- parallel: the other one waits for the same tool
+SELECT plan('[{"name": "l", "workflow": "branch", "dependsOn": []}, {"name": "r", "workflow": "branch", "dependsOn": []}]') AS id \gset
+SELECT stepwise.run(:'id') -> 'pause_reason' -> 'path';
+SELECT told(stepwise.record_tool_result(:'id', 'x', '{"w": "first"}', step_name => 'cli'));
+SELECT told(stepwise.record_tool_result(:'id', 'x', '{"w": "first"}', step_name => 'cli'));
+SELECT tree(:'id');
+-- as why says it, the same result is no duplicate
+SELECT twice(:'id', '{"w": "first"}');
+SELECT told(stepwise.run(:'id'));
+SELECT tree(:'id');
+
+-- in sequence: the nested plan of the call has ended meanwhile, and then all have
+SELECT plan('[{"name": "l", "workflow": "strict"}, {"name": "r", "workflow": "strict"}]') AS id \gset
+SELECT told(stepwise.run(:'id'));
+SELECT told(stepwise.record_tool_result(:'id', 'x', '"first"', step_name => 'cli'));
+SELECT told(stepwise.run(:'id'));
+SELECT told(stepwise.record_tool_result(:'id', 'x', '"first"', step_name => 'cli'));
+SELECT told(stepwise.record_tool_result(:'id', 'x', '"second"', step_name => 'cli'));
+SELECT told(stepwise.record_tool_result(:'id', 'x', '"second"', step_name => 'cli'));
+SELECT told(stepwise.record_tool_result(:'id', 'x', '"first"', step_name => 'cli'));
+SELECT pg_temp.try(format('SELECT stepwise.record_tool_result(%L, %L, %L, step_name => %L)', :'id', 'x', '"third"', 'cli'));
+
+-- one that has ended does not hide one that is open; errors are recognised too
+SELECT plan('[{"name": "l", "workflow": "strict", "dependsOn": []}, {"name": "r", "workflow": "strict", "dependsOn": []}]') AS id \gset
+SELECT stepwise.get_next_step(:'id') -> 'path', stepwise.get_next_step(:'id') -> 'path';
+SELECT told(stepwise.record_tool_result(:'id', 'x', '"no"', true, step_name => 'cli'));
+SELECT told(stepwise.record_tool_result(:'id', 'x', '"no"', true, step_name => 'cli'));
+SELECT told(stepwise.record_tool_result(:'id', 'x', '"yes"', step_name => 'cli'));
+SELECT tree(:'id');
+
+-- a step that is tried again opens a new nested plan, and what the old one got does not count there
+SELECT plan('[{"name": "l", "workflow": "branch"}]', 'pause') AS id \gset
+SELECT told(stepwise.run(:'id'));
+SELECT told(stepwise.record_tool_result(:'id', 'x', '{"w": 1}', step_name => 'cli'));
+SELECT stepwise.fail_step(s.id, 'no luck') ->> 'stepStatus', stepwise.retry_step(s.id) ->> 'stepStatus' FROM stepwise.step AS s WHERE s.plan_id = :'id';
+SELECT told(stepwise.record_tool_result(:'id', 'x', '{"w": 1}', step_name => 'cli'));
+SELECT told(stepwise.run(:'id'));
+SELECT told(stepwise.record_tool_result(:'id', 'x', '{"w": 1}', step_name => 'cli'));
+SELECT tree(:'id');
+
+-- a name of the plan itself comes first; but one that holds a nested plan takes nothing
+SELECT plan('[{"name": "l", "workflow": "strict", "dependsOn": []}, {"name": "cli", "tool": "x", "dependsOn": []}]') AS id \gset
+SELECT stepwise.run(:'id') -> 'pause_reason' -> 'path';
+SELECT twice(:'id', '1');
+SELECT told(stepwise.record_tool_result(:'id', 'x', '1', step_name => 'cli'));
+SELECT told(stepwise.record_tool_result(:'id', 'x', '1', step_name => 'cli'));
+SELECT tree(:'id');
+SELECT plan('[{"name": "cli", "workflow": "strict"}]') AS id \gset
+SELECT told(stepwise.run(:'id'));
+SELECT told(stepwise.record_tool_result(:'id', 'x', '1', step_name => 'cli'));
+
 -- ---------- nonsense ----------
 
 SELECT plan('[{"name": "a", "tool": "x"}]') AS id \gset
