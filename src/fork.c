@@ -188,8 +188,8 @@ CopyPlan(Call *call, const PlanRow *plan, PlanRow *root, const Jsonb *over)
 	static KeptQuery row = {
 		"INSERT INTO stepwise.plan SELECT r.* FROM stepwise.plan AS p, LATERAL pg_catalog.jsonb_populate_record(p, $4 ||"
 		" pg_catalog.jsonb_build_object('id', $3, 'audit_entries', 0, 'audit_head', NULL, 'idempotency_key', NULL,"
-		" 'created_at', pg_catalog.clock_timestamp())) AS r WHERE p.tenant = $1 AND p.id = $2",
-		4, {TEXTOID, UUIDOID, UUIDOID, JSONBOID}
+		" 'created_at', $5, 'updated_at', $5)) AS r WHERE p.tenant = $1 AND p.id = $2",
+		5, {TEXTOID, UUIDOID, UUIDOID, JSONBOID, TIMESTAMPTZOID}
 	};
 	static KeptQuery detail = {
 		"INSERT INTO stepwise.plan_detail SELECT r.* FROM stepwise.plan_detail AS p,"
@@ -209,6 +209,7 @@ CopyPlan(Call *call, const PlanRow *plan, PlanRow *root, const Jsonb *over)
 	ArgUuid(&args, &plan->id);
 	ArgUuid(&args, &id);
 	ArgDatum(&args, JsonbPGetDatum(JsonMerge(over, JsonFinish(&b))));
+	ArgTime(&args, CallNow(call, plan));
 	QueryRun(&row, &args);
 	args.count = 3;
 	ArgBool(&args, root != NULL);

@@ -65,6 +65,13 @@ StepAsOf(Call *call, const Rows *rows, uint64 row)
 	return step;
 }
 
+/* The future is not known: what is asked of it is answered as things are now. */
+static TimestampTz
+KnownUntil(TimestampTz at)
+{
+	return Min(at, GetCurrentTimestamp());
+}
+
 /* Metadata have one thing more than those of today: who made the last change. */
 static Jsonb *
 MetadataAsOf(const StepRow *step, const char *actor, TimestampTz at)
@@ -74,7 +81,7 @@ MetadataAsOf(const StepRow *step, const char *actor, TimestampTz at)
 	JsonObjectStart(&b, NULL);
 	JsonPutText(&b, "actor", actor);
 	JsonObjectEnd(&b);
-	return JsonMerge(StepMetadata(step, at), JsonFinish(&b));
+	return JsonMerge(StepMetadata(step, KnownUntil(at)), JsonFinish(&b));
 }
 
 static void
@@ -103,14 +110,20 @@ PutBlockAsOf(JsonBuilder *b, Call *call, const Rows *rows, uint64 row, Timestamp
 static void
 PutBlocksAsOf(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, TimestampTz at)
 {
-	/* the id of a step, and of a nested plan, tells when it was made: its first 48 bits are milliseconds */
+	/* all steps were there from the beginning, but for those that a later entry says were added */
 	static KeptQuery read = {
 		"WITH e AS (SELECT a.id, a.step_id, a.at, a.actor, a.detail FROM stepwise.audit AS a"
 		" WHERE a.tenant = $1 AND a.plan_id = $2 AND a.at <= $3 AND a.step_id IS NOT NULL AND a.detail ? 'to'),"
 		" last AS (SELECT DISTINCT ON (e.step_id) e.* FROM e ORDER BY e.step_id, e.id DESC),"
 		" started AS (SELECT e.step_id, pg_catalog.max(e.id) AS id, pg_catalog.max(e.at) AS at FROM e"
 		" WHERE e.detail ->> 'to' = 'in_progress' AND e.detail ->> 'from' <> 'awaiting_input' GROUP BY e.step_id),"
-		" reset AS (SELECT e.step_id, pg_catalog.max(e.id) AS id FROM e WHERE e.detail ->> 'to' = 'pending' GROUP BY e.step_id)"
+		" reset AS (SELECT e.step_id, pg_catalog.max(e.id) AS id FROM e WHERE e.detail ->> 'to' = 'pending' GROUP BY e.step_id),"
+		" later AS (SELECT a.id, a.step_id, a.detail FROM stepwise.audit AS a WHERE a.tenant = $1 AND a.plan_id = $2 AND a.at > $3"
+		" AND a.event = 'plan_modified' AND (a.detail ->> 'action' = 'add_steps' OR a.detail ? 'addedSteps')),"
+		" added AS (SELECT x.id::uuid FROM later AS l, pg_catalog.jsonb_array_elements_text(l.detail -> 'stepIds') AS x (id)"
+		" UNION ALL SELECT l.step_id FROM later AS l WHERE l.detail ->> 'action' = 'add_steps'"
+		" UNION ALL SELECT s.id FROM later AS l, pg_catalog.jsonb_array_elements_text(l.detail -> 'addedSteps') AS x (name)"
+		" JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = $2 AND s.name = x.name)"
 		" SELECT s.id, l.detail ->> 'to', l.detail ->> 'outcome',"
 		" CASE WHEN l.detail ? 'forked' THEN s.started_at WHEN b.id > coalesce(r.id, 0) THEN b.at END,"
 		" CASE WHEN l.detail ? 'forked' THEN s.completed_at WHEN l.detail ->> 'to' IN ('completed', 'failed', 'skipped') THEN l.at END,"
@@ -120,10 +133,7 @@ PutBlocksAsOf(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, TimestampTz 
 		" ORDER BY n.id DESC LIMIT 1)"
 		" FROM stepwise.step AS s LEFT JOIN last AS l ON l.step_id = s.id LEFT JOIN started AS b ON b.step_id = s.id"
 		" LEFT JOIN reset AS r ON r.step_id = s.id"
-		" WHERE s.tenant = $1 AND s.plan_id = $2"
-		" AND pg_catalog.left(pg_catalog.replace(s.id::text, '-', ''), 12) <="
-		" pg_catalog.lpad(pg_catalog.to_hex(pg_catalog.floor(extract(epoch FROM $3) * 1000)::bigint), 12, '0')"
-		" ORDER BY s.step_order",
+		" WHERE s.tenant = $1 AND s.plan_id = $2 AND NOT EXISTS (SELECT FROM added AS d WHERE d.id = s.id) ORDER BY s.step_order",
 		3, {TEXTOID, UUIDOID, TIMESTAMPTZOID}
 	};
 	Args		args = {0};
@@ -204,12 +214,12 @@ ExecutionAsOf(Call *call, PlanRow *plan, TimestampTz at)
 	JsonBuilder b = {0};
 
 	JsonObjectStart(&as_of, NULL);
-	JsonPutTime(&as_of, "as_of", at);
+	JsonPutTime(&as_of, "as_of", KnownUntil(at));
 	JsonObjectEnd(&as_of);
 	JsonObjectStart(&b, NULL);
 	JsonPutJson(&b, "inputs", DatumGetJsonbP(PointerGetDatum(then.inputs)));
 	JsonPutJson(&b, "outputs", then.outputs ? DatumGetJsonbP(PointerGetDatum(then.outputs)) : NULL);
-	JsonPutJson(&b, "metadata", JsonMerge(PlanMetadata(call, &then, at), JsonFinish(&as_of)));
+	JsonPutJson(&b, "metadata", JsonMerge(PlanMetadata(call, &then, KnownUntil(at)), JsonFinish(&as_of)));
 	PutBlocksAsOf(&b, call, &plan->id, at);
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
@@ -227,6 +237,5 @@ stepwise_execution_as_of(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_DEFINITION),
 				 errmsg("execution_as_of needs a time")));
-	/* the future is not known: it is shown as things are now */
-	return CallEnd(&call, ExecutionAsOf(&call, plan, Min(PG_GETARG_TIMESTAMPTZ(1), GetCurrentTimestamp())));
+	return CallEnd(&call, ExecutionAsOf(&call, plan, PG_GETARG_TIMESTAMPTZ(1)));
 }

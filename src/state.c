@@ -111,10 +111,8 @@ StampClaimEnd(StepRow *step)
 
 /* Check a transition and set what goes with it; knows the step only. */
 void
-StepStamp(StepRow *step, StepStatus to)
+StepStamp(StepRow *step, StepStatus to, TimestampTz now)
 {
-	TimestampTz now = GetCurrentTimestamp();
-
 	CheckTransition(step, to);
 	step->pause_reason = NULL;
 	step->ready = false;
@@ -294,7 +292,7 @@ StepMove(Call *call, PlanRow *plan, StepRow *step, StepStatus to, Jsonb *detail)
 	bool		new_reason = reason != NULL && !step->was_paused;
 
 	PlanCheckOpen(plan);
-	StepStamp(step, to);
+	StepStamp(step, to, CallNow(call, plan));
 	StepStampInPlan(plan, step, from);
 	/* the caller may know better why it failed */
 	if (new_reason && step->pause_reason != NULL)
@@ -471,10 +469,10 @@ PlanMove(Call *call, PlanRow *plan, PlanStatus to, Jsonb *detail)
 	}
 	plan->status = to;
 	if (to == PLAN_EXECUTING && plan->started_at == 0)
-		plan->started_at = GetCurrentTimestamp();
+		plan->started_at = CallNow(call, plan);
 	if (PlanIsTerminal(to))
 	{
-		plan->completed_at = GetCurrentTimestamp();
+		plan->completed_at = CallNow(call, plan);
 		plan->workable = false;
 	}
 	if (to == PLAN_COMPLETED)
