@@ -2,10 +2,9 @@
  * history.c
  *	  the execution tree as it was, from the audit chain
  *
- * What the log says: states, times, attempts, who. Of the results it holds
- * only digests; an output is shown where the stored one is still that which
- * was recorded. That a pause has ended is not in the log: a plan that was
- * executing is shown as running.
+ * What the log says: states, pauses, times, attempts, who. Of the results it
+ * holds only digests; an output is shown where the stored one is still that
+ * which was recorded.
  */
 #include "stepwise.h"
 
@@ -38,6 +37,42 @@ RowWord(const Rows *rows, uint64 row, int column, const char *const *words, int 
 	int			index = word ? NameIndex(word, words, count) : -1;
 
 	return index < 0 ? otherwise : index;
+}
+
+/* what the chain says of a plan by itself */
+typedef struct PlanThen
+{
+	char	   *status;			/* NULL: it was not there yet */
+	Jsonb	   *pause_reason;	/* NULL: none */
+} PlanThen;
+
+static PlanThen
+ReadPlanThen(Call *call, const pg_uuid_t *plan_id, TimestampTz at)
+{
+	static KeptQuery read = {
+		"WITH e AS (SELECT a.id, a.event, a.detail FROM stepwise.audit AS a WHERE a.tenant = $1 AND a.plan_id = $2"
+		" AND a.at <= $3 AND a.step_id IS NULL AND (a.event = 'plan_paused'"
+		" OR (a.event IN ('plan_status_changed', 'plan_modified') AND a.detail ? 'to')))"
+		" SELECT (SELECT e.detail ->> 'to' FROM e WHERE e.event <> 'plan_paused' ORDER BY e.id DESC LIMIT 1),"
+		" (SELECT e.detail -> 'reason' FROM e WHERE e.event = 'plan_paused' ORDER BY e.id DESC LIMIT 1)",
+		3, {TEXTOID, UUIDOID, TIMESTAMPTZOID}
+	};
+	PlanThen	then;
+	Args		args = {0};
+	Rows		rows;
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, plan_id);
+	ArgDatum(&args, TimestampTzGetDatum(at));
+	rows = QueryRun(&read, &args);
+	then.status = RowText(&rows, 0, 1);
+	then.pause_reason = RowJson(&rows, 0, 2);
+	RowsFree(&rows);
+	/* a pause that has ended is a null in the chain; what ends a plan ends its pause without a word */
+	if (then.pause_reason != NULL && (JsonIsNull(then.pause_reason) ||
+									  PlanIsTerminal(NameIndex(then.status, PlanStatusName, PLAN_STATUSES))))
+		then.pause_reason = NULL;
+	return then;
 }
 
 /* Put a step back to how it was; its result stays only if it is still the one that was recorded. */
@@ -88,17 +123,18 @@ static void
 PutBlockAsOf(JsonBuilder *b, Call *call, const Rows *rows, uint64 row, TimestampTz at)
 {
 	StepRow    *step = StepAsOf(call, rows, row);
+	bool		nested = !RowIsNull(rows, row, H_NESTED);
+	pg_uuid_t	nested_id = RowUuid(rows, row, H_NESTED);
 
+	/* a step that holds a plan pauses with it */
+	if (nested)
+		step->pause_reason = (struct varlena *) ReadPlanThen(call, &nested_id, at).pause_reason;
 	JsonObjectStart(b, step->name);
 	JsonPutJson(b, "inputs", StepInputs(step));
 	JsonPutJson(b, "outputs", step->result ? DatumGetJsonbP(PointerGetDatum(step->result)) : NULL);
 	JsonPutJson(b, "metadata", MetadataAsOf(step, RowText(rows, row, H_ACTOR), at));
-	if (!RowIsNull(rows, row, H_NESTED))
-	{
-		pg_uuid_t	nested_id = RowUuid(rows, row, H_NESTED);
-
+	if (nested)
 		PutBlocksAsOf(b, call, &nested_id, at);
-	}
 	else
 	{
 		JsonObjectStart(b, "blocks");
@@ -152,26 +188,6 @@ PutBlocksAsOf(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, TimestampTz 
 	RowsFree(&rows);
 }
 
-/* Read the status that the plan had; NULL: it was not there yet. */
-static char *
-PlanStatusAsOf(Call *call, const PlanRow *plan, TimestampTz at)
-{
-	static KeptQuery read = {
-		"SELECT a.detail ->> 'to' FROM stepwise.audit AS a WHERE a.tenant = $1 AND a.plan_id = $2 AND a.at <= $3"
-		" AND a.step_id IS NULL AND a.event IN ('plan_status_changed', 'plan_modified') AND a.detail ? 'to'"
-		" ORDER BY a.id DESC LIMIT 1",
-		3, {TEXTOID, UUIDOID, TIMESTAMPTZOID}
-	};
-	Args		args = {0};
-	Rows		rows;
-
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	ArgDatum(&args, TimestampTzGetDatum(at));
-	rows = QueryRun(&read, &args);
-	return rows.count > 0 ? RowText(&rows, 0, 1) : NULL;
-}
-
 static const char *
 CheckThere(const PlanRow *plan, const char *status, TimestampTz at)
 {
@@ -188,9 +204,10 @@ static PlanRow
 PlanAsOf(Call *call, const PlanRow *plan, TimestampTz at)
 {
 	PlanRow		then = *plan;
+	PlanThen	told = ReadPlanThen(call, &plan->id, at);
 
-	then.status = NameIndex(CheckThere(plan, PlanStatusAsOf(call, plan, at), at), PlanStatusName, PLAN_STATUSES);
-	then.pause_reason = NULL;
+	then.status = NameIndex(CheckThere(plan, told.status, at), PlanStatusName, PLAN_STATUSES);
+	then.pause_reason = (struct varlena *) told.pause_reason;
 	if (then.status != PLAN_COMPLETED)
 	{
 		then.outcome = OUTCOME_NA;

@@ -533,7 +533,8 @@ PlanUpdatePauseReason(Call *call, PlanRow *plan)
 	if (JsonEqual(before, reason))
 		return;
 	plan->pause_reason = (struct varlena *) reason;
-	if (reason == NULL)
+	/* that a plan has ended says also that its pause has */
+	if (PlanIsTerminal(plan->status))
 		return;
 	JsonObjectStart(&b, NULL);
 	JsonPutJson(&b, "reason", reason);

@@ -119,8 +119,7 @@ CREATE FUNCTION pg_temp.as_of(label text, at timestamptz) RETURNS SETOF text LAN
     SELECT pg_temp.lines(label, stepwise.execution_as_of(pg_temp.plan(label), at))
 $$;
 
--- Does the chain tell of now what the rows tell, to the microsecond? (But for who did it, and how long what still runs has run; nor
--- does the chain tell of pauses without a question.)
+-- Does the chain tell of now what the rows tell, to the microsecond? (But for who did it, and how long what still runs has run.)
 CREATE FUNCTION pg_temp.same(plan_id uuid) RETURNS boolean LANGUAGE sql AS $$
     SELECT regexp_replace(regexp_replace(stepwise.execution_as_of(plan_id, 'infinity')::text, ', "(as_of|actor)": ("[^"]*"|null)|"(as_of|actor)": ("[^"]*"|null), ', '', 'g'),
                           '"execution_time_ms": \d+', '', 'g')
@@ -261,7 +260,6 @@ SELECT clock_timestamp() AS given_up \gset
 SELECT x ->> 'stepStatus' FROM stepwise.retry_step(pg_temp.step('rough', 'h')) AS x;
 SELECT pg_temp.next('rough', 'dan');
 SELECT clock_timestamp() AS anew \gset
-SELECT pg_sleep(0.002);
 SELECT x ->> 'action' FROM stepwise.modify_plan(pg_temp.plan('rough'), 'add_steps', '{"steps": [{"name": "added"}]}') AS x;
 SELECT pg_temp.as_of('rough', :'released');
 SELECT pg_temp.as_of('rough', :'failed');
@@ -273,6 +271,38 @@ SELECT pg_temp.as_of('rough', 'infinity');
 SELECT x ->> 'planStatus' FROM stepwise.cancel_plan(pg_temp.plan('rough'), 'over') AS x;
 SELECT pg_temp.as_of('rough', 'infinity');
 SELECT pg_temp.as_of('rough', :'anew');
+
+-- ---------- pauses without a question ----------
+
+SELECT pg_temp.define('calls', '[{"name": "say", "tool": "loudspeaker"}, {"name": "rest"}]');
+SELECT pg_temp.define('calls above', '[{"name": "c", "workflow": "calls"}]');
+SELECT pg_temp.define('calls on top', '[{"name": "b", "workflow": "calls above"}, {"name": "after"}]');
+SELECT pg_temp.start('pauses', 'calls on top');
+SELECT x ->> 'task_status' FROM stepwise.run(pg_temp.plan('pauses')) AS x;
+SELECT clock_timestamp() AS paused \gset
+SELECT pg_temp.as_of('pauses', 'infinity');
+SELECT pg_temp.same(pg_temp.plan('pauses')), pg_temp.same(pg_temp.nested('pauses', 'b')), pg_temp.same(pg_temp.nested('pauses', 'b/c'));
+-- it goes on: at every level the pause has ended, and the chain says so
+SELECT x ->> 'task_status' FROM stepwise.record_tool_result(pg_temp.nested('pauses', 'b/c'), 'loudspeaker', '"said"') AS x;
+SELECT pg_temp.as_of('pauses', 'infinity');
+SELECT pg_temp.as_of('pauses', :'paused');
+SELECT p.name, a.event, a.detail #>> '{reason,type}' FROM stepwise.audit AS a JOIN stepwise.plan AS p ON p.id = a.plan_id
+WHERE p.root_id = (SELECT pg_temp.plan('pauses')) AND a.event = 'plan_paused' ORDER BY p.depth, a.id;
+-- a failed step under pause; the plan goes on, pauses again and is cancelled, which needs no word of the pause
+SELECT pg_temp.start('pauses again', 'rough');
+SELECT pg_temp.next('pauses again');
+SELECT x ->> 'planStatus' FROM stepwise.fail_step(pg_temp.step('pauses again', 'a'), 'broke') AS x;
+SELECT pg_temp.as_of('pauses again', 'infinity');
+SELECT pg_temp.same(pg_temp.plan('pauses again'));
+SELECT x ->> 'planStatus' FROM stepwise.retry_step(pg_temp.step('pauses again', 'a')) AS x;
+SELECT pg_temp.as_of('pauses again', 'infinity');
+SELECT pg_temp.same(pg_temp.plan('pauses again'));
+SELECT x ->> 'planStatus' FROM stepwise.fail_step(pg_temp.step('pauses again', 'a'), 'broke again') AS x;
+SELECT x ->> 'planStatus' FROM stepwise.cancel_plan(pg_temp.plan('pauses again')) AS x;
+SELECT pg_temp.as_of('pauses again', 'infinity');
+SELECT a.detail #>> '{reason,error}' FROM stepwise.audit AS a WHERE a.plan_id = (SELECT pg_temp.plan('pauses again')) AND a.event = 'plan_paused' ORDER BY a.id;
+-- a plan that never pauses has no word of it
+SELECT count(*) FROM stepwise.audit AS a WHERE a.plan_id = (SELECT pg_temp.plan('raw')) AND a.event = 'plan_paused';
 
 -- ---------- forks ----------
 
