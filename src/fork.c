@@ -270,12 +270,23 @@ AuditCreated(Call *call, PlanRow *copy, const pg_uuid_t *old_id, const char *fro
 				JsonMerge(LinkDetail("created", "forkedFrom", old_id, from_step), JsonFinish(&b)));
 }
 
-/* Enter a step that was copied with what it did, so that the chain covers its result too. */
+/* Enter a step that was copied with what it did, by moves that a step may make, so that the chain covers its result too. */
 static void
 AuditAdopted(Call *call, PlanRow *copy, const StepRow *step)
 {
-	if (step->status != STEP_PENDING)
-		StepAudit(call, copy, step, STEP_PENDING, ForkedDetail());
+	StepStatus	from = STEP_PENDING;
+
+	if (step->status == from)
+		return;
+	if (!StepTransitionAllowed(from, step->status))
+	{
+		StepRow		begun = *step;
+
+		begun.status = STEP_IN_PROGRESS;
+		StepAudit(call, copy, &begun, from, ForkedDetail());
+		from = begun.status;
+	}
+	StepAudit(call, copy, step, from, ForkedDetail());
 }
 
 /* Enter what the branches after kept steps did, so that a fork of the fork can take it back. */

@@ -361,6 +361,16 @@ SELECT pg_temp.plain(stepwise.cancel_plan(pg_temp.nested('failing top', 'm'), 's
 SELECT pg_temp.fork('from failing', 'failing top', 'use');
 SELECT pg_temp.show('from failing');
 SELECT pg_temp.next('from failing');
+-- one that failed below a kept one is copied as it stands, with what still waited; its chain has only moves that a step may make
+SELECT pg_temp.define('fails waiting', '[{"name": "ask", "prompt": "Well?", "dependsOn": []}, {"name": "work", "dependsOn": []}, {"name": "more", "dependsOn": []}]', '{"onFailure": "fail"}');
+SELECT pg_temp.define('goes on', '[{"name": "f", "workflow": "fails waiting"}]');
+SELECT pg_temp.define('keeps', '[{"name": "g", "workflow": "goes on"}, {"name": "after"}]');
+SELECT pg_temp.start('keeps', 'keeps');
+SELECT pg_temp.next('keeps'), pg_temp.next('keeps');
+SELECT x ->> 'planStatus' FROM stepwise.fail_step(pg_temp.step('keeps', 'g/f/work'), 'no') AS x;
+SELECT pg_temp.fork('kept', 'keeps', 'after');
+SELECT pg_temp.show('kept');
+SELECT pg_temp.log(pg_temp.nested('kept', 'g/f'));
 -- a nested plan by itself: the fork is a root
 SELECT pg_temp.fork('nested', pg_temp.nested('from n', 'm'), 'z');
 SELECT pg_temp.show('nested');
