@@ -4,7 +4,8 @@
  *
  * What the log says: states, pauses, times, attempts, who. Of the results it
  * holds only digests; an output is shown where the stored one is still that
- * which was recorded.
+ * which was recorded. What a step is to do, and its wave, are shown as they
+ * are now, or were when it was removed.
  */
 #include "stepwise.h"
 
@@ -15,7 +16,9 @@ PG_FUNCTION_INFO_V1(stepwise_execution_as_of);
 /* columns of the query that reads the steps of a plan as they were */
 enum
 {
-	H_ID = 1, H_STATUS, H_OUTCOME, H_STARTED_AT, H_ENDED_AT, H_BEGUN, H_ATTEMPT, H_MESSAGE, H_ACTOR, H_DIGEST, H_NESTED
+	H_ID = 1, H_STATUS, H_OUTCOME, H_STARTED_AT, H_ENDED_AT, H_BEGUN, H_ATTEMPT, H_MESSAGE, H_ACTOR, H_DIGEST, H_NESTED,
+	/* of a step that was removed since */
+	H_NAME, H_WAVE, H_EXECUTION_ORDER, H_INPUTS
 };
 
 static void PutBlocksAsOf(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, TimestampTz at);
@@ -75,14 +78,33 @@ ReadPlanThen(Call *call, const pg_uuid_t *plan_id, TimestampTz at)
 	return then;
 }
 
+/* Make up the row of a step that was removed since; NULL: it is still there. */
+static StepRow *
+RemovedStep(const Rows *rows, uint64 row)
+{
+	StepRow    *step;
+
+	if (RowIsNull(rows, row, H_NAME))
+		return NULL;
+	step = palloc0(sizeof(StepRow));
+	step->id = RowUuid(rows, row, H_ID);
+	step->name = RowText(rows, row, H_NAME);
+	step->wave = RowInt(rows, row, H_WAVE);
+	step->execution_order = RowInt(rows, row, H_EXECUTION_ORDER);
+	step->arguments = (struct varlena *) RowJson(rows, row, H_INPUTS);
+	return step;
+}
+
 /* Put a step back to how it was; its result stays only if it is still the one that was recorded. */
 static StepRow *
 StepAsOf(Call *call, const Rows *rows, uint64 row)
 {
 	pg_uuid_t	id = RowUuid(rows, row, H_ID);
-	StepRow    *step = StepRead(call, &id);
+	StepRow    *step = RemovedStep(rows, row);
 	char	   *digest = RowText(rows, row, H_DIGEST);
 
+	if (step == NULL)
+		step = StepRead(call, &id);
 	step->status = RowWord(rows, row, H_STATUS, StepStatusName, STEP_STATUSES, STEP_PENDING);
 	step->outcome = RowWord(rows, row, H_OUTCOME, OutcomeName, OUTCOMES, OUTCOME_NA);
 	step->started_at = RowTime(rows, row, H_STARTED_AT);
@@ -146,7 +168,12 @@ PutBlockAsOf(JsonBuilder *b, Call *call, const Rows *rows, uint64 row, Timestamp
 static void
 PutBlocksAsOf(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, TimestampTz at)
 {
-	/* all steps were there from the beginning, but for those that a later entry says were added */
+	/*
+	 * All steps were there from the beginning, but for those that a later
+	 * entry says were added; those that a later entry says were removed were
+	 * still there. A branch names what it added: that is a removed step only
+	 * if the removal came after it.
+	 */
 	static KeptQuery read = {
 		"WITH e AS (SELECT a.id, a.step_id, a.at, a.actor, a.detail FROM stepwise.audit AS a"
 		" WHERE a.tenant = $1 AND a.plan_id = $2 AND a.at <= $3 AND a.step_id IS NOT NULL AND a.detail ? 'to'),"
@@ -155,21 +182,26 @@ PutBlocksAsOf(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, TimestampTz 
 		" WHERE e.detail ->> 'to' = 'in_progress' AND e.detail ->> 'from' <> 'awaiting_input' GROUP BY e.step_id),"
 		" reset AS (SELECT e.step_id, pg_catalog.max(e.id) AS id FROM e WHERE e.detail ->> 'to' = 'pending' GROUP BY e.step_id),"
 		" later AS (SELECT a.id, a.step_id, a.detail FROM stepwise.audit AS a WHERE a.tenant = $1 AND a.plan_id = $2 AND a.at > $3"
-		" AND a.event = 'plan_modified' AND (a.detail ->> 'action' = 'add_steps' OR a.detail ? 'addedSteps')),"
+		" AND a.event = 'plan_modified' AND (a.detail ->> 'action' IN ('add_steps', 'remove_step') OR a.detail ? 'addedSteps')),"
+		" steps AS (SELECT s.id, s.name, s.step_order, s.started_at, s.completed_at, NULL::bigint AS removed, NULL::jsonb AS detail"
+		" FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2"
+		" UNION ALL SELECT l.step_id, l.detail ->> 'name', (l.detail ->> 'stepOrder')::int, NULL, NULL, l.id, l.detail"
+		" FROM later AS l WHERE l.detail ->> 'action' = 'remove_step'),"
 		" added AS (SELECT x.id::uuid FROM later AS l, pg_catalog.jsonb_array_elements_text(l.detail -> 'stepIds') AS x (id)"
 		" UNION ALL SELECT l.step_id FROM later AS l WHERE l.detail ->> 'action' = 'add_steps'"
-		" UNION ALL SELECT s.id FROM later AS l, pg_catalog.jsonb_array_elements_text(l.detail -> 'addedSteps') AS x (name)"
-		" JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = $2 AND s.name = x.name)"
+		" UNION ALL SELECT s.id FROM later AS l CROSS JOIN pg_catalog.jsonb_array_elements_text(l.detail -> 'addedSteps') AS x (name)"
+		" JOIN steps AS s ON s.name = x.name AND (s.removed IS NULL OR s.removed > l.id))"
 		" SELECT s.id, l.detail ->> 'to', l.detail ->> 'outcome',"
 		" CASE WHEN l.detail ? 'forked' THEN s.started_at WHEN b.id > coalesce(r.id, 0) THEN b.at END,"
 		" CASE WHEN l.detail ? 'forked' THEN s.completed_at WHEN l.detail ->> 'to' IN ('completed', 'failed', 'skipped') THEN l.at END,"
 		" l.detail ? 'forked' OR b.id IS NOT NULL, (l.detail ->> 'attempt')::int, l.detail ->> 'message', l.actor,"
 		" l.detail ->> 'resultDigest',"
 		" (SELECT n.id FROM stepwise.plan AS n WHERE n.tenant = $1 AND n.parent_step_id = s.id AND n.created_at <= $3"
-		" ORDER BY n.id DESC LIMIT 1)"
-		" FROM stepwise.step AS s LEFT JOIN last AS l ON l.step_id = s.id LEFT JOIN started AS b ON b.step_id = s.id"
+		" ORDER BY n.id DESC LIMIT 1),"
+		" s.detail ->> 'name', (s.detail ->> 'wave')::int, (s.detail ->> 'executionOrder')::int, s.detail -> 'inputs'"
+		" FROM steps AS s LEFT JOIN last AS l ON l.step_id = s.id LEFT JOIN started AS b ON b.step_id = s.id"
 		" LEFT JOIN reset AS r ON r.step_id = s.id"
-		" WHERE s.tenant = $1 AND s.plan_id = $2 AND NOT EXISTS (SELECT FROM added AS d WHERE d.id = s.id) ORDER BY s.step_order",
+		" WHERE NOT EXISTS (SELECT FROM added AS d WHERE d.id = s.id) ORDER BY s.step_order",
 		3, {TEXTOID, UUIDOID, TIMESTAMPTZOID}
 	};
 	Args		args = {0};

@@ -49,8 +49,12 @@ CREATE OR REPLACE FUNCTION pg_temp.sound() RETURNS SETOF text LANGUAGE sql AS $$
     UNION ALL
     SELECT format('%s: %s steps have started, the plan says %s', p.name, c.n, p.started_steps)
     FROM stepwise.plan AS p, LATERAL (
-        SELECT count(s.execution_order) AS n, max(s.execution_order) AS last FROM stepwise.step AS s
-        WHERE s.tenant = p.tenant AND s.plan_id = p.id) AS c
+        SELECT count(*) AS n, max(o.number) AS last FROM (
+            SELECT s.execution_order FROM stepwise.step AS s WHERE s.tenant = p.tenant AND s.plan_id = p.id
+            UNION ALL
+            SELECT (a.detail ->> 'executionOrder')::int FROM stepwise.audit AS a
+            WHERE a.tenant = p.tenant AND a.plan_id = p.id AND a.detail ->> 'action' = 'remove_step') AS o (number)
+        WHERE o.number IS NOT NULL) AS c
     WHERE c.n <> p.started_steps OR coalesce(c.last, 0) <> p.started_steps
     UNION ALL
     SELECT format('%s: completed with outcome %s', p.name, p.outcome)

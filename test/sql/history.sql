@@ -272,6 +272,46 @@ SELECT x ->> 'planStatus' FROM stepwise.cancel_plan(pg_temp.plan('rough'), 'over
 SELECT pg_temp.as_of('rough', 'infinity');
 SELECT pg_temp.as_of('rough', :'anew');
 
+-- ---------- steps that were removed ----------
+
+SELECT pg_temp.define('shrinks', '[{"name": "a"}, {"name": "gone", "arguments": {"x": 1}, "instructions": "Go"}, {"name": "b"}]');
+SELECT pg_temp.start('shrinks', 'shrinks');
+SELECT pg_temp.next('shrinks', 'ann'), pg_temp.next('shrinks', 'bob');
+SELECT clock_timestamp() AS begun \gset
+SELECT x ->> 'stepStatus' FROM stepwise.release_step(pg_temp.step('shrinks', 'gone')) AS x;
+SELECT clock_timestamp() AS given_back \gset
+SELECT stepwise.execution(pg_temp.plan('shrinks')) -> 'blocks' AS then \gset
+SELECT x ->> 'action' FROM stepwise.modify_plan(pg_temp.plan('shrinks'), 'remove_step', jsonb_build_object('stepId', pg_temp.step('shrinks', 'gone'))) AS x;
+SELECT clock_timestamp() AS removed \gset
+-- another of the same name comes, and goes too
+SELECT x ->> 'action' FROM stepwise.modify_plan(pg_temp.plan('shrinks'), 'add_steps', '{"steps": [{"name": "gone"}]}') AS x;
+SELECT clock_timestamp() AS back \gset
+SELECT x ->> 'action' FROM stepwise.modify_plan(pg_temp.plan('shrinks'), 'remove_step', jsonb_build_object('stepId', pg_temp.step('shrinks', 'gone'))) AS x;
+SELECT pg_temp.as_of('shrinks', p.created_at) FROM stepwise.plan AS p WHERE p.id = (SELECT pg_temp.plan('shrinks'));
+SELECT pg_temp.as_of('shrinks', :'begun');
+SELECT pg_temp.as_of('shrinks', :'given_back');
+SELECT pg_temp.as_of('shrinks', :'removed');
+SELECT pg_temp.as_of('shrinks', :'back');
+SELECT pg_temp.as_of('shrinks', 'infinity');
+-- the step that is gone is shown as it was shown
+SELECT x #> '{blocks,gone,inputs}' = :'then'::jsonb #> '{gone,inputs}' AS inputs, x #> '{blocks,gone,outputs}' AS outputs, x #> '{blocks,gone,blocks}' AS blocks,
+       (x #> '{blocks,gone,metadata}') - 'actor' = :'then'::jsonb #> '{gone,metadata}' AS metadata
+FROM stepwise.execution_as_of(pg_temp.plan('shrinks'), :'given_back') AS x;
+-- what a branch added is not there before it, also if it was removed since; one of the same name was
+INSERT INTO labelled SELECT 'adds again', (x ->> 'planId')::uuid FROM stepwise.create_plan('adds again', 'Add a step', '[{"name": "a"}, {"name": "more"}]',
+    '[{"afterStepOrder": 1, "conditionExpression": "1 < 2", "ifTrueAction": "add_steps", "actionParams": {"steps": [{"name": "extra"}]}}]') AS x;
+SELECT x ->> 'action' FROM stepwise.modify_plan(pg_temp.plan('adds again'), 'add_steps', '{"steps": [{"name": "extra", "arguments": {"by": "hand"}}]}') AS x;
+SELECT clock_timestamp() AS by_hand \gset
+SELECT x ->> 'action' FROM stepwise.modify_plan(pg_temp.plan('adds again'), 'remove_step', jsonb_build_object('stepId', pg_temp.step('adds again', 'extra'))) AS x;
+SELECT clock_timestamp() AS before_adding \gset
+SELECT pg_temp.submit('adds again', 'a');
+SELECT clock_timestamp() AS added \gset
+SELECT x ->> 'action' FROM stepwise.modify_plan(pg_temp.plan('adds again'), 'remove_step', jsonb_build_object('stepId', pg_temp.step('adds again', 'extra'))) AS x;
+SELECT pg_temp.as_of('adds again', :'by_hand');
+SELECT pg_temp.as_of('adds again', :'before_adding');
+SELECT pg_temp.as_of('adds again', :'added');
+SELECT pg_temp.as_of('adds again', 'infinity');
+
 -- ---------- pauses without a question ----------
 
 SELECT pg_temp.define('calls', '[{"name": "say", "tool": "loudspeaker"}, {"name": "rest"}]');
