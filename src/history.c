@@ -47,17 +47,19 @@ typedef struct PlanThen
 {
 	char	   *status;			/* NULL: it was not there yet */
 	Jsonb	   *pause_reason;	/* NULL: none */
+	char	   *actor;			/* who made the last change */
 } PlanThen;
 
 static PlanThen
 ReadPlanThen(Call *call, const pg_uuid_t *plan_id, TimestampTz at)
 {
 	static KeptQuery read = {
-		"WITH e AS (SELECT a.id, a.event, a.detail FROM stepwise.audit AS a WHERE a.tenant = $1 AND a.plan_id = $2"
+		"WITH e AS (SELECT a.id, a.event, a.actor, a.detail FROM stepwise.audit AS a WHERE a.tenant = $1 AND a.plan_id = $2"
 		" AND a.at <= $3 AND a.step_id IS NULL AND (a.event = 'plan_paused'"
 		" OR (a.event IN ('plan_status_changed', 'plan_modified') AND a.detail ? 'to')))"
 		" SELECT (SELECT e.detail ->> 'to' FROM e WHERE e.event <> 'plan_paused' ORDER BY e.id DESC LIMIT 1),"
-		" (SELECT e.detail -> 'reason' FROM e WHERE e.event = 'plan_paused' ORDER BY e.id DESC LIMIT 1)",
+		" (SELECT e.detail -> 'reason' FROM e WHERE e.event = 'plan_paused' ORDER BY e.id DESC LIMIT 1),"
+		" (SELECT e.actor FROM e ORDER BY e.id DESC LIMIT 1)",
 		3, {TEXTOID, UUIDOID, TIMESTAMPTZOID}
 	};
 	PlanThen	then;
@@ -70,6 +72,7 @@ ReadPlanThen(Call *call, const pg_uuid_t *plan_id, TimestampTz at)
 	rows = QueryRun(&read, &args);
 	then.status = RowText(&rows, 0, 1);
 	then.pause_reason = RowJson(&rows, 0, 2);
+	then.actor = RowText(&rows, 0, 3);
 	RowsFree(&rows);
 	/* a pause that has ended is a null in the chain; what ends a plan ends its pause without a word */
 	if (then.pause_reason != NULL && (JsonIsNull(then.pause_reason) ||
@@ -129,7 +132,7 @@ KnownUntil(TimestampTz at)
 	return Min(at, GetCurrentTimestamp());
 }
 
-/* Metadata have one thing more than those of today: who made the last change. */
+/* Metadata have one thing more than those of today: who made the last change. So have those of the plan. */
 static Jsonb *
 MetadataAsOf(const StepRow *step, const char *actor, TimestampTz at)
 {
@@ -233,13 +236,12 @@ CheckThere(const PlanRow *plan, const char *status, TimestampTz at)
 
 /* Put the row of a plan back to how it was. */
 static PlanRow
-PlanAsOf(Call *call, const PlanRow *plan, TimestampTz at)
+PlanAsOf(const PlanRow *plan, const PlanThen *told, TimestampTz at)
 {
 	PlanRow		then = *plan;
-	PlanThen	told = ReadPlanThen(call, &plan->id, at);
 
-	then.status = NameIndex(CheckThere(plan, told.status, at), PlanStatusName, PLAN_STATUSES);
-	then.pause_reason = (struct varlena *) told.pause_reason;
+	then.status = NameIndex(CheckThere(plan, told->status, at), PlanStatusName, PLAN_STATUSES);
+	then.pause_reason = (struct varlena *) told->pause_reason;
 	if (then.status != PLAN_COMPLETED)
 	{
 		then.outcome = OUTCOME_NA;
@@ -258,17 +260,19 @@ PlanAsOf(Call *call, const PlanRow *plan, TimestampTz at)
 static Jsonb *
 ExecutionAsOf(Call *call, PlanRow *plan, TimestampTz at)
 {
-	PlanRow		then = PlanAsOf(call, plan, at);
-	JsonBuilder as_of = {0};
+	PlanThen	told = ReadPlanThen(call, &plan->id, at);
+	PlanRow		then = PlanAsOf(plan, &told, at);
+	JsonBuilder more = {0};
 	JsonBuilder b = {0};
 
-	JsonObjectStart(&as_of, NULL);
-	JsonPutTime(&as_of, "as_of", KnownUntil(at));
-	JsonObjectEnd(&as_of);
+	JsonObjectStart(&more, NULL);
+	JsonPutText(&more, "actor", told.actor);
+	JsonPutTime(&more, "as_of", KnownUntil(at));
+	JsonObjectEnd(&more);
 	JsonObjectStart(&b, NULL);
 	JsonPutJson(&b, "inputs", DatumGetJsonbP(PointerGetDatum(then.inputs)));
 	JsonPutJson(&b, "outputs", then.outputs ? DatumGetJsonbP(PointerGetDatum(then.outputs)) : NULL);
-	JsonPutJson(&b, "metadata", JsonMerge(PlanMetadata(call, &then, KnownUntil(at)), JsonFinish(&as_of)));
+	JsonPutJson(&b, "metadata", JsonMerge(PlanMetadata(call, &then, KnownUntil(at)), JsonFinish(&more)));
 	PutBlocksAsOf(&b, call, &plan->id, at);
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
