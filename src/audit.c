@@ -186,7 +186,7 @@ AuditAppend(Call *call, PlanRow *plan, const pg_uuid_t *step_id, const char *eve
 	entry.plan_id = &plan->id;
 	entry.id = ++plan->audit_entries;
 	entry.step_id = step_id;
-	entry.at = GetCurrentTimestamp();
+	entry.at = CallNow(call, plan);
 	entry.event = event;
 	entry.actor = ActorText(call);
 	entry.session = call->session ? call->session : plan->session_id;

@@ -24,6 +24,7 @@ typedef struct Branch
 	/* for the audit entry */
 	const char *note;			/* why nothing came of it, or NULL */
 	List	   *added;			/* names of the steps that it added */
+	List	   *skipped;		/* and of those that it skipped */
 } Branch;
 
 static void
@@ -60,6 +61,7 @@ ActSkipTo(Call *call, Branch *branch)
 
 		step->message = psprintf("a branch after step \"%s\" skipped to \"%s\"", branch->step->name, target->name);
 		StepMove(call, branch->plan, step, STEP_SKIPPED, NULL);
+		branch->skipped = lappend(branch->skipped, step->name);
 	}
 	RowsFree(&rows);
 }
@@ -140,12 +142,25 @@ BranchAct(Call *call, Branch *branch)
 	elog(ERROR, "unknown branching action \"%s\"", branch->action);
 }
 
+/* A fork from before the branch takes back what it did: so its entry names the steps. */
+static void
+PutNames(JsonBuilder *b, const char *key, const List *names)
+{
+	ListCell   *cell;
+
+	if (names == NIL)
+		return;
+	JsonArrayStart(b, key);
+	foreach(cell, names)
+		JsonPutText(b, NULL, lfirst(cell));
+	JsonArrayEnd(b);
+}
+
 /* Write down one evaluation; the fired one is also part of the answer. */
 static Jsonb *
 BranchDetail(const Rows *rows, uint64 row, ConditionResult result, const char *why, const Branch *fired)
 {
 	JsonBuilder b = {0};
-	ListCell   *cell;
 
 	JsonObjectStart(&b, NULL);
 	JsonPutText(&b, "action", "branch");
@@ -157,12 +172,10 @@ BranchDetail(const Rows *rows, uint64 row, ConditionResult result, const char *w
 		JsonPutText(&b, "undecided", why ? why : "the condition cannot be decided");
 	if (fired != NULL && fired->note != NULL)
 		JsonPutText(&b, "note", fired->note);
-	if (fired != NULL && fired->added != NIL)
+	if (fired != NULL)
 	{
-		JsonArrayStart(&b, "addedSteps");
-		foreach(cell, fired->added)
-			JsonPutText(&b, NULL, lfirst(cell));
-		JsonArrayEnd(&b);
+		PutNames(&b, "addedSteps", fired->added);
+		PutNames(&b, "skippedSteps", fired->skipped);
 	}
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);

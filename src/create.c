@@ -255,7 +255,7 @@ PlanFromDefinition(Call *call, const Definition *definition, const PlanOrigin *o
 	plan->workable = true;
 	plan->counts[STEP_PENDING] = definition->nsteps;
 	plan->next_order = 1;
-	plan->created_at = plan->updated_at = GetCurrentTimestamp();
+	plan->created_at = plan->updated_at = CallNow(call, plan);
 	plan->stall_after = definition->stall_after;
 	plan->session_id = unconstify(char *, call->session);
 	plan->name = definition->name;

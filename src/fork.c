@@ -4,7 +4,8 @@
  *
  * Steps that were completed or skipped before the step, and depend on nothing
  * that begins again, keep their results, with the plans nested in them; the
- * others begin again, and what their branches had added is left out. Rows are
+ * others begin again. So does what their branches had skipped, and what these
+ * had added is left out: they are to be decided anew. Rows are
  * copied by PostgreSQL itself, with the few columns that differ laid over
  * them, so that a new column needs no line here.
  *
@@ -55,6 +56,12 @@ UuidArray(Datum *ids, int count)
 }
 
 static Datum
+KeptArray(const Copies *copies)
+{
+	return PointerGetDatum(construct_array(copies->kept, copies->count, BOOLOID, 1, true, TYPALIGN_CHAR));
+}
+
+static Datum
 UuidCopy(const pg_uuid_t *uuid)
 {
 	pg_uuid_t  *copy = palloc(sizeof(pg_uuid_t));
@@ -69,20 +76,25 @@ static Copies
 PlanCopies(Call *call, const PlanRow *plan, const StepRow *from)
 {
 	/*
-	 * Kept are the steps before the one; in a plan with dependencies those
-	 * that hang on nothing that begins again. What was only skipped when the
-	 * plan was cancelled begins again. What a branch added is left out if the
-	 * branch is still to be decided.
+	 * What begins again: the step, in a sequence those after it, what had not
+	 * ended, and what hangs on any of these, by a dependency or because their
+	 * branch had skipped it. What was only skipped when the plan was cancelled
+	 * has not ended. What a branch added is left out if the branch is still to
+	 * be decided.
 	 */
 	static KeptQuery find = {
 		"WITH RECURSIVE done AS (SELECT s.id, s.name, s.step_order, s.status = 'completed' OR"
 		" (s.status = 'skipped' AND (s.message IS NULL OR s.message NOT LIKE '" CANCELLED_WITH_PLAN "%')) AS done"
 		" FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2),"
-		" again AS (SELECT s.id FROM done AS s WHERE NOT $4 AND (s.id = $3 OR NOT s.done)"
-		" UNION SELECT d.step_id FROM again AS a JOIN stepwise.dependency AS d ON d.tenant = $1 AND d.depends_on = a.id),"
-		" judged AS (SELECT s.id, s.name, s.step_order, $3 IS NULL OR (s.done AND"
-		" CASE WHEN $4 THEN s.step_order < $5 ELSE NOT EXISTS (SELECT FROM again AS a WHERE a.id = s.id) END) AS kept"
-		" FROM done AS s),"
+		" skipped AS (SELECT s.id, a.step_id AS by FROM stepwise.audit AS a,"
+		" pg_catalog.jsonb_array_elements_text(a.detail -> 'skippedSteps') AS x (name) JOIN done AS s ON s.name = x.name"
+		" WHERE a.tenant = $1 AND a.plan_id = $2 AND a.detail ? 'skippedSteps'),"
+		" again AS (SELECT s.id FROM done AS s WHERE s.id = $3 OR NOT s.done OR ($4 AND s.step_order > $5)"
+		" UNION SELECT h.id FROM again AS a, LATERAL ("
+		" SELECT d.step_id FROM stepwise.dependency AS d WHERE d.tenant = $1 AND d.depends_on = a.id"
+		" UNION ALL SELECT k.id FROM skipped AS k WHERE k.by = a.id) AS h (id)),"
+		" judged AS (SELECT s.id, s.name, s.step_order,"
+		" $3 IS NULL OR NOT EXISTS (SELECT FROM again AS a WHERE a.id = s.id) AS kept FROM done AS s),"
 		" added AS (SELECT x.name, a.step_id, a.detail ->> 'branchAction' AS action FROM stepwise.audit AS a,"
 		" pg_catalog.jsonb_array_elements_text(a.detail -> 'addedSteps') AS x (name)"
 		" WHERE a.tenant = $1 AND a.plan_id = $2 AND a.detail ? 'addedSteps')"
@@ -168,7 +180,7 @@ CopySteps(Call *call, const PlanRow *copy, const Copies *copies)
 	ArgUuid(&args, &copy->root_id);
 	ArgDatum(&args, old_ids);
 	ArgDatum(&args, new_ids);
-	ArgDatum(&args, PointerGetDatum(construct_array(copies->kept, copies->count, BOOLOID, 1, true, TYPALIGN_CHAR)));
+	ArgDatum(&args, KeptArray(copies));
 	ArgBool(&args, copies->whole);
 	ArgBool(&args, copy->sequential);
 	ArgDatum(&args, JsonbPGetDatum(JsonFromText(FreshStep)));
@@ -188,8 +200,8 @@ CopyPlan(Call *call, const PlanRow *plan, PlanRow *root, const Jsonb *over)
 	static KeptQuery row = {
 		"INSERT INTO stepwise.plan SELECT r.* FROM stepwise.plan AS p, LATERAL pg_catalog.jsonb_populate_record(p, $4 ||"
 		" pg_catalog.jsonb_build_object('id', $3, 'audit_entries', 0, 'audit_head', NULL, 'idempotency_key', NULL,"
-		" 'created_at', pg_catalog.clock_timestamp())) AS r WHERE p.tenant = $1 AND p.id = $2",
-		4, {TEXTOID, UUIDOID, UUIDOID, JSONBOID}
+		" 'created_at', $5, 'updated_at', $5)) AS r WHERE p.tenant = $1 AND p.id = $2",
+		5, {TEXTOID, UUIDOID, UUIDOID, JSONBOID, TIMESTAMPTZOID}
 	};
 	static KeptQuery detail = {
 		"INSERT INTO stepwise.plan_detail SELECT r.* FROM stepwise.plan_detail AS p,"
@@ -209,6 +221,7 @@ CopyPlan(Call *call, const PlanRow *plan, PlanRow *root, const Jsonb *over)
 	ArgUuid(&args, &plan->id);
 	ArgUuid(&args, &id);
 	ArgDatum(&args, JsonbPGetDatum(JsonMerge(over, JsonFinish(&b))));
+	ArgTime(&args, CallNow(call, plan));
 	QueryRun(&row, &args);
 	args.count = 3;
 	ArgBool(&args, root != NULL);
@@ -257,12 +270,52 @@ AuditCreated(Call *call, PlanRow *copy, const pg_uuid_t *old_id, const char *fro
 				JsonMerge(LinkDetail("created", "forkedFrom", old_id, from_step), JsonFinish(&b)));
 }
 
-/* Enter a step that was copied with what it did, so that the chain covers its result too. */
+/* Enter a step that was copied with what it did, by moves that a step may make, so that the chain covers its result too. */
 static void
 AuditAdopted(Call *call, PlanRow *copy, const StepRow *step)
 {
-	if (step->status != STEP_PENDING)
-		StepAudit(call, copy, step, STEP_PENDING, ForkedDetail());
+	StepStatus	from = STEP_PENDING;
+
+	if (step->status == from)
+		return;
+	if (!StepTransitionAllowed(from, step->status))
+	{
+		StepRow		begun = *step;
+
+		begun.status = STEP_IN_PROGRESS;
+		StepAudit(call, copy, &begun, from, ForkedDetail());
+		from = begun.status;
+	}
+	StepAudit(call, copy, step, from, ForkedDetail());
+}
+
+/* Enter what the branches after kept steps did, so that a fork of the fork can take it back. */
+static void
+AuditBranches(Call *call, PlanRow *copy, const PlanRow *plan, const Copies *copies)
+{
+	static KeptQuery read = {
+		"SELECT m.new_id, a.detail FROM stepwise.audit AS a"
+		" JOIN ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4), pg_catalog.unnest($5)) AS m (old_id, new_id, kept)"
+		" ON m.old_id = a.step_id WHERE a.tenant = $1 AND a.plan_id = $2 AND a.event = 'plan_modified'"
+		" AND a.detail ?| '{addedSteps,skippedSteps}' AND m.kept ORDER BY a.id",
+		5, {TEXTOID, UUIDOID, UUIDARRAYOID, UUIDARRAYOID, BOOLARRAYOID}
+	};
+	Args		args = {0};
+	Rows		rows;
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, &plan->id);
+	ArgDatum(&args, UuidArray(copies->old_ids, copies->count));
+	ArgDatum(&args, UuidArray(copies->new_ids, copies->count));
+	ArgDatum(&args, KeptArray(copies));
+	rows = QueryRun(&read, &args);
+	for (uint64 i = 0; i < rows.count; i++)
+	{
+		pg_uuid_t	step_id = RowUuid(&rows, i, 1);
+
+		AuditAppend(call, copy, &step_id, "plan_modified", JsonMerge(RowJson(&rows, i, 2), ForkedDetail()));
+	}
+	RowsFree(&rows);
 }
 
 /* Enter the status with which a nested plan was copied: it got there through executing. */
@@ -340,6 +393,7 @@ CopyNested(Call *call, PlanRow *root, PlanRow *parent, Datum old_holder, Datum n
 		if (step->workflow != NULL)
 			CopyNested(call, root, copy, copies.old_ids[i], copies.new_ids[i]);
 	}
+	AuditBranches(call, copy, nested, &copies);
 	AuditEnded(call, copy);
 	root->nests = true;
 	PlanSave(call, copy);
@@ -431,6 +485,7 @@ Fork(Call *call, PlanRow *plan, const char *from_step)
 	CopySteps(call, copy, &copies);
 	MarkReady(call, copy);
 	AdoptSteps(call, copy, &copies);
+	AuditBranches(call, copy, plan, &copies);
 	for (int i = 0; i < copies.count; i++)
 		if (copies.review[i])
 			ReviewAgain(call, copy, DatumGetUUIDP(copies.old_ids[i]), DatumGetUUIDP(copies.new_ids[i]));

@@ -235,8 +235,22 @@ StampedTuple(const TriggerData *trigger, HeapTuple tuple, const StepRow *step)
 	return heap_modify_tuple_by_cols(tuple, desc, lengthof(columns), numbers, values, nulls);
 }
 
+/* Say when the rows of a statement move: all at once. What a trigger keeps lives as long as the statement. */
+static TimestampTz
+StatementNow(FmgrInfo *trigger_function)
+{
+	if (trigger_function->fn_extra == NULL)
+	{
+		TimestampTz *now = MemoryContextAlloc(trigger_function->fn_mcxt, sizeof(TimestampTz));
+
+		*now = GetCurrentTimestamp();
+		trigger_function->fn_extra = now;
+	}
+	return *(TimestampTz *) trigger_function->fn_extra;
+}
+
 static Datum
-RawUpdate(const TriggerData *trigger)
+RawUpdate(const TriggerData *trigger, TimestampTz now)
 {
 	TupleDesc	desc = RelationGetDescr(trigger->tg_relation);
 	StepRow	   *old;
@@ -257,7 +271,7 @@ RawUpdate(const TriggerData *trigger)
 	}
 	CheckNotHeld(old, to);
 	new->status = old->status;
-	StepStamp(new, to);
+	StepStamp(new, to, now);
 	return PointerGetDatum(StampedTuple(trigger, trigger->tg_newtuple, new));
 }
 
@@ -319,7 +333,7 @@ stepwise_step_guard(PG_FUNCTION_ARGS)
 	if (TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
 	{
 		if (TRIGGER_FIRED_BY_UPDATE(trigger->tg_event))
-			return RawUpdate(trigger);
+			return RawUpdate(trigger, StatementNow(fcinfo->flinfo));
 		if (TRIGGER_FIRED_BY_INSERT(trigger->tg_event))
 			return RestoreMayInsert() ? Pass(trigger) : RawInsert(trigger);
 	}
@@ -425,6 +439,35 @@ NoteLease(Call *call, PlanRow *root, const StepRow *step)
 	PlanSave(call, root);
 }
 
+/* Find the time that a move has left on its row; NULL: none. */
+static TimestampTz *
+StampOf(StepRow *step, StepStatus from)
+{
+	if (step->completed_at)
+		return &step->completed_at;
+	if (step->status == STEP_IN_PROGRESS && from != STEP_AWAITING_INPUT)
+		return &step->started_at;
+	return NULL;
+}
+
+/*
+ * The row was stamped before its plan was locked: if the plan has changed in
+ * between, the step has moved after that. True if that changed the row.
+ */
+static bool
+RestampInPlan(Call *call, const PlanRow *plan, StepRow *step, StepStatus from)
+{
+	TimestampTz *stamp = StampOf(step, from);
+
+	if (stamp == NULL)
+		return false;
+	call->now = Max(call->now, *stamp);
+	if (*stamp == CallNow(call, plan))
+		return false;
+	*stamp = CallNow(call, plan);
+	return true;
+}
+
 static void
 RawMoved(Call *call, PlanRow *plan, RawChange *change)
 {
@@ -436,7 +479,9 @@ RawMoved(Call *call, PlanRow *plan, RawChange *change)
 	change->new->was_paused = change->old->pause_reason != NULL;
 	if (change->old->status != change->new->status)
 	{
-		if (StepStampInPlan(call, plan, change->new))
+		bool		stamped = StepStampInPlan(call, plan, change->new);
+
+		if (RestampInPlan(call, plan, change->new, change->old->status) || stamped)
 			StepSave(call, change->new);
 		StepMoved(call, plan, change->new, change->old->status, NULL);
 		return;

@@ -2,10 +2,10 @@
  * history.c
  *	  the execution tree as it was, from the audit chain
  *
- * What the log says: states, times, attempts, who. Of the results it holds
- * only digests; an output is shown where the stored one is still that which
- * was recorded. That a pause has ended is not in the log: a plan that was
- * executing is shown as running.
+ * What the log says: states, pauses, times, attempts, who. Of the results it
+ * holds only digests; an output is shown where the stored one is still that
+ * which was recorded. What a step is to do, and its wave, are shown as they
+ * are now, or were when it was removed.
  */
 #include "stepwise.h"
 
@@ -16,7 +16,9 @@ PG_FUNCTION_INFO_V1(stepwise_execution_as_of);
 /* columns of the query that reads the steps of a plan as they were */
 enum
 {
-	H_ID = 1, H_STATUS, H_OUTCOME, H_STARTED_AT, H_ENDED_AT, H_BEGUN, H_ATTEMPT, H_MESSAGE, H_ACTOR, H_DIGEST, H_NESTED
+	H_ID = 1, H_STATUS, H_OUTCOME, H_STARTED_AT, H_ENDED_AT, H_BEGUN, H_ATTEMPT, H_MESSAGE, H_ACTOR, H_DIGEST, H_NESTED,
+	/* of a step that was removed since */
+	H_NAME, H_WAVE, H_EXECUTION_ORDER, H_INPUTS
 };
 
 static void PutBlocksAsOf(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, TimestampTz at);
@@ -40,14 +42,72 @@ RowWord(const Rows *rows, uint64 row, int column, const char *const *words, int 
 	return index < 0 ? otherwise : index;
 }
 
+/* what the chain says of a plan by itself */
+typedef struct PlanThen
+{
+	char	   *status;			/* NULL: it was not there yet */
+	Jsonb	   *pause_reason;	/* NULL: none */
+	char	   *actor;			/* who made the last change */
+} PlanThen;
+
+static PlanThen
+ReadPlanThen(Call *call, const pg_uuid_t *plan_id, TimestampTz at)
+{
+	static KeptQuery read = {
+		"WITH e AS (SELECT a.id, a.event, a.actor, a.detail FROM stepwise.audit AS a WHERE a.tenant = $1 AND a.plan_id = $2"
+		" AND a.at <= $3 AND a.step_id IS NULL AND (a.event = 'plan_paused'"
+		" OR (a.event IN ('plan_status_changed', 'plan_modified') AND a.detail ? 'to')))"
+		" SELECT (SELECT e.detail ->> 'to' FROM e WHERE e.event <> 'plan_paused' ORDER BY e.id DESC LIMIT 1),"
+		" (SELECT e.detail -> 'reason' FROM e WHERE e.event = 'plan_paused' ORDER BY e.id DESC LIMIT 1),"
+		" (SELECT e.actor FROM e ORDER BY e.id DESC LIMIT 1)",
+		3, {TEXTOID, UUIDOID, TIMESTAMPTZOID}
+	};
+	PlanThen	then;
+	Args		args = {0};
+	Rows		rows;
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, plan_id);
+	ArgDatum(&args, TimestampTzGetDatum(at));
+	rows = QueryRun(&read, &args);
+	then.status = RowText(&rows, 0, 1);
+	then.pause_reason = RowJson(&rows, 0, 2);
+	then.actor = RowText(&rows, 0, 3);
+	RowsFree(&rows);
+	/* a pause that has ended is a null in the chain; what ends a plan ends its pause without a word */
+	if (then.pause_reason != NULL && (JsonIsNull(then.pause_reason) ||
+									  PlanIsTerminal(NameIndex(then.status, PlanStatusName, PLAN_STATUSES))))
+		then.pause_reason = NULL;
+	return then;
+}
+
+/* Make up the row of a step that was removed since; NULL: it is still there. */
+static StepRow *
+RemovedStep(const Rows *rows, uint64 row)
+{
+	StepRow    *step;
+
+	if (RowIsNull(rows, row, H_NAME))
+		return NULL;
+	step = palloc0(sizeof(StepRow));
+	step->id = RowUuid(rows, row, H_ID);
+	step->name = RowText(rows, row, H_NAME);
+	step->wave = RowInt(rows, row, H_WAVE);
+	step->execution_order = RowInt(rows, row, H_EXECUTION_ORDER);
+	step->arguments = (struct varlena *) RowJson(rows, row, H_INPUTS);
+	return step;
+}
+
 /* Put a step back to how it was; its result stays only if it is still the one that was recorded. */
 static StepRow *
 StepAsOf(Call *call, const Rows *rows, uint64 row)
 {
 	pg_uuid_t	id = RowUuid(rows, row, H_ID);
-	StepRow    *step = StepRead(call, &id);
+	StepRow    *step = RemovedStep(rows, row);
 	char	   *digest = RowText(rows, row, H_DIGEST);
 
+	if (step == NULL)
+		step = StepRead(call, &id);
 	step->status = RowWord(rows, row, H_STATUS, StepStatusName, STEP_STATUSES, STEP_PENDING);
 	step->outcome = RowWord(rows, row, H_OUTCOME, OutcomeName, OUTCOMES, OUTCOME_NA);
 	step->started_at = RowTime(rows, row, H_STARTED_AT);
@@ -65,7 +125,14 @@ StepAsOf(Call *call, const Rows *rows, uint64 row)
 	return step;
 }
 
-/* Metadata have one thing more than those of today: who made the last change. */
+/* The future is not known: what is asked of it is answered as things are now. */
+static TimestampTz
+KnownUntil(TimestampTz at)
+{
+	return Min(at, GetCurrentTimestamp());
+}
+
+/* Metadata have one thing more than those of today: who made the last change. So have those of the plan. */
 static Jsonb *
 MetadataAsOf(const StepRow *step, const char *actor, TimestampTz at)
 {
@@ -74,24 +141,25 @@ MetadataAsOf(const StepRow *step, const char *actor, TimestampTz at)
 	JsonObjectStart(&b, NULL);
 	JsonPutText(&b, "actor", actor);
 	JsonObjectEnd(&b);
-	return JsonMerge(StepMetadata(step, at), JsonFinish(&b));
+	return JsonMerge(StepMetadata(step, KnownUntil(at)), JsonFinish(&b));
 }
 
 static void
 PutBlockAsOf(JsonBuilder *b, Call *call, const Rows *rows, uint64 row, TimestampTz at)
 {
 	StepRow    *step = StepAsOf(call, rows, row);
+	bool		nested = !RowIsNull(rows, row, H_NESTED);
+	pg_uuid_t	nested_id = RowUuid(rows, row, H_NESTED);
 
+	/* a step that holds a plan pauses with it */
+	if (nested)
+		step->pause_reason = (struct varlena *) ReadPlanThen(call, &nested_id, at).pause_reason;
 	JsonObjectStart(b, step->name);
 	JsonPutJson(b, "inputs", StepInputs(step));
 	JsonPutJson(b, "outputs", step->result ? DatumGetJsonbP(PointerGetDatum(step->result)) : NULL);
 	JsonPutJson(b, "metadata", MetadataAsOf(step, RowText(rows, row, H_ACTOR), at));
-	if (!RowIsNull(rows, row, H_NESTED))
-	{
-		pg_uuid_t	nested_id = RowUuid(rows, row, H_NESTED);
-
+	if (nested)
 		PutBlocksAsOf(b, call, &nested_id, at);
-	}
 	else
 	{
 		JsonObjectStart(b, "blocks");
@@ -103,27 +171,40 @@ PutBlockAsOf(JsonBuilder *b, Call *call, const Rows *rows, uint64 row, Timestamp
 static void
 PutBlocksAsOf(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, TimestampTz at)
 {
-	/* the id of a step, and of a nested plan, tells when it was made: its first 48 bits are milliseconds */
+	/*
+	 * All steps were there from the beginning, but for those that a later
+	 * entry says were added; those that a later entry says were removed were
+	 * still there. A branch names what it added: that is a removed step only
+	 * if the removal came after it.
+	 */
 	static KeptQuery read = {
 		"WITH e AS (SELECT a.id, a.step_id, a.at, a.actor, a.detail FROM stepwise.audit AS a"
 		" WHERE a.tenant = $1 AND a.plan_id = $2 AND a.at <= $3 AND a.step_id IS NOT NULL AND a.detail ? 'to'),"
 		" last AS (SELECT DISTINCT ON (e.step_id) e.* FROM e ORDER BY e.step_id, e.id DESC),"
 		" started AS (SELECT e.step_id, pg_catalog.max(e.id) AS id, pg_catalog.max(e.at) AS at FROM e"
 		" WHERE e.detail ->> 'to' = 'in_progress' AND e.detail ->> 'from' <> 'awaiting_input' GROUP BY e.step_id),"
-		" reset AS (SELECT e.step_id, pg_catalog.max(e.id) AS id FROM e WHERE e.detail ->> 'to' = 'pending' GROUP BY e.step_id)"
+		" reset AS (SELECT e.step_id, pg_catalog.max(e.id) AS id FROM e WHERE e.detail ->> 'to' = 'pending' GROUP BY e.step_id),"
+		" later AS (SELECT a.id, a.step_id, a.detail FROM stepwise.audit AS a WHERE a.tenant = $1 AND a.plan_id = $2 AND a.at > $3"
+		" AND a.event = 'plan_modified' AND (a.detail ->> 'action' IN ('add_steps', 'remove_step') OR a.detail ? 'addedSteps')),"
+		" steps AS (SELECT s.id, s.name, s.step_order, s.started_at, s.completed_at, NULL::bigint AS removed, NULL::jsonb AS detail"
+		" FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2"
+		" UNION ALL SELECT l.step_id, l.detail ->> 'name', (l.detail ->> 'stepOrder')::int, NULL, NULL, l.id, l.detail"
+		" FROM later AS l WHERE l.detail ->> 'action' = 'remove_step'),"
+		" added AS (SELECT x.id::uuid FROM later AS l, pg_catalog.jsonb_array_elements_text(l.detail -> 'stepIds') AS x (id)"
+		" UNION ALL SELECT l.step_id FROM later AS l WHERE l.detail ->> 'action' = 'add_steps'"
+		" UNION ALL SELECT s.id FROM later AS l CROSS JOIN pg_catalog.jsonb_array_elements_text(l.detail -> 'addedSteps') AS x (name)"
+		" JOIN steps AS s ON s.name = x.name AND (s.removed IS NULL OR s.removed > l.id))"
 		" SELECT s.id, l.detail ->> 'to', l.detail ->> 'outcome',"
 		" CASE WHEN l.detail ? 'forked' THEN s.started_at WHEN b.id > coalesce(r.id, 0) THEN b.at END,"
 		" CASE WHEN l.detail ? 'forked' THEN s.completed_at WHEN l.detail ->> 'to' IN ('completed', 'failed', 'skipped') THEN l.at END,"
 		" l.detail ? 'forked' OR b.id IS NOT NULL, (l.detail ->> 'attempt')::int, l.detail ->> 'message', l.actor,"
 		" l.detail ->> 'resultDigest',"
 		" (SELECT n.id FROM stepwise.plan AS n WHERE n.tenant = $1 AND n.parent_step_id = s.id AND n.created_at <= $3"
-		" ORDER BY n.id DESC LIMIT 1)"
-		" FROM stepwise.step AS s LEFT JOIN last AS l ON l.step_id = s.id LEFT JOIN started AS b ON b.step_id = s.id"
+		" ORDER BY n.id DESC LIMIT 1),"
+		" s.detail ->> 'name', (s.detail ->> 'wave')::int, (s.detail ->> 'executionOrder')::int, s.detail -> 'inputs'"
+		" FROM steps AS s LEFT JOIN last AS l ON l.step_id = s.id LEFT JOIN started AS b ON b.step_id = s.id"
 		" LEFT JOIN reset AS r ON r.step_id = s.id"
-		" WHERE s.tenant = $1 AND s.plan_id = $2"
-		" AND pg_catalog.left(pg_catalog.replace(s.id::text, '-', ''), 12) <="
-		" pg_catalog.lpad(pg_catalog.to_hex(pg_catalog.floor(extract(epoch FROM $3) * 1000)::bigint), 12, '0')"
-		" ORDER BY s.step_order",
+		" WHERE NOT EXISTS (SELECT FROM added AS d WHERE d.id = s.id) ORDER BY s.step_order",
 		3, {TEXTOID, UUIDOID, TIMESTAMPTZOID}
 	};
 	Args		args = {0};
@@ -142,26 +223,6 @@ PutBlocksAsOf(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, TimestampTz 
 	RowsFree(&rows);
 }
 
-/* Read the status that the plan had; NULL: it was not there yet. */
-static char *
-PlanStatusAsOf(Call *call, const PlanRow *plan, TimestampTz at)
-{
-	static KeptQuery read = {
-		"SELECT a.detail ->> 'to' FROM stepwise.audit AS a WHERE a.tenant = $1 AND a.plan_id = $2 AND a.at <= $3"
-		" AND a.step_id IS NULL AND a.event IN ('plan_status_changed', 'plan_modified') AND a.detail ? 'to'"
-		" ORDER BY a.id DESC LIMIT 1",
-		3, {TEXTOID, UUIDOID, TIMESTAMPTZOID}
-	};
-	Args		args = {0};
-	Rows		rows;
-
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	ArgDatum(&args, TimestampTzGetDatum(at));
-	rows = QueryRun(&read, &args);
-	return rows.count > 0 ? RowText(&rows, 0, 1) : NULL;
-}
-
 static const char *
 CheckThere(const PlanRow *plan, const char *status, TimestampTz at)
 {
@@ -175,12 +236,12 @@ CheckThere(const PlanRow *plan, const char *status, TimestampTz at)
 
 /* Put the row of a plan back to how it was. */
 static PlanRow
-PlanAsOf(Call *call, const PlanRow *plan, TimestampTz at)
+PlanAsOf(const PlanRow *plan, const PlanThen *told, TimestampTz at)
 {
 	PlanRow		then = *plan;
 
-	then.status = NameIndex(CheckThere(plan, PlanStatusAsOf(call, plan, at), at), PlanStatusName, PLAN_STATUSES);
-	then.pause_reason = NULL;
+	then.status = NameIndex(CheckThere(plan, told->status, at), PlanStatusName, PLAN_STATUSES);
+	then.pause_reason = (struct varlena *) told->pause_reason;
 	if (then.status != PLAN_COMPLETED)
 	{
 		then.outcome = OUTCOME_NA;
@@ -199,17 +260,19 @@ PlanAsOf(Call *call, const PlanRow *plan, TimestampTz at)
 static Jsonb *
 ExecutionAsOf(Call *call, PlanRow *plan, TimestampTz at)
 {
-	PlanRow		then = PlanAsOf(call, plan, at);
-	JsonBuilder as_of = {0};
+	PlanThen	told = ReadPlanThen(call, &plan->id, at);
+	PlanRow		then = PlanAsOf(plan, &told, at);
+	JsonBuilder more = {0};
 	JsonBuilder b = {0};
 
-	JsonObjectStart(&as_of, NULL);
-	JsonPutTime(&as_of, "as_of", at);
-	JsonObjectEnd(&as_of);
+	JsonObjectStart(&more, NULL);
+	JsonPutText(&more, "actor", told.actor);
+	JsonPutTime(&more, "as_of", KnownUntil(at));
+	JsonObjectEnd(&more);
 	JsonObjectStart(&b, NULL);
 	JsonPutJson(&b, "inputs", DatumGetJsonbP(PointerGetDatum(then.inputs)));
 	JsonPutJson(&b, "outputs", then.outputs ? DatumGetJsonbP(PointerGetDatum(then.outputs)) : NULL);
-	JsonPutJson(&b, "metadata", JsonMerge(PlanMetadata(call, &then, at), JsonFinish(&as_of)));
+	JsonPutJson(&b, "metadata", JsonMerge(PlanMetadata(call, &then, KnownUntil(at)), JsonFinish(&more)));
 	PutBlocksAsOf(&b, call, &plan->id, at);
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
@@ -227,6 +290,5 @@ stepwise_execution_as_of(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_DEFINITION),
 				 errmsg("execution_as_of needs a time")));
-	/* the future is not known: it is shown as things are now */
-	return CallEnd(&call, ExecutionAsOf(&call, plan, Min(PG_GETARG_TIMESTAMPTZ(1), GetCurrentTimestamp())));
+	return CallEnd(&call, ExecutionAsOf(&call, plan, PG_GETARG_TIMESTAMPTZ(1)));
 }

@@ -319,6 +319,18 @@ StepDelete(Change *change)
 	StepQuery(&step, change);
 }
 
+/* The row is gone: what the execution tree showed of the step is kept in the chain. */
+static void
+PutRemoved(JsonBuilder *detail, const StepRow *step)
+{
+	JsonPutInt(detail, "stepOrder", step->order);
+	JsonPutInt(detail, "wave", step->wave);
+	if (step->execution_order > 0)
+		JsonPutInt(detail, "executionOrder", step->execution_order);
+	if (step->arguments != NULL)
+		JsonPutJson(detail, "inputs", StepInputs(step));
+}
+
 static void
 ActRemoveStep(Change *change)
 {
@@ -339,7 +351,7 @@ ActRemoveStep(Change *change)
 	plan->counts[STEP_PENDING]--;
 	plan->paused -= step->was_paused;
 	change->removed = true;
-	JsonPutInt(&change->detail, "stepOrder", step->order);
+	PutRemoved(&change->detail, step);
 }
 
 static const KeyRule RemoveStepKeys[] = {

@@ -127,10 +127,8 @@ StampClaimEnd(StepRow *step)
 
 /* Check a transition and set what goes with it; knows the step only. */
 void
-StepStamp(StepRow *step, StepStatus to)
+StepStamp(StepRow *step, StepStatus to, TimestampTz now)
 {
-	TimestampTz now = GetCurrentTimestamp();
-
 	CheckTransition(step, to);
 	step->pause_reason = NULL;
 	step->ready = false;
@@ -317,7 +315,7 @@ StepMove(Call *call, PlanRow *plan, StepRow *step, StepStatus to, Jsonb *detail)
 	bool		new_reason = reason != NULL && !step->was_paused;
 
 	PlanCheckOpen(plan);
-	StepStamp(step, to);
+	StepStamp(step, to, CallNow(call, plan));
 	StepStampInPlan(call, plan, step);
 	/* the caller may know better why it failed */
 	if (new_reason && step->pause_reason != NULL)
@@ -488,10 +486,10 @@ PlanMove(Call *call, PlanRow *plan, PlanStatus to, Jsonb *detail)
 	}
 	plan->status = to;
 	if (to == PLAN_EXECUTING && plan->started_at == 0)
-		plan->started_at = GetCurrentTimestamp();
+		plan->started_at = CallNow(call, plan);
 	if (PlanIsTerminal(to))
 	{
-		plan->completed_at = GetCurrentTimestamp();
+		plan->completed_at = CallNow(call, plan);
 		plan->workable = false;
 	}
 	if (to == PLAN_COMPLETED)
@@ -552,7 +550,8 @@ PlanUpdatePauseReason(Call *call, PlanRow *plan)
 	if (JsonEqual(before, reason))
 		return;
 	plan->pause_reason = (struct varlena *) reason;
-	if (reason == NULL)
+	/* that a plan has ended says also that its pause has */
+	if (PlanIsTerminal(plan->status))
 		return;
 	JsonObjectStart(&b, NULL);
 	JsonPutJson(&b, "reason", reason);

@@ -156,6 +156,7 @@ typedef struct Call
 	int			guc_level;
 	bool		as_owner;
 	bool		deferred;		/* plans are saved once, at the end: PlansSave */
+	TimestampTz now;			/* 0: the clock has not been read yet; see CallNow */
 	List	   *plans;			/* of Plan: those that this call has locked */
 } Call;
 
@@ -722,6 +723,7 @@ extern PlanRow *PlanLockOfStep(Call *call, const pg_uuid_t *step_id, StepRow **s
 extern PlanRow *PlanLockIfFree(Call *call, const pg_uuid_t *plan_id, bool *found); /* NULL: locked by another */
 extern PlanRow *PlanRead(Call *call, const pg_uuid_t *plan_id);	/* no lock; NULL: none */
 extern PlanRow *PlanInTree(Call *call, PlanRow *root, const pg_uuid_t *plan_id);	/* another plan of a locked tree */
+extern TimestampTz CallNow(Call *call, const PlanRow *plan);	/* when what this call changes has changed */
 extern void PlanSave(Call *call, PlanRow *plan);
 extern void PlansSave(Call *call);	/* those that were deferred */
 extern StepRow *StepRead(Call *call, const pg_uuid_t *step_id);	/* NULL: none */
@@ -755,7 +757,7 @@ extern void Sha256(const void *data, size_t size, uint8 digest[32]);
 /* every move: check, stamp, save, count, audit; PlanSettle then draws the consequences, once */
 extern void StepMove(Call *call, PlanRow *plan, StepRow *step, StepStatus to, Jsonb *detail);
 pg_noreturn extern void StepTransitionRefuse(const StepRow *step, StepStatus to, const char *rule);	/* SW003 */
-extern void StepStamp(StepRow *step, StepStatus to);	/* check the transition, set what goes with it */
+extern void StepStamp(StepRow *step, StepStatus to, TimestampTz now);	/* check the transition, set what goes with it */
 extern bool StepStampInPlan(Call *call, PlanRow *plan, StepRow *step);	/* the part that needs the plan */
 extern void StepAudit(Call *call, PlanRow *plan, const StepRow *step, StepStatus from, const Jsonb *detail);
 extern void StepMoved(Call *call, PlanRow *plan, StepRow *step, StepStatus from, Jsonb *detail);

@@ -364,6 +364,20 @@ PlanLockIfFree(Call *call, const pg_uuid_t *plan_id, bool *found)
 	return PlanInTree(call, root, plan_id);
 }
 
+/*
+ * Say when what this call changes has changed. The clock is read once, so that
+ * step, plan and audit entry have the same time; and a plan never goes back in
+ * time, even where the clock does, or where another session was faster.
+ */
+TimestampTz
+CallNow(Call *call, const PlanRow *plan)
+{
+	if (call->now == 0)
+		call->now = GetCurrentTimestamp();
+	call->now = Max(call->now, plan->updated_at);
+	return call->now;
+}
+
 void
 PlanSave(Call *call, PlanRow *plan)
 {
@@ -373,7 +387,7 @@ PlanSave(Call *call, PlanRow *plan)
 	plan->touched = call->deferred;
 	if (call->deferred)
 		return;
-	plan->updated_at = GetCurrentTimestamp();
+	plan->updated_at = CallNow(call, plan);
 	SetEnum(&c, PLAN_COL_STATUS, "plan_status", PlanStatusName[plan->status]);
 	SetEnum(&c, PLAN_COL_OUTCOME, "outcome", OutcomeName[plan->outcome]);
 	SetBool(&c, PLAN_COL_LEASES, plan->leases);

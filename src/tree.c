@@ -40,7 +40,7 @@ PutDuration(JsonBuilder *b, TimestampTz from, TimestampTz to, TimestampTz now)
 	if (from == 0)
 		JsonPutNull(b, "execution_time_ms");
 	else
-		JsonPutInt(b, "execution_time_ms", ((to ? to : now) - from) / 1000);
+		JsonPutInt(b, "execution_time_ms", Max((to ? to : now) - from, 0) / 1000);
 }
 
 Jsonb *

@@ -22,6 +22,23 @@ CREATE OR REPLACE FUNCTION pg_temp.sound() RETURNS SETOF text LANGUAGE sql AS $$
         ORDER BY a.tenant, a.step_id, a.id DESC) AS a ON a.tenant = s.tenant AND a.step_id = s.id
     WHERE coalesce(a.now, 'pending') <> s.status::text
     UNION ALL
+    SELECT format('%s: audit entry %s goes from %s to %s, after %s', p.name, a.id, a.was, a.now, a.before)
+    FROM stepwise.plan AS p JOIN (
+        SELECT a.tenant, a.plan_id, a.step_id, a.id, a.detail ->> 'from' AS was, a.detail ->> 'to' AS now,
+               lag(a.detail ->> 'to', 1, CASE WHEN a.step_id IS NULL THEN 'planning' ELSE 'pending' END)
+               OVER (PARTITION BY a.tenant, a.plan_id, a.step_id ORDER BY a.id) AS before
+        FROM stepwise.audit AS a
+        WHERE a.detail ? 'from' AND (a.step_id IS NOT NULL OR a.event = 'plan_status_changed')) AS a ON a.tenant = p.tenant AND a.plan_id = p.id
+    WHERE a.was <> a.before
+       OR CASE WHEN a.step_id IS NULL THEN NOT stepwise.plan_transition_allowed(a.was::stepwise.plan_status, a.now::stepwise.plan_status)
+               ELSE NOT stepwise.step_transition_allowed(a.was::stepwise.step_status, a.now::stepwise.step_status) END
+    UNION ALL
+    SELECT format('%s: audit entry %s is of an earlier time than the one before it', p.name, a.id)
+    FROM stepwise.plan AS p JOIN (
+        SELECT a.tenant, a.plan_id, a.id, a.at < lag(a.at) OVER (PARTITION BY a.tenant, a.plan_id ORDER BY a.id) AS earlier
+        FROM stepwise.audit AS a) AS a ON a.tenant = p.tenant AND a.plan_id = p.id
+    WHERE a.earlier
+    UNION ALL
     SELECT format('%s: step %s is %s, with times %s', p.name, s.name, s.status, concat_ws(' ',
                   CASE WHEN s.started_at IS NOT NULL THEN 'started' END, CASE WHEN s.completed_at IS NOT NULL THEN 'completed' END))
     FROM stepwise.step AS s JOIN stepwise.plan AS p ON p.tenant = s.tenant AND p.id = s.plan_id
@@ -32,8 +49,12 @@ CREATE OR REPLACE FUNCTION pg_temp.sound() RETURNS SETOF text LANGUAGE sql AS $$
     UNION ALL
     SELECT format('%s: %s steps have started, the plan says %s', p.name, c.n, p.started_steps)
     FROM stepwise.plan AS p, LATERAL (
-        SELECT count(s.execution_order) AS n, max(s.execution_order) AS last FROM stepwise.step AS s
-        WHERE s.tenant = p.tenant AND s.plan_id = p.id) AS c
+        SELECT count(*) AS n, max(o.number) AS last FROM (
+            SELECT s.execution_order FROM stepwise.step AS s WHERE s.tenant = p.tenant AND s.plan_id = p.id
+            UNION ALL
+            SELECT (a.detail ->> 'executionOrder')::int FROM stepwise.audit AS a
+            WHERE a.tenant = p.tenant AND a.plan_id = p.id AND a.detail ->> 'action' = 'remove_step') AS o (number)
+        WHERE o.number IS NOT NULL) AS c
     WHERE c.n <> p.started_steps OR coalesce(c.last, 0) <> p.started_steps
     UNION ALL
     SELECT format('%s: completed with outcome %s', p.name, p.outcome)

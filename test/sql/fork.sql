@@ -286,6 +286,48 @@ SELECT * FROM pg_temp.readiness('dag from look');
 SELECT pg_temp.fork('dag from end', 'branching dag', 'end');
 SELECT * FROM pg_temp.readiness('dag from end');
 
+-- what a branch skipped, and what was skipped for that, begins again when the branch is to be decided anew, and only then
+SELECT pg_temp.define('skipping dag', '[{"name": "s", "dependsOn": []}, {"name": "x", "dependsOn": []}, {"name": "e", "dependsOn": []}, {"name": "y", "dependsOn": ["x"]},
+    {"name": "by_hand", "dependsOn": []}]', '{"branchingConditions": [
+    {"afterStepOrder": 1, "conditionExpression": "confidence < 0.5", "ifTrueAction": "skip_to", "actionParams": {"stepName": "e"}}]}');
+SELECT pg_temp.start('skipping dag', 'skipping dag');
+SELECT x ->> 'stepStatus' FROM stepwise.skip_step(pg_temp.step('skipping dag', 'by_hand'), 'a branch after step "s" skipped to "e"') AS x;
+SELECT x #>> '{branch,action}' FROM stepwise.submit_step_result(pg_temp.step('skipping dag', 's'), '{}', confidence => 0.1) AS x;
+SELECT pg_temp.show('skipping dag');
+SELECT a.detail -> 'skippedSteps' FROM stepwise.audit AS a WHERE a.plan_id = (SELECT pg_temp.plan('skipping dag')) AND a.detail ->> 'action' = 'branch';
+SELECT pg_temp.fork('skipping from s', 'skipping dag', 's');
+SELECT * FROM pg_temp.readiness('skipping from s');
+SELECT x #>> '{branch,action}' FROM stepwise.submit_step_result(pg_temp.step('skipping from s', 's'), '{}', confidence => 0.9) AS x;
+SELECT pg_temp.next('skipping from s');
+SELECT pg_temp.fork('skipping from e', 'skipping dag', 'e');
+SELECT pg_temp.show('skipping from e');
+-- so in a fork of a fork, which has its branches from the first
+SELECT pg_temp.log(pg_temp.plan('skipping from e'));
+SELECT pg_temp.fork('skipping from e from s', 'skipping from e', 's');
+SELECT * FROM pg_temp.readiness('skipping from e from s');
+SELECT pg_temp.fork('from write from look', 'from write', 'look');
+SELECT pg_temp.show('from write from look');
+SELECT pg_temp.fork('dag from end from look', 'dag from end', 'look');
+SELECT * FROM pg_temp.readiness('dag from end from look');
+-- and a review that a fork asks for is asked for again in its forks
+SELECT pg_temp.start('branching twice', 'branching');
+SELECT x #>> '{branch,action}' FROM stepwise.submit_step_result(pg_temp.step('branching twice', 'look'), '{}', confidence => 0.9) AS x;
+SELECT x #>> '{branch,action}' FROM stepwise.submit_step_result(pg_temp.step('branching twice', 'write'), '{}', confidence => 0.1) AS x;
+SELECT pg_temp.fork('review once more', 'branching twice', 'end');
+SELECT pg_temp.fork('review twice more', 'review once more', 'end');
+SELECT pg_temp.show('review twice more');
+-- in a sequence a step that was skipped may have been moved before the one that skipped it
+SELECT pg_temp.define('skipping', '[{"name": "s"}, {"name": "x"}, {"name": "e"}]', '{"branchingConditions": [
+    {"afterStepOrder": 1, "conditionExpression": "confidence < 0.5", "ifTrueAction": "skip_to", "actionParams": {"stepName": "e"}}]}');
+SELECT pg_temp.start('skipping', 'skipping');
+SELECT x #>> '{branch,action}' FROM stepwise.submit_step_result(pg_temp.step('skipping', 's'), '{}', confidence => 0.1) AS x;
+SELECT x ->> 'planStatus' FROM stepwise.modify_plan(pg_temp.plan('skipping'), 'reorder_steps', jsonb_build_object('stepIds',
+    jsonb_build_array(pg_temp.step('skipping', 'x'), pg_temp.step('skipping', 's'), pg_temp.step('skipping', 'e')))) AS x;
+SELECT pg_temp.fork('skipping moved', 'skipping', 's');
+SELECT pg_temp.show('skipping moved');
+SELECT pg_temp.fork('skipping moved from e', 'skipping', 'e');
+SELECT pg_temp.show('skipping moved from e');
+
 -- ---------- nested plans ----------
 
 SELECT pg_temp.define('leaf', '[{"name": "x"}, {"name": "y"}]', '{"outputs": {"o": "${steps.x.outputs.v}"}}');
@@ -319,6 +361,16 @@ SELECT pg_temp.plain(stepwise.cancel_plan(pg_temp.nested('failing top', 'm'), 's
 SELECT pg_temp.fork('from failing', 'failing top', 'use');
 SELECT pg_temp.show('from failing');
 SELECT pg_temp.next('from failing');
+-- one that failed below a kept one is copied as it stands, with what still waited; its chain has only moves that a step may make
+SELECT pg_temp.define('fails waiting', '[{"name": "ask", "prompt": "Well?", "dependsOn": []}, {"name": "work", "dependsOn": []}, {"name": "more", "dependsOn": []}]', '{"onFailure": "fail"}');
+SELECT pg_temp.define('goes on', '[{"name": "f", "workflow": "fails waiting"}]');
+SELECT pg_temp.define('keeps', '[{"name": "g", "workflow": "goes on"}, {"name": "after"}]');
+SELECT pg_temp.start('keeps', 'keeps');
+SELECT pg_temp.next('keeps'), pg_temp.next('keeps');
+SELECT x ->> 'planStatus' FROM stepwise.fail_step(pg_temp.step('keeps', 'g/f/work'), 'no') AS x;
+SELECT pg_temp.fork('kept', 'keeps', 'after');
+SELECT pg_temp.show('kept');
+SELECT pg_temp.log(pg_temp.nested('kept', 'g/f'));
 -- a nested plan by itself: the fork is a root
 SELECT pg_temp.fork('nested', pg_temp.nested('from n', 'm'), 'z');
 SELECT pg_temp.show('nested');

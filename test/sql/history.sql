@@ -119,11 +119,11 @@ CREATE FUNCTION pg_temp.as_of(label text, at timestamptz) RETURNS SETOF text LAN
     SELECT pg_temp.lines(label, stepwise.execution_as_of(pg_temp.plan(label), at))
 $$;
 
--- Does the chain tell of now what the rows tell? (But for who did it, and for pauses without a question, of which the chain does not tell.)
+-- Does the chain tell of now what the rows tell, to the microsecond? (But for who did it, and how long what still runs has run.)
 CREATE FUNCTION pg_temp.same(plan_id uuid) RETURNS boolean LANGUAGE sql AS $$
-    SELECT regexp_replace(regexp_replace(stepwise.execution_as_of(plan_id, clock_timestamp())::text, ', "(as_of|actor)": ("[^"]*"|null)|"(as_of|actor)": ("[^"]*"|null), ', '', 'g'),
-                          '"(execution_time_ms)": \d+|"(started_at|completed_at)": "[^"]*"', '"\1": 1', 'g')
-         = regexp_replace(stepwise.execution(plan_id)::text, '"(execution_time_ms)": \d+|"(started_at|completed_at)": "[^"]*"', '"\1": 1', 'g')
+    SELECT regexp_replace(regexp_replace(stepwise.execution_as_of(plan_id, 'infinity')::text, ', "(as_of|actor)": ("[^"]*"|null)|"(as_of|actor)": ("[^"]*"|null), ', '', 'g'),
+                          '"execution_time_ms": \d+', '', 'g')
+         = regexp_replace(stepwise.execution(plan_id)::text, '"execution_time_ms": \d+', '', 'g')
 $$;
 
 -- ---------- a nested plan, from its beginning to its end ----------
@@ -163,10 +163,6 @@ SELECT (SELECT array_agg(k ORDER BY k) FROM jsonb_object_keys(x) AS k), (SELECT 
        (SELECT array_agg(k ORDER BY k) FROM jsonb_object_keys(x #> '{blocks,h}') AS k), (SELECT array_agg(k ORDER BY k) FROM jsonb_object_keys(x #> '{blocks,h,metadata}') AS k),
        (x #>> '{metadata,as_of}')::timestamptz = :'nested' AS as_of
 FROM stepwise.execution_as_of(pg_temp.plan('told'), :'nested') AS x;
--- times are the rows' own, to the millisecond or so
-SELECT bool_and(abs(extract(epoch FROM (x #>> ARRAY['blocks', s.name, 'metadata', 'started_at'])::timestamptz - s.started_at)) < 0.1) AS started,
-       bool_and(abs(extract(epoch FROM (x #>> ARRAY['blocks', s.name, 'metadata', 'completed_at'])::timestamptz - s.completed_at)) < 0.1) AS completed
-FROM stepwise.execution_as_of(pg_temp.plan('told'), :'ended') AS x, stepwise.step AS s WHERE s.plan_id = (SELECT pg_temp.plan('told'));
 -- how long a running step had run by then
 SELECT (x #>> '{blocks,first,metadata,execution_time_ms}')::int BETWEEN 0 AND extract(epoch FROM :'first'::timestamptz - :'created'::timestamptz) * 1000 AS time
 FROM stepwise.execution_as_of(pg_temp.plan('told'), :'first') AS x;
@@ -192,6 +188,58 @@ SELECT x #> '{blocks,h,blocks,work,outputs}', x #>> '{blocks,h,blocks,work,metad
 SELECT x #> '{blocks,h,blocks,work,outputs}' FROM stepwise.execution(pg_temp.plan('told')) AS x;
 ROLLBACK;
 
+-- ---------- at a time that the rows tell, a change has happened ----------
+
+CREATE FUNCTION pg_temp.status_at(label text, path text[], at timestamptz) RETURNS text LANGUAGE sql STRICT AS $$
+    SELECT stepwise.execution_as_of(pg_temp.plan(label), at) #>> (path || '{metadata, status}')
+$$;
+SELECT pg_temp.status_at('told', '{}', p.created_at), pg_temp.status_at('told', '{blocks, first}', p.created_at),
+       pg_temp.status_at('told', '{}', p.started_at), pg_temp.status_at('told', '{}', p.completed_at),
+       pg_temp.status_at('told', '{}', p.completed_at - interval '1 microsecond')
+FROM stepwise.plan AS p WHERE p.id = (SELECT pg_temp.plan('told'));
+SELECT s.name, pg_temp.status_at('told', ARRAY['blocks', s.name], s.started_at) AS started, pg_temp.status_at('told', ARRAY['blocks', s.name], s.completed_at) AS completed
+FROM stepwise.step AS s WHERE s.plan_id = (SELECT pg_temp.plan('told')) ORDER BY s.step_order;
+SELECT s.name, pg_temp.status_at('told', ARRAY['blocks', 'h', 'blocks', s.name], s.started_at) AS started,
+       pg_temp.status_at('told', ARRAY['blocks', 'h', 'blocks', s.name], s.completed_at) AS completed
+FROM stepwise.step AS s WHERE s.plan_id = (SELECT pg_temp.nested('told', 'h')) ORDER BY s.step_order;
+-- a plan starts with its first step, and ends with its last
+SELECT p.started_at = min(s.started_at) AS started, p.completed_at = max(s.completed_at) AS completed
+FROM stepwise.plan AS p JOIN stepwise.step AS s ON s.plan_id = p.id WHERE p.id IN ((SELECT pg_temp.plan('told')), (SELECT pg_temp.nested('told', 'h')))
+GROUP BY p.id, p.started_at, p.completed_at;
+-- what a branch adds is there with the completion that added it
+INSERT INTO labelled SELECT 'adds', (x ->> 'planId')::uuid FROM stepwise.create_plan('adds', 'Add a step', '[{"name": "a"}]',
+    '[{"afterStepOrder": 1, "conditionExpression": "1 < 2", "ifTrueAction": "add_steps", "actionParams": {"steps": [{"name": "more"}]}}]') AS x;
+SELECT pg_temp.submit('adds', 'a');
+SELECT pg_temp.status_at('adds', '{blocks, more}', s.completed_at), pg_temp.status_at('adds', '{blocks, more}', s.completed_at - interval '1 microsecond') IS NULL
+FROM stepwise.step AS s WHERE s.id = (SELECT pg_temp.step('adds', 'a'));
+-- by hand: the rows of a statement move at one time, also where their plan has changed since it began
+SELECT pg_temp.define('raw', '[{"name": "a"}, {"name": "b"}, {"name": "c"}, {"name": "d"}, {"name": "e"}]');
+SELECT pg_temp.start('raw', 'raw');
+UPDATE stepwise.step SET status = 'in_progress' WHERE plan_id = (SELECT pg_temp.plan('raw')) AND name IN ('a', 'b');
+UPDATE stepwise.step SET status = 'completed' WHERE plan_id = (SELECT pg_temp.plan('raw')) AND name IN ('a', 'b');
+CREATE FUNCTION pg_temp.meanwhile(label text, path text) RETURNS text LANGUAGE sql VOLATILE AS $$
+    SELECT pg_temp.submit(label, path);
+    SELECT 'meanwhile'
+$$;
+UPDATE stepwise.step SET status = 'skipped', message = CASE name WHEN 'e' THEN pg_temp.meanwhile('raw', 'c') END
+WHERE plan_id = (SELECT pg_temp.plan('raw')) AND name IN ('d', 'e');
+SELECT s.name, s.status, s.message, s.started_at = min(s.started_at) OVER () AS first, pg_temp.status_at('raw', ARRAY['blocks', s.name], s.completed_at) AS completed
+FROM stepwise.step AS s WHERE s.plan_id = (SELECT pg_temp.plan('raw')) ORDER BY s.step_order;
+SELECT count(*) FROM stepwise.audit AS a JOIN stepwise.audit AS b ON b.plan_id = a.plan_id AND b.id = a.id + 1 WHERE b.at < a.at;
+-- a clock that was set back does not turn the chain around
+SELECT pg_temp.start('back', 'raw');
+BEGIN;
+SET LOCAL session_replication_role = replica;
+UPDATE stepwise.plan SET updated_at = clock_timestamp() + interval '1 hour' WHERE id = (SELECT pg_temp.plan('back'));
+COMMIT;
+SELECT pg_temp.submit('back', 'a'), pg_temp.submit('back', 'b');
+UPDATE stepwise.step SET status = 'skipped' WHERE plan_id = (SELECT pg_temp.plan('back')) AND name = 'c';
+SELECT pg_temp.next('back');
+SELECT count(*) FROM stepwise.audit AS a JOIN stepwise.audit AS b ON b.plan_id = a.plan_id AND b.id = a.id + 1 WHERE b.at < a.at;
+SELECT s.name, s.completed_at > clock_timestamp() AS ahead, pg_temp.status_at('back', ARRAY['blocks', s.name], s.completed_at) AS completed
+FROM stepwise.step AS s WHERE s.plan_id = (SELECT pg_temp.plan('back')) ORDER BY s.step_order;
+SELECT x #>> '{blocks,d,metadata,status}', x #>> '{blocks,d,metadata,execution_time_ms}' FROM stepwise.execution_as_of(pg_temp.plan('back'), 'infinity') AS x;
+
 -- ---------- attempts, failures, skips ----------
 
 SELECT pg_temp.define('rough', '[{"name": "a"}, {"name": "h", "workflow": "inner", "arguments": {"x": 1}}, {"name": "z"}]', '{"onFailure": "pause"}');
@@ -212,7 +260,6 @@ SELECT clock_timestamp() AS given_up \gset
 SELECT x ->> 'stepStatus' FROM stepwise.retry_step(pg_temp.step('rough', 'h')) AS x;
 SELECT pg_temp.next('rough', 'dan');
 SELECT clock_timestamp() AS anew \gset
-SELECT pg_sleep(0.002);
 SELECT x ->> 'action' FROM stepwise.modify_plan(pg_temp.plan('rough'), 'add_steps', '{"steps": [{"name": "added"}]}') AS x;
 SELECT pg_temp.as_of('rough', :'released');
 SELECT pg_temp.as_of('rough', :'failed');
@@ -224,6 +271,78 @@ SELECT pg_temp.as_of('rough', 'infinity');
 SELECT x ->> 'planStatus' FROM stepwise.cancel_plan(pg_temp.plan('rough'), 'over') AS x;
 SELECT pg_temp.as_of('rough', 'infinity');
 SELECT pg_temp.as_of('rough', :'anew');
+
+-- ---------- steps that were removed ----------
+
+SELECT pg_temp.define('shrinks', '[{"name": "a"}, {"name": "gone", "arguments": {"x": 1}, "instructions": "Go"}, {"name": "b"}]');
+SELECT pg_temp.start('shrinks', 'shrinks');
+SELECT pg_temp.next('shrinks', 'ann'), pg_temp.next('shrinks', 'bob');
+SELECT clock_timestamp() AS begun \gset
+SELECT x ->> 'stepStatus' FROM stepwise.release_step(pg_temp.step('shrinks', 'gone')) AS x;
+SELECT clock_timestamp() AS given_back \gset
+SELECT stepwise.execution(pg_temp.plan('shrinks')) -> 'blocks' AS then \gset
+SELECT x ->> 'action' FROM stepwise.modify_plan(pg_temp.plan('shrinks'), 'remove_step', jsonb_build_object('stepId', pg_temp.step('shrinks', 'gone'))) AS x;
+SELECT clock_timestamp() AS removed \gset
+-- another of the same name comes, and goes too
+SELECT x ->> 'action' FROM stepwise.modify_plan(pg_temp.plan('shrinks'), 'add_steps', '{"steps": [{"name": "gone"}]}') AS x;
+SELECT clock_timestamp() AS back \gset
+SELECT x ->> 'action' FROM stepwise.modify_plan(pg_temp.plan('shrinks'), 'remove_step', jsonb_build_object('stepId', pg_temp.step('shrinks', 'gone'))) AS x;
+SELECT pg_temp.as_of('shrinks', p.created_at) FROM stepwise.plan AS p WHERE p.id = (SELECT pg_temp.plan('shrinks'));
+SELECT pg_temp.as_of('shrinks', :'begun');
+SELECT pg_temp.as_of('shrinks', :'given_back');
+SELECT pg_temp.as_of('shrinks', :'removed');
+SELECT pg_temp.as_of('shrinks', :'back');
+SELECT pg_temp.as_of('shrinks', 'infinity');
+-- the step that is gone is shown as it was shown
+SELECT x #> '{blocks,gone,inputs}' = :'then'::jsonb #> '{gone,inputs}' AS inputs, x #> '{blocks,gone,outputs}' AS outputs, x #> '{blocks,gone,blocks}' AS blocks,
+       (x #> '{blocks,gone,metadata}') - 'actor' = :'then'::jsonb #> '{gone,metadata}' AS metadata
+FROM stepwise.execution_as_of(pg_temp.plan('shrinks'), :'given_back') AS x;
+-- what a branch added is not there before it, also if it was removed since; one of the same name was
+INSERT INTO labelled SELECT 'adds again', (x ->> 'planId')::uuid FROM stepwise.create_plan('adds again', 'Add a step', '[{"name": "a"}, {"name": "more"}]',
+    '[{"afterStepOrder": 1, "conditionExpression": "1 < 2", "ifTrueAction": "add_steps", "actionParams": {"steps": [{"name": "extra"}]}}]') AS x;
+SELECT x ->> 'action' FROM stepwise.modify_plan(pg_temp.plan('adds again'), 'add_steps', '{"steps": [{"name": "extra", "arguments": {"by": "hand"}}]}') AS x;
+SELECT clock_timestamp() AS by_hand \gset
+SELECT x ->> 'action' FROM stepwise.modify_plan(pg_temp.plan('adds again'), 'remove_step', jsonb_build_object('stepId', pg_temp.step('adds again', 'extra'))) AS x;
+SELECT clock_timestamp() AS before_adding \gset
+SELECT pg_temp.submit('adds again', 'a');
+SELECT clock_timestamp() AS added \gset
+SELECT x ->> 'action' FROM stepwise.modify_plan(pg_temp.plan('adds again'), 'remove_step', jsonb_build_object('stepId', pg_temp.step('adds again', 'extra'))) AS x;
+SELECT pg_temp.as_of('adds again', :'by_hand');
+SELECT pg_temp.as_of('adds again', :'before_adding');
+SELECT pg_temp.as_of('adds again', :'added');
+SELECT pg_temp.as_of('adds again', 'infinity');
+
+-- ---------- pauses without a question ----------
+
+SELECT pg_temp.define('calls', '[{"name": "say", "tool": "loudspeaker"}, {"name": "rest"}]');
+SELECT pg_temp.define('calls above', '[{"name": "c", "workflow": "calls"}]');
+SELECT pg_temp.define('calls on top', '[{"name": "b", "workflow": "calls above"}, {"name": "after"}]');
+SELECT pg_temp.start('pauses', 'calls on top');
+SELECT x ->> 'task_status' FROM stepwise.run(pg_temp.plan('pauses')) AS x;
+SELECT clock_timestamp() AS paused \gset
+SELECT pg_temp.as_of('pauses', 'infinity');
+SELECT pg_temp.same(pg_temp.plan('pauses')), pg_temp.same(pg_temp.nested('pauses', 'b')), pg_temp.same(pg_temp.nested('pauses', 'b/c'));
+-- it goes on: at every level the pause has ended, and the chain says so
+SELECT x ->> 'task_status' FROM stepwise.record_tool_result(pg_temp.nested('pauses', 'b/c'), 'loudspeaker', '"said"') AS x;
+SELECT pg_temp.as_of('pauses', 'infinity');
+SELECT pg_temp.as_of('pauses', :'paused');
+SELECT p.name, a.event, a.detail #>> '{reason,type}' FROM stepwise.audit AS a JOIN stepwise.plan AS p ON p.id = a.plan_id
+WHERE p.root_id = (SELECT pg_temp.plan('pauses')) AND a.event = 'plan_paused' ORDER BY p.depth, a.id;
+-- a failed step under pause; the plan goes on, pauses again and is cancelled, which needs no word of the pause
+SELECT pg_temp.start('pauses again', 'rough');
+SELECT pg_temp.next('pauses again');
+SELECT x ->> 'planStatus' FROM stepwise.fail_step(pg_temp.step('pauses again', 'a'), 'broke') AS x;
+SELECT pg_temp.as_of('pauses again', 'infinity');
+SELECT pg_temp.same(pg_temp.plan('pauses again'));
+SELECT x ->> 'planStatus' FROM stepwise.retry_step(pg_temp.step('pauses again', 'a')) AS x;
+SELECT pg_temp.as_of('pauses again', 'infinity');
+SELECT pg_temp.same(pg_temp.plan('pauses again'));
+SELECT x ->> 'planStatus' FROM stepwise.fail_step(pg_temp.step('pauses again', 'a'), 'broke again') AS x;
+SELECT x ->> 'planStatus' FROM stepwise.cancel_plan(pg_temp.plan('pauses again')) AS x;
+SELECT pg_temp.as_of('pauses again', 'infinity');
+SELECT a.detail #>> '{reason,error}' FROM stepwise.audit AS a WHERE a.plan_id = (SELECT pg_temp.plan('pauses again')) AND a.event = 'plan_paused' ORDER BY a.id;
+-- a plan that never pauses has no word of it
+SELECT count(*) FROM stepwise.audit AS a WHERE a.plan_id = (SELECT pg_temp.plan('raw')) AND a.event = 'plan_paused';
 
 -- ---------- forks ----------
 
