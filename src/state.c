@@ -303,7 +303,7 @@ StepMoved(Call *call, PlanRow *plan, StepRow *step, StepStatus from, Jsonb *deta
 		PlanUnblock(call, plan);
 	if (step->status == STEP_AWAITING_INPUT && step->waiting != NULL)
 		CheckpointOpen(call, plan, step);
-	if (step->completed_at && (!plan->sequential || step->branches))
+	if (step->completed_at ? !plan->sequential || step->branches : step->status == STEP_PENDING && step->blockers > 0)
 		plan->settled = lappend(plan->settled, step);
 }
 
@@ -405,6 +405,14 @@ DependentsRelease(Call *call, const StepRow *step, const DependentVerdict verdic
 }
 
 static void
+DependentSkip(Call *call, PlanRow *plan, StepRow *child, const StepRow *parent, bool required)
+{
+	child->message = psprintf("%s step \"%s\" %s", required ? "required" : "optional", parent->name,
+							  SettlementText[SettlementOf(parent->status, parent->outcome)]);
+	StepMove(call, plan, child, STEP_SKIPPED, NULL);
+}
+
+static void
 DependentsSkip(Call *call, PlanRow *plan, const StepRow *step, bool required)
 {
 	static KeptQuery find = {
@@ -423,11 +431,45 @@ DependentsSkip(Call *call, PlanRow *plan, const StepRow *step, bool required)
 	{
 		StepRow	   *child = StepFromTuple(rows.table->vals[i], rows.table->tupdesc);
 
-		child->message = psprintf("%s step \"%s\" %s", required ? "required" : "optional", step->name,
-								  SettlementText[SettlementOf(step->status, step->outcome)]);
-		StepMove(call, plan, child, STEP_SKIPPED, NULL);
+		DependentSkip(call, plan, child, step, required);
 	}
 	RowsFree(&rows);
+}
+
+/*
+ * A step that is tried again, or was given back, may have missed what became
+ * of those that it waits for: then nobody else would skip it.
+ */
+static void
+ParentsLook(Call *call, PlanRow *plan, StepRow *step)
+{
+	static KeptQuery find = {
+		"SELECT s.* FROM stepwise.dependency AS d JOIN stepwise.step AS s ON s.tenant = $1 AND s.id = d.depends_on"
+		" WHERE d.tenant = $1 AND d.step_id = $2 AND d.required = $3 ORDER BY s.step_order",
+		3, {TEXTOID, UUIDOID, BOOLOID}
+	};
+
+	/* one that settled in the same call may have skipped it already */
+	if (StepRead(call, &step->id)->status != STEP_PENDING)
+		return;
+	for (int required = 0; required <= 1; required++)
+	{
+		Args		args = {0};
+		Rows		rows;
+
+		ArgTenant(&args, call);
+		ArgUuid(&args, &step->id);
+		ArgBool(&args, required);
+		rows = QueryRun(&find, &args);
+		for (uint64 i = 0; i < rows.count && step->status == STEP_PENDING; i++)
+		{
+			StepRow    *parent = StepFromTuple(rows.table->vals[i], rows.table->tupdesc);
+
+			if (DependentVerdictOf(plan, parent->status, parent->outcome, required) == DEPENDENT_SKIPPED)
+				DependentSkip(call, plan, step, parent, required);
+		}
+		RowsFree(&rows);
+	}
 }
 
 static void
@@ -461,7 +503,12 @@ PlanDrain(Call *call, PlanRow *plan)
 			BranchesAfter(call, plan, step);
 		}
 		if (!plan->sequential && !PlanIsTerminal(plan->status))
-			DependentsLook(call, plan, step);
+		{
+			if (step->status == STEP_PENDING)
+				ParentsLook(call, plan, step);
+			else
+				DependentsLook(call, plan, step);
+		}
 		CHECK_FOR_INTERRUPTS();
 	}
 	plan->settled = NIL;

@@ -644,7 +644,7 @@ typedef struct PlanRow
 	bool		moved;			/* a step has moved */
 	bool		touched;		/* something has changed since it was saved */
 	const char *ending;			/* it is being cancelled: why what is nested in it ends too */
-	List	   *settled;		/* of Step: moved to an end; branches and dependents have yet to look */
+	List	   *settled;		/* of Step: moved to an end, or back to wait for others; branches, dependents, parents have yet to look */
 	int			drained;		/* at so many of them they have looked */
 	Jsonb	   *branch;			/* what the last branching condition did, for the answer */
 } PlanRow;

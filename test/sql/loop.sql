@@ -173,6 +173,20 @@ SELECT stepwise.skip_step(pg_temp.step('moves', 'd')) ->> 'planStatus';
 SELECT pg_temp.show('moves');
 SELECT pg_temp.log('moves');
 
+-- who is tried again after what it depends on was skipped is skipped too: it would wait for nobody
+SELECT pg_temp.make('late retry', '[{"name": "s1"}, {"name": "s2", "dependsOn": ["s1"]}, {"name": "s3", "dependsOn": ["s2"]}, {"name": "s4", "dependsOn": []}]');
+SELECT pg_temp.fail('late retry', 's2');
+SELECT stepwise.skip_step(pg_temp.step('late retry', 's1')) ->> 'stepStatus';
+SELECT stepwise.retry_step(pg_temp.step('late retry', 's2')) ->> 'stepStatus';
+SELECT pg_temp.submit('late retry', 's4');
+SELECT pg_temp.show('late retry');
+-- the same by hand, both in one statement
+SELECT pg_temp.make('late by hand', '[{"name": "s1"}, {"name": "s2", "dependsOn": ["s1"]}, {"name": "s3", "dependsOn": []}]');
+SELECT pg_temp.fail('late by hand', 's2');
+UPDATE stepwise.step SET status = CASE name WHEN 's1' THEN 'skipped' ELSE 'pending' END::stepwise.step_status
+WHERE plan_id = (SELECT pg_temp.plan('late by hand')) AND name IN ('s1', 's2');
+SELECT pg_temp.show('late by hand');
+
 -- ---------- claims: release, leases, heartbeat ----------
 
 SELECT pg_temp.make('claims', '[{"name": "a"}, {"name": "b"}]');
