@@ -353,8 +353,7 @@ typedef struct RawChange
 
 /*
  * By tenant, then tree: so that roots are locked in the order of their ids. In
- * a tree a nested plan, which is newer, before the step that holds it: should
- * that end too, it finds the nested plan settled.
+ * a tree a nested plan, which is newer, before the step that holds it.
  */
 static int
 RawChangeCompare(const ListCell *a, const ListCell *b)
@@ -531,30 +530,48 @@ RawInserted(Call *call, PlanRow *plan, RawChange *change)
 	AuditAppend(call, plan, &change->new->id, "plan_modified", JsonFinish(&b));
 }
 
-/* Handle the changes of one plan, which stand together. */
+static PlanRow *
+RawPlan(Call *call, const RawChange *change)
+{
+	PlanRow    *plan = PlanLock(call, &change->new->plan_id);
+
+	if (change->old == NULL)
+	{
+		PlanCheckModifiable(plan);
+		CheckOrders(call, plan);
+	}
+	return plan;
+}
+
+/*
+ * Handle the changes in one tenant. First all of them, then what follows: the
+ * end of a nested plan may move steps that the statement has moved too.
+ */
 static void
 RawSettle(List *changes, int from, int to)
 {
-	RawChange  *first = list_nth(changes, from);
-	bool		inserted = first->old == NULL;
 	Call		call;
-	PlanRow	   *plan;
+	PlanRow	   *plan = NULL;
+	List	   *plans = NIL;
+	ListCell   *cell;
 
-	CallBeginIn(&call, first->tenant);
-	plan = PlanLock(&call, &first->new->plan_id);
-	if (inserted)
-	{
-		PlanCheckModifiable(plan);
-		CheckOrders(&call, plan);
-	}
+	CallBeginIn(&call, ((RawChange *) list_nth(changes, from))->tenant);
 	for (int i = from; i < to; i++)
 	{
-		if (inserted)
-			RawInserted(&call, plan, list_nth(changes, i));
+		RawChange  *change = list_nth(changes, i);
+
+		if (plan == NULL || !UuidEqual(&plan->id, &change->new->plan_id))
+		{
+			plan = RawPlan(&call, change);
+			plans = lappend(plans, plan);
+		}
+		if (change->old == NULL)
+			RawInserted(&call, plan, change);
 		else
-			RawMoved(&call, plan, list_nth(changes, i));
+			RawMoved(&call, plan, change);
 	}
-	PlanSettle(&call, plan);
+	foreach(cell, plans)
+		PlanSettle(&call, lfirst(cell));
 	CallEnd(&call, NULL);
 }
 
@@ -577,7 +594,7 @@ stepwise_steps_changed(PG_FUNCTION_ARGS)
 		RawChange  *first = list_nth(changes, from);
 		RawChange  *next = to < list_length(changes) ? list_nth(changes, to) : NULL;
 
-		if (next && UuidEqual(&first->new->plan_id, &next->new->plan_id) && strcmp(first->tenant, next->tenant) == 0)
+		if (next && strcmp(first->tenant, next->tenant) == 0)
 			continue;
 		RawSettle(changes, from, to);
 		from = to;

@@ -8,16 +8,19 @@
  * in the SQL, so that a kept plan survives DROP and CREATE EXTENSION.
  *
  * Functions are SECURITY INVOKER: CallBegin notes who called and finds his
- * tenant, then OwnerEnter switches to the owner with a locked search path;
- * that is the only change of identity in the engine. An error needs no
- * clean-up here: the end of the (sub)transaction restores role, settings,
- * SPI and memory.
+ * tenant, then OwnerEnter switches to the owner; that is the only change of
+ * identity in the engine. The first query of a call locks the search path, or
+ * an operator of the caller's making would run as the owner; calls that get by
+ * without a query (table.c) are spared that, for it costs as much as a row. An
+ * error needs no clean-up here: the end of the (sub)transaction restores role,
+ * settings, SPI and memory.
  *
  * Memory: all of a call's allocations are in its own context, gone at CallEnd.
  */
 #include "stepwise.h"
 
 #include "access/htup_details.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
@@ -106,6 +109,7 @@ ArgTime(Args *args, TimestampTz value)
 void
 ArgTenant(Args *args, const Call *call)
 {
+	args->call = unconstify(Call *, call);
 	ArgDatum(args, call->tenant_datum);
 }
 
@@ -122,15 +126,35 @@ QueryPrepare(KeptQuery *query)
 	query->plan = plan;
 }
 
-Rows
-QueryRun(KeptQuery *query, const Args *args)
+#define OWNER_PATH	"pg_catalog, pg_temp"
+
+/* Lock the search path, unless it is; the level to go back to, 0: none. */
+static int
+PathLock(void)
 {
-	Rows		rows = {0};
+	int			level;
+
+	if (strcmp(namespace_search_path, OWNER_PATH) == 0)
+		return 0;
+	level = NewGUCNestLevel();
+	(void) set_config_option("search_path", OWNER_PATH, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	return level;
+}
+
+static void
+PathUnlock(int *level)
+{
+	if (*level != 0)
+		AtEOXact_GUC(true, *level);
+	*level = 0;
+}
+
+static int
+Execute(KeptQuery *query, const Args *args)
+{
 	bool		outer = engine_writes;
-	MemoryContext context = CurrentMemoryContext;
 	int			result;
 
-	Assert(args->count == query->nargs);
 	if (query->plan == NULL)
 		QueryPrepare(query);
 	engine_writes = true;
@@ -143,10 +167,30 @@ QueryRun(KeptQuery *query, const Args *args)
 		engine_writes = outer;
 	}
 	PG_END_TRY();
+	return result;
+}
+
+Rows
+QueryRun(KeptQuery *query, const Args *args)
+{
+	Rows		rows = {0};
+	MemoryContext context = CurrentMemoryContext;
+	int			level = PathLock();
+	int			result;
+
+	Assert(args->count == query->nargs);
+	if (level != 0 && args->call != NULL)
+	{
+		/* for the queries that follow, too */
+		args->call->guc_level = level;
+		level = 0;
+	}
+	result = Execute(query, args);
 	/* SPI leaves us in its own context, which is gone before the answer is copied */
 	MemoryContextSwitchTo(context);
 	if (result < 0)
 		elog(ERROR, "could not run query (%s): %s", SPI_result_code_string(result), query->sql);
+	PathUnlock(&level);
 	rows.count = SPI_processed;
 	rows.table = SPI_tuptable;
 	return rows;
@@ -159,7 +203,8 @@ QueryRunOnce(const char *sql, const Oid *types, const Args *args)
 	KeptQuery	query = {.sql = sql,.nargs = args->count};
 	Rows		rows;
 
-	memcpy(query.types, types, sizeof(Oid) * args->count);
+	if (args->count > 0)
+		memcpy(query.types, types, sizeof(Oid) * args->count);
 	rows = QueryRun(&query, args);
 	SPI_freeplan(query.plan);
 	return rows.count;
@@ -269,10 +314,6 @@ CheckOwner(const char *what)
 				 errhint("Only the owner of extension pg_stepwise may do this.")));
 }
 
-/*
- * Become the owner. With a locked search path, or an operator of the caller's
- * making would run as the owner.
- */
 void
 OwnerEnter(Call *call)
 {
@@ -280,9 +321,6 @@ OwnerEnter(Call *call)
 	GetUserIdAndSecContext(&call->saved_user, &call->saved_security);
 	SetUserIdAndSecContext(OwnerRole(),
 						   call->saved_security | SECURITY_LOCAL_USERID_CHANGE | SECURITY_NOFORCE_RLS);
-	call->guc_level = NewGUCNestLevel();
-	(void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
 	call->as_owner = true;
 }
 
@@ -290,7 +328,7 @@ void
 OwnerLeave(Call *call)
 {
 	Assert(call->as_owner);
-	AtEOXact_GUC(true, call->guc_level);
+	PathUnlock(&call->guc_level);
 	SetUserIdAndSecContext(call->saved_user, call->saved_security);
 	call->as_owner = false;
 }

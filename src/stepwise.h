@@ -105,6 +105,7 @@ typedef struct KeptQuery
 /* the arguments of one execution, in the order of $1, $2, … */
 typedef struct Args
 {
+	struct Call *call;			/* or NULL: the search path is locked for this query alone */
 	int			count;
 	Datum		values[QUERY_MAX_ARGS];
 	char		nulls[QUERY_MAX_ARGS];	/* ' ' or 'n' */
@@ -153,7 +154,7 @@ typedef struct Call
 	MemoryContext outer;
 	Oid			saved_user;
 	int			saved_security;
-	int			guc_level;
+	int			guc_level;		/* to which its search path goes back; 0: it has not been locked */
 	bool		as_owner;
 	bool		deferred;		/* plans are saved once, at the end: PlansSave */
 	TimestampTz now;			/* 0: the clock has not been read yet; see CallNow */

@@ -11,19 +11,21 @@
  * What an UPDATE does beside, and what is not done here: CHECKs (the engine
  * keeps to them, store.c looks), policies (they do not bind the owner), and
  * row triggers (ours let the engine pass). A table to which somebody has added
- * a trigger, a foreign key, a rule or a CHECK of his own is written by a
- * statement after all.
+ * a trigger, a foreign key, a rule, a CHECK or an index that calls a function
+ * of his own is written by a statement after all.
  */
 #include "stepwise.h"
 
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/pg_collation_d.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "tcop/utility.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
@@ -265,16 +267,44 @@ CheckIsOurs(const ConstrCheck *check)
 }
 
 static bool
+IsOfSomebody(Oid function, void *arg)
+{
+	return function >= FirstNormalObjectId;
+}
+
+/* A function of somebody must not run with the caller's search path as the owner. */
+static bool
+CallsFunctions(Node *node, void *arg)
+{
+	return node != NULL && (check_functions_in_node(node, IsOfSomebody, arg) || expression_tree_walker(node, CallsFunctions, arg));
+}
+
+static bool
+IndexIsHarmless(Oid index_id)
+{
+	Relation	index = index_open(index_id, AccessShareLock);
+	bool		harmless = !CallsFunctions((Node *) RelationGetIndexExpressions(index), NULL) &&
+		!CallsFunctions((Node *) RelationGetIndexPredicate(index), NULL);
+
+	index_close(index, NoLock);
+	return harmless;
+}
+
+static bool
 Judge(Relation relation)
 {
 	const TriggerDesc *triggers = relation->trigdesc;
 	const TupleConstr *constraints = RelationGetDescr(relation)->constr;
+	ListCell   *cell;
 
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 		if (!TriggerIsHarmless(&triggers->triggers[i], relation))
 			return true;
 	for (int i = 0; constraints != NULL && i < constraints->num_check; i++)
 		if (!CheckIsOurs(&constraints->check[i]))
+			return true;
+	foreach(cell, RelationGetIndexList(relation))
+		if (!IndexIsHarmless(lfirst_oid(cell)))
 			return true;
 	return relation->rd_rules != NULL;
 }

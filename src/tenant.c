@@ -386,10 +386,9 @@ GrantRole(FunctionCallInfo fcinfo, const char *kind)
 	rows = QueryRun(&list, &args);
 	for (uint64 i = 0; i < rows.count; i++)
 	{
-		char	   *sql = psprintf("%s TO %s", RowText(&rows, i, 1), quote_identifier(role));
+		Args		none = {0};
 
-		if (SPI_execute(sql, false, 0) != SPI_OK_UTILITY)
-			elog(ERROR, "could not run: %s", sql);
+		QueryRunOnce(psprintf("%s TO %s", RowText(&rows, i, 1), quote_identifier(role)), NULL, &none);
 	}
 	JsonObjectStart(&b, NULL);
 	JsonPutText(&b, "role", role);

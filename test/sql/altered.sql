@@ -4,7 +4,7 @@
 \i test/agent.sql
 \set ECHO all
 
-SELECT pg_temp.make('plain', '[{"name": "a"}, {"name": "b"}, {"name": "c"}, {"name": "d"}, {"name": "e", "dependsOn": ["d"]}]');
+SELECT pg_temp.make('plain', '[{"name": "a"}, {"name": "b"}, {"name": "c"}, {"name": "d"}, {"name": "e", "dependsOn": ["d"]}]', on_failure => 'pause');
 SELECT pg_temp.next('plain'), pg_temp.submit('plain', 'a');
 
 -- ---------- triggers ----------
@@ -42,6 +42,18 @@ CREATE RULE also AS ON UPDATE TO stepwise.step DO ALSO INSERT INTO public.seen (
 SELECT pg_temp.next('plain');
 DROP RULE also ON stepwise.step;
 SELECT said FROM seen ORDER BY n;
+-- an index that calls a function: not with the caller's search path, which would make it his
+CREATE FUNCTION signature(name text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN upper(name); END $$;
+CREATE INDEX signed ON stepwise.step (signature(message));
+CREATE SCHEMA trap;
+CREATE FUNCTION trap.upper(text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RAISE EXCEPTION 'trapped as %', current_user; END $$;
+SET search_path = trap, pg_catalog, public;
+SELECT pg_temp.fail('plain', 'd', 'Oh dear');
+RESET search_path;
+SELECT stepwise.retry_step(pg_temp.step('plain', 'd')) ->> 'stepStatus', pg_temp.next('plain');
+DROP INDEX stepwise.signed;
+DROP SCHEMA trap CASCADE;
+DROP FUNCTION signature;
 ALTER TABLE stepwise.audit ADD COLUMN host text NOT NULL DEFAULT 'here';
 SELECT pg_temp.submit('plain', 'd');
 SELECT DISTINCT a.host FROM stepwise.audit AS a WHERE a.plan_id = (SELECT pg_temp.plan('plain'));

@@ -460,6 +460,17 @@ SELECT pg_temp.log(pg_temp.nested('race', 'r/talk'));
 SELECT count(*) FROM stepwise.checkpoints WHERE root_plan_id = (SELECT pg_temp.plan('race'));
 SELECT pg_temp.next('race', 'ann');
 
+-- one statement that moves steps of a nested plan, and one of its root that moves on for that
+SELECT pg_temp.define('fragile', '[{"name": "x"}]', '{"onFailure": "fail"}');
+SELECT pg_temp.define('by hand', '[{"name": "c", "workflow": "fragile", "dependsOn": []}, {"name": "e", "dependsOn": ["c"]}, {"name": "f", "dependsOn": []}]');
+SELECT pg_temp.start('by hand', 'by hand');
+SELECT pg_temp.next('by hand');
+UPDATE stepwise.step SET status = 'in_progress' WHERE id = (SELECT pg_temp.step('by hand', 'e'));
+UPDATE stepwise.step SET status = CASE name WHEN 'x' THEN 'failed' ELSE 'pending' END::stepwise.step_status
+WHERE id IN ((SELECT pg_temp.step('by hand', 'c/x')), (SELECT pg_temp.step('by hand', 'e')));
+SELECT pg_temp.show('by hand');
+SELECT * FROM pg_temp.log(pg_temp.plan('by hand'));
+
 -- ---------- circles ----------
 
 SELECT pg_temp.define('ring a', '[{"name": "x"}]'), pg_temp.define('ring b', '[{"name": "to_a", "workflow": "ring a"}]'),

@@ -208,7 +208,7 @@ sub run_agents
 		if ($how{kills})
 		{
 			$kills += sql("SELECT count(pg_terminate_backend(a.pid)) FROM (SELECT pid FROM pg_stat_activity"
-				  . " WHERE application_name = 'agent' AND random() < 0.3 ORDER BY random() LIMIT 2) AS a");
+				  . " WHERE application_name = 'agent' ORDER BY random() LIMIT 2) AS a");
 		}
 		sleep(0.02);
 		while ((my $pid = waitpid(-1, WNOHANG)) > 0)
@@ -248,7 +248,7 @@ sub scenario
 	my $plan = sql("SELECT make('$name', '$shape')");
 	my $kills = run_agents($plan, %how);
 	check_plan($name, $plan, %how);
-	cmp_ok($kills, '>', 5, "$name: connections were killed") if $how{kills};
+	cmp_ok($kills, '>', 0, "$name: connections were killed") if $how{kills};
 }
 
 scenario('line', 'line');
