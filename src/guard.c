@@ -138,6 +138,20 @@ stepwise_engine_guard(PG_FUNCTION_ARGS)
 
 /* ---------- before a row of steps ---------- */
 
+/* The limits of the functions are those of plain SQL too. */
+static void
+CheckRawValue(const char *column, Oid type, Datum value)
+{
+	if (type == JSONBOID)
+		CheckJsonLimits(DatumGetJsonbP(value), column);
+	else if (type == NUMERICOID)
+		CheckConfidence(DatumGetNumeric(value));
+	else if (strcmp(column, "worker") == 0)
+		CheckNameLimit(TextDatumGetCString(value), column);
+	else if (type == TEXTOID)
+		CheckTextLimit(TextDatumGetCString(value), column);
+}
+
 static void
 CheckRawColumns(const TriggerData *trigger, const StepRow *old)
 {
@@ -158,6 +172,8 @@ CheckRawColumns(const TriggerData *trigger, const StepRow *old)
 					(errcode(ERRCODE_INVALID_TRANSITION),
 					 errmsg("column %s of step \"%s\" is kept by the engine", NameStr(att->attname), old->name),
 					 errhint("Plain SQL may set the status of a step and what it achieved; stepwise.modify_plan changes what it does.")));
+		if (!new_null)
+			CheckRawValue(NameStr(att->attname), att->atttypid, new_value);
 	}
 }
 

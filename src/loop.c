@@ -117,7 +117,7 @@ CheckNotPrompt(const StepRow *step)
 				 errhint("stepwise.get_next_step(plan_id) opens its checkpoint; stepwise.resume(checkpoint_id, response) answers it.")));
 }
 
-static void
+void
 CheckConfidence(Numeric confidence)
 {
 	Datum		value = NumericGetDatum(confidence);

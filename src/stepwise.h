@@ -982,6 +982,7 @@ extern struct varlena *HoldersBelow(const PlanRow *plan, const StepRow *holder);
 extern void PutStepAnswer(JsonBuilder *b, const PlanRow *plan, const StepRow *step);
 extern Jsonb *StepAnswer(const PlanRow *plan, const StepRow *step);	/* what every change of a step answers */
 extern Outcome CheckOutcome(const char *outcome);
+extern void CheckConfidence(Numeric confidence);
 extern bool OnlyEngineDoes(const StepRow *step);	/* it takes no result from outside */
 extern void CheckNotHolder(const StepRow *step, const char *what);
 extern void CheckNotPrompt(const StepRow *step);

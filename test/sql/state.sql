@@ -268,6 +268,10 @@ FROM (SELECT attname::text AS c, attnum, pg_temp.try(format('UPDATE stepwise.ste
       WHERE attrelid = 'stepwise.step'::regclass AND attnum > 0 AND NOT attisdropped
         AND attname NOT IN ('status', 'outcome') ORDER BY attnum) AS tried \gx
 ROLLBACK;
+-- within the limits that the functions have
+SELECT pg_temp.try(format('UPDATE stepwise.step SET %s WHERE id = %L', x, pg_temp.id('columns', 'a')))
+FROM unnest(ARRAY[$$confidence = 1.1$$, $$confidence = 'NaN'$$, $$result = to_jsonb(repeat('x', 2000000))$$, $$result_summary = repeat('x', 2000000)$$,
+                  $$worker = repeat('x', 501)$$, $$result = (repeat('[', 70) || repeat(']', 70))::jsonb$$]) AS x;
 -- each accepted change is in the log, one that changes nothing is not; what is final stays
 UPDATE stepwise.step SET worker = 'w', lease_expires_at = now() + interval '1 hour' WHERE id = pg_temp.id('columns', 'a');
 UPDATE stepwise.step SET status = status, message = message WHERE plan_id = pg_temp.id('columns');
