@@ -501,7 +501,11 @@ WaitOfClaim(Wait *w)
 	if (w->scope->status == PLAN_STALLED)
 	{
 		w->message = psprintf("%s, and shows no sign of life", w->message);
-		AddMove(w, MOVE_CALL, "reclaim_stalled", JsonEmptyObject());
+		/* whatever threshold it was that found it stalled */
+		if (w->step->workflow == NULL)
+			AddMove(w, MOVE_CALL, "release_step", StepArgument(w->step));
+		else
+			AddMove(w, MOVE_CALL, "reclaim_stalled", JsonEmptyObject());
 		AddMove(w, MOVE_CALL, "get_next_step", PlanArgument(w));
 	}
 	else
