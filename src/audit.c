@@ -206,7 +206,6 @@ AuditAppendPlanless(Call *call, const char *event, Jsonb *detail)
 		" ORDER BY a.id DESC LIMIT 1",
 		1, {TEXTOID}
 	};
-	Args		args = {0};
 	Entry		entry = {0};
 	uint8		hash[32] = {0};
 	Pointer		last_hash;
@@ -215,8 +214,7 @@ AuditAppendPlanless(Call *call, const char *event, Jsonb *detail)
 
 	MarkEngineUsed();
 	CallLock(call, "audit", "");
-	ArgTenant(&args, call);
-	rows = QueryRun(&last, &args);
+	rows = QueryOfTenant(call, &last);
 	entry.id = 1;
 	if (rows.count > 0)
 	{
@@ -318,7 +316,7 @@ VerifyEntry(Verification *v, const Call *call, const pg_uuid_t *plan_id, const R
 	entry.plan_id = plan_id;
 	entry.id = DatumGetInt64(RowDatum(rows, row, V_ID, &isnull));
 	entry.step_id = RowIsNull(rows, row, V_STEP_ID) ? NULL : &step_id;
-	entry.at = DatumGetTimestampTz(RowDatum(rows, row, V_AT, &isnull));
+	entry.at = RowTime(rows, row, V_AT);
 	entry.event = RowText(rows, row, V_EVENT);
 	entry.actor = RowText(rows, row, V_ACTOR);
 	entry.session = RowText(rows, row, V_SESSION);
@@ -392,13 +390,9 @@ VerifyNothingBehind(Call *call, const PlanRow *plan, Verification *v)
 		" WHERE p.tenant = $1 AND p.id = $2 ORDER BY a.id LIMIT 1",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
 	bool		isnull;
-	Rows		rows;
+	Rows		rows = QueryById(call, &behind, &plan->id);
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	rows = QueryRun(&behind, &args);
 	if (rows.count > 0)
 		VerifyFails(v, DatumGetInt64(RowDatum(&rows, 0, 1, &isnull)), RowText(&rows, 0, 2), "this entry was inserted");
 	RowsFree(&rows);
@@ -451,14 +445,11 @@ TreeVerify(Call *call, const PlanRow *plan)
 	Verification v = PlanVerify(call, plan);
 	bool		valid = v.reason == NULL;
 	JsonBuilder b = {0};
-	Args		args = {0};
 	Rows		rows;
 
 	JsonObjectStart(&b, NULL);
 	VerificationToJson(&b, &plan->id, &v);
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	rows = QueryRun(&below, &args);
+	rows = QueryById(call, &below, &plan->id);
 	JsonArrayStart(&b, "nested");
 	for (uint64 i = 0; i < rows.count; i++)
 	{

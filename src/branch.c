@@ -57,7 +57,7 @@ ActSkipTo(Call *call, Branch *branch)
 	rows = QueryRun(&between, &args);
 	for (uint64 i = 0; i < rows.count; i++)
 	{
-		StepRow	   *step = StepFromTuple(rows.table->vals[i], rows.table->tupdesc);
+		StepRow	   *step = RowStep(&rows, i);
 
 		step->message = psprintf("a branch after step \"%s\" skipped to \"%s\"", branch->step->name, target->name);
 		StepMove(call, branch->plan, step, STEP_SKIPPED, NULL);
@@ -211,20 +211,13 @@ BranchesAfter(Call *call, PlanRow *plan, StepRow *step)
 		" FROM stepwise.branching_condition AS b WHERE b.tenant = $1 AND b.step_id = $2 ORDER BY b.position",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
-	Rows		rows;
+	Rows		rows = QueryById(call, &read, &step->id);
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &step->id);
-	rows = QueryRun(&read, &args);
 	for (uint64 i = 0; i < rows.count; i++)
 	{
-		bool		isnull;
-		Datum		path = RowDatum(&rows, i, B_PATH, &isnull);
-		Datum		operands = RowDatum(&rows, i, B_OPERANDS, &isnull);
+		Datum		path = PointerGetDatum(RowVarlena(&rows, i, B_PATH));
 		char	   *why = NULL;
-		ConditionResult result = BranchConditionDecide(call, plan, step, path,
-													   isnull ? NULL : (struct varlena *) DatumGetPointer(operands), &why);
+		ConditionResult result = BranchConditionDecide(call, plan, step, path, RowVarlena(&rows, i, B_OPERANDS), &why);
 
 		if (result == CONDITION_TRUE)
 		{

@@ -362,7 +362,6 @@ PlanOfKey(Call *call, const PlanOrigin *origin)
 		" WHERE p.tenant = $1 AND p.idempotency_key = $2",
 		2, {TEXTOID, TEXTOID}
 	};
-	Args		args = {0};
 	pg_uuid_t	id;
 	Rows		rows;
 
@@ -370,9 +369,7 @@ PlanOfKey(Call *call, const PlanOrigin *origin)
 		return NULL;
 	/* one at a time per key, so that the second finds the first */
 	CallLock(call, "idempotency key", origin->idempotency_key);
-	ArgTenant(&args, call);
-	ArgText(&args, origin->idempotency_key);
-	rows = QueryRun(&find, &args);
+	rows = QueryByName(call, &find, origin->idempotency_key);
 	if (rows.count == 0)
 		return NULL;
 	id = RowUuid(&rows, 0, 1);
@@ -406,13 +403,9 @@ CreatedAnswer(Call *call, const PlanRow *plan, bool existing)
 		"SELECT s.id FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 ORDER BY s.step_order",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
 	JsonBuilder b = {0};
-	Rows		rows;
+	Rows		rows = QueryById(call, &ids, &plan->id);
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	rows = QueryRun(&ids, &args);
 	JsonObjectStart(&b, NULL);
 	JsonPutUuid(&b, "planId", &plan->id);
 	JsonPutText(&b, "name", plan->name);
@@ -660,13 +653,9 @@ ReadKnownSteps(Call *call, const PlanRow *plan, PresentStep **present, int *coun
 		" WHERE s.tenant = $1 AND s.plan_id = $2 ORDER BY s.step_order",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
 	KnownStep  *known;
-	Rows		rows;
+	Rows		rows = QueryById(call, &read, &plan->id);
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	rows = QueryRun(&read, &args);
 	*count = (int) rows.count;
 	known = palloc0(sizeof(KnownStep) * Max(rows.count, 1));
 	*present = palloc0(sizeof(PresentStep) * Max(rows.count, 1));

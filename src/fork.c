@@ -412,12 +412,8 @@ ReviewAgain(Call *call, PlanRow *copy, const pg_uuid_t *old_id, const pg_uuid_t 
 	};
 	StepRow    *step = StepRead(call, new_id);
 	Waiting    *waiting = palloc0(sizeof(Waiting));
-	Args		args = {0};
-	Rows		rows;
+	Rows		rows = QueryById(call, &read, old_id);
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, old_id);
-	rows = QueryRun(&read, &args);
 	if (rows.count == 0)
 		return;
 	waiting->checkpoint_id = UuidNew();
@@ -439,13 +435,10 @@ MarkReady(Call *call, const PlanRow *copy)
 		"UPDATE stepwise.step SET ready = true WHERE tenant = $1 AND plan_id = $2 AND status = 'pending' AND blockers = 0",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
 
 	if (copy->sequential)
 		return;
-	ArgTenant(&args, call);
-	ArgUuid(&args, &copy->id);
-	QueryRun(&mark, &args);
+	QueryById(call, &mark, &copy->id);
 }
 
 static Jsonb *

@@ -499,12 +499,8 @@ CheckOrders(Call *call, const PlanRow *plan)
 		"SELECT pg_catalog.count(*)::int, pg_catalog.max(s.step_order) FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
-	Rows		rows;
+	Rows		rows = QueryById(call, &count, &plan->id);
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	rows = QueryRun(&count, &args);
 	if (RowInt(&rows, 0, 1) != RowInt(&rows, 0, 2))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_DEFINITION),

@@ -389,8 +389,6 @@ PausedSince(const Wait *w)
 		4, {TEXTOID, UUIDOID, UUIDOID, TIMESTAMPTZOID}
 	};
 	Args		args = {0};
-	bool		isnull;
-	Datum		since;
 	Rows		rows;
 
 	ArgTenant(&args, w->call);
@@ -398,8 +396,7 @@ PausedSince(const Wait *w)
 	ArgUuid(&args, &w->step->id);
 	ArgTime(&args, w->step->completed_at);
 	rows = QueryRun(&find, &args);
-	since = RowDatum(&rows, 0, 1, &isnull);
-	return isnull ? 0 : DatumGetTimestampTz(since);
+	return RowTime(&rows, 0, 1);
 }
 
 static void
@@ -437,13 +434,9 @@ OpenNested(const Wait *w, const PlanRow *plan)
 		" ORDER BY s.step_order LIMIT 1",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
 	pg_uuid_t	id;
-	Rows		rows;
+	Rows		rows = QueryById(w->call, &find, &plan->id);
 
-	ArgTenant(&args, w->call);
-	ArgUuid(&args, &plan->id);
-	rows = QueryRun(&find, &args);
 	if (rows.count == 0)
 		return NULL;
 	id = RowUuid(&rows, 0, 1);

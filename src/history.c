@@ -23,15 +23,6 @@ enum
 
 static void PutBlocksAsOf(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, TimestampTz at);
 
-static TimestampTz
-RowTime(const Rows *rows, uint64 row, int column)
-{
-	bool		isnull;
-	Datum		value = RowDatum(rows, row, column, &isnull);
-
-	return isnull ? 0 : DatumGetTimestampTz(value);
-}
-
 /* Find which of the words stands in a row. */
 static int
 RowWord(const Rows *rows, uint64 row, int column, const char *const *words, int count, int otherwise)

@@ -65,28 +65,6 @@ StepCount(const PlanRow *plan)
 	return count;
 }
 
-/* Run a query over (tenant, plan). */
-static Rows
-PlanQuery(KeptQuery *query, const Change *change)
-{
-	Args		args = {0};
-
-	ArgTenant(&args, change->call);
-	ArgUuid(&args, &change->plan->id);
-	return QueryRun(query, &args);
-}
-
-/* Run a query over (tenant, step). */
-static Rows
-StepQuery(KeptQuery *query, const Change *change)
-{
-	Args		args = {0};
-
-	ArgTenant(&args, change->call);
-	ArgUuid(&args, &change->step->id);
-	return QueryRun(query, &args);
-}
-
 /* ---------- params ---------- */
 
 static void
@@ -260,7 +238,7 @@ CheckNoDependents(Change *change)
 		" WHERE d.tenant = $1 AND d.depends_on = $2 ORDER BY s.step_order",
 		2, {TEXTOID, UUIDOID}
 	};
-	Rows		rows = StepQuery(&dependents, change);
+	Rows		rows = QueryById(change->call, &dependents, &change->step->id);
 
 	for (uint64 i = 0; i < rows.count; i++)
 		FaultInUse(change, ERRCODE_INVALID_DEFINITION, RowInt(&rows, i, 1), "dependsOn",
@@ -313,10 +291,10 @@ StepDelete(Change *change)
 		2, {TEXTOID, UUIDOID}
 	};
 
-	StepQuery(&dependencies, change);
-	StepQuery(&branches, change);
-	StepQuery(&artifacts, change);
-	StepQuery(&step, change);
+	QueryById(change->call, &dependencies, &change->step->id);
+	QueryById(change->call, &branches, &change->step->id);
+	QueryById(change->call, &artifacts, &change->step->id);
+	QueryById(change->call, &step, &change->step->id);
 }
 
 /* The row is gone: what the execution tree showed of the step is kept in the chain. */
@@ -379,7 +357,7 @@ ReadOrderedSteps(const Change *change)
 		" WHERE s.tenant = $1 AND s.plan_id = $2 ORDER BY s.step_order",
 		2, {TEXTOID, UUIDOID}
 	};
-	Rows		rows = PlanQuery(&read, change);
+	Rows		rows = QueryById(change->call, &read, &change->plan->id);
 	OrderedSteps steps = {.count = (int) rows.count};
 
 	steps.names = palloc(sizeof(char *) * (steps.count + 1));
@@ -490,7 +468,7 @@ CheckTargetsOrder(Change *change, const OrderedSteps *steps)
 		" AND t.step_order <= s.step_order ORDER BY s.step_order, b.position",
 		2, {TEXTOID, UUIDOID}
 	};
-	Rows		rows = PlanQuery(&backwards, change);
+	Rows		rows = QueryById(change->call, &backwards, &change->plan->id);
 
 	for (uint64 i = 0; i < rows.count; i++)
 	{
@@ -567,7 +545,7 @@ ReaderOfPlan(Reader *reader, const Change *change)
 		2, {TEXTOID, UUIDOID}
 	};
 	Path		path = {.key = "steps"};
-	Rows		rows = PlanQuery(&read, change);
+	Rows		rows = QueryById(change->call, &read, &change->plan->id);
 	StepDefinition *steps = palloc_extended(sizeof(StepDefinition) * (rows.count + 1), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 
 	for (uint64 i = 0; i < rows.count; i++)

@@ -237,15 +237,12 @@ FirstObstacle(Call *call, const PlanRow *plan)
 		" AND s.pause_reason IS NOT NULL AND s.status <> 'pending' ORDER BY s.tenant, s.plan_id, s.step_order LIMIT 1",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
 	int			order = INT_MAX;
 	Rows		rows;
 
 	if (plan->paused == 0)
 		return order;
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	rows = QueryRun(&find, &args);
+	rows = QueryById(call, &find, &plan->id);
 	if (rows.count > 0)
 		order = RowInt(&rows, 0, 1);
 	RowsFree(&rows);

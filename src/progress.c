@@ -69,7 +69,6 @@ MarkTree(Call *call, PlanRow *plan, Interval *stall_after)
 		" AND n.completed_at IS NULL ORDER BY s.step_order",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
 	Rows		rows;
 
 	if (plan->status != PLAN_EXECUTING || !HasStalledStep(call, plan, stall_after))
@@ -78,9 +77,7 @@ MarkTree(Call *call, PlanRow *plan, Interval *stall_after)
 	PlanSave(call, plan);
 	if (!plan->root->nests)
 		return;
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	rows = QueryRun(&open, &args);
+	rows = QueryById(call, &open, &plan->id);
 	for (uint64 i = 0; i < rows.count; i++)
 	{
 		pg_uuid_t	nested_id = RowUuid(&rows, i, 1);
@@ -109,17 +106,12 @@ StatusJson(Call *call, const PlanRow *plan, Interval *stall_after)
 		4, {TEXTOID, UUIDOID, INTERVALOID, INTERVALOID}
 	};
 	Args		args = {0};
-	Jsonb	   *json;
-	Rows		rows;
 
 	ArgTenant(&args, call);
 	ArgUuid(&args, &plan->id);
 	ArgInterval(&args, stall_after);
 	ArgInterval(&args, DefaultStallAfter());
-	rows = QueryRun(&read, &args);
-	json = RowJson(&rows, 0, 1);
-	RowsFree(&rows);
-	return json;
+	return QueryJson(&read, &args);
 }
 
 Datum

@@ -651,14 +651,7 @@ PlanOutputs(Call *call, PlanRow *plan)
 	};
 	ResolveFault fault = {0};
 	Resolver	r = {.call = call, .plan = plan, .lenient = true, .fault = &fault};
-	Args		args = {0};
-	Jsonb	   *outputs;
-	Rows		rows;
+	Jsonb	   *outputs = PlanJson(call, &read, &plan->id);
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	rows = QueryRun(&read, &args);
-	outputs = rows.count > 0 ? RowJson(&rows, 0, 1) : JsonEmptyObject();
-	RowsFree(&rows);
-	return (struct varlena *) FillJson(&r, outputs);
+	return (struct varlena *) FillJson(&r, outputs ? outputs : JsonEmptyObject());
 }

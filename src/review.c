@@ -61,11 +61,8 @@ CheckpointClose(Call *call, const StepRow *step)
 		"DELETE FROM stepwise.checkpoint WHERE tenant = $1 AND step_id = $2",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &step->id);
-	QueryRun(&delete, &args);
+	QueryById(call, &delete, &step->id);
 }
 
 void
@@ -113,12 +110,8 @@ CheckpointRead(Call *call, const pg_uuid_t *id, Checkpoint *checkpoint)
 		" WHERE k.tenant = $1 AND k.id = $2",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
-	Rows		rows;
+	Rows		rows = QueryById(call, &read, id);
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, id);
-	rows = QueryRun(&read, &args);
 	if (rows.count == 0)
 		return false;
 	checkpoint->id = *id;

@@ -252,15 +252,9 @@ SkillAnswer(Call *call, const PlanRow *plan, const SkillNote *note)
 		"SELECT stepwise.skill_json(e) FROM stepwise.skill_execution AS e WHERE e.tenant = $1 AND e.id = $2",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
-	JsonBuilder b = {0};
+	Rows		rows = QueryById(call, &read, &note->id);
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &note->id);
-	JsonObjectStart(&b, NULL);
-	JsonPutText(&b, "planStatus", plan ? PlanStatusName[plan->status] : NULL);
-	JsonObjectEnd(&b);
-	return JsonMerge(QueryJson(&read, &args), JsonFinish(&b));
+	return JsonMerge(RowJson(&rows, 0, 1), JsonTextOf("planStatus", plan ? PlanStatusName[plan->status] : NULL));
 }
 
 static Jsonb *

@@ -278,13 +278,10 @@ PlanUnblock(Call *call, PlanRow *plan)
 		" AND pause_reason ->> 'type' IN ('unresolvedDependency', 'conditionError')",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
 
 	if (plan->paused == 0)
 		return;
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	plan->paused -= QueryRun(&unblock, &args).count;
+	plan->paused -= QueryById(call, &unblock, &plan->id).count;
 }
 
 /* Count and audit a move that is already in the table; note what has to look at it. */
@@ -429,7 +426,7 @@ DependentsSkip(Call *call, PlanRow *plan, const StepRow *step, bool required)
 	rows = QueryRun(&find, &args);
 	for (uint64 i = 0; i < rows.count; i++)
 	{
-		StepRow	   *child = StepFromTuple(rows.table->vals[i], rows.table->tupdesc);
+		StepRow	   *child = RowStep(&rows, i);
 
 		DependentSkip(call, plan, child, step, required);
 	}
@@ -463,7 +460,7 @@ ParentsLook(Call *call, PlanRow *plan, StepRow *step)
 		rows = QueryRun(&find, &args);
 		for (uint64 i = 0; i < rows.count && step->status == STEP_PENDING; i++)
 		{
-			StepRow    *parent = StepFromTuple(rows.table->vals[i], rows.table->tupdesc);
+			StepRow    *parent = RowStep(&rows, i);
 
 			if (DependentVerdictOf(plan, parent->status, parent->outcome, required) == DEPENDENT_SKIPPED)
 				DependentSkip(call, plan, step, parent, required);
@@ -572,15 +569,12 @@ FirstPauseReason(Call *call, PlanRow *plan)
 		" AND s.pause_reason IS NOT NULL ORDER BY s.tenant, s.plan_id, s.step_order LIMIT 1",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
 	Jsonb	   *reason = NULL;
 	Rows		rows;
 
 	if (plan->paused == 0 || PlanIsTerminal(plan->status))
 		return NULL;
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	rows = QueryRun(&find, &args);
+	rows = QueryById(call, &find, &plan->id);
 	if (rows.count > 0)
 		reason = ReasonWithPath(call, plan, RowJson(&rows, 0, 1));
 	RowsFree(&rows);

@@ -745,7 +745,17 @@ extern void StoreInit(void);
 extern void MarkEngineUsed(void);
 extern bool EngineUsed(void);
 
-/* ---------- audit.c ---------- */
+/* ---------- lookup.c: queries by the usual keys ---------- */
+
+extern Rows QueryOfTenant(const Call *call, KeptQuery *query);
+extern Rows QueryById(const Call *call, KeptQuery *query, const pg_uuid_t *id);
+extern Rows QueryByName(const Call *call, KeptQuery *query, const char *name);
+extern Jsonb *QueryJson(KeptQuery *query, const Args *args);	/* of a query that makes one JSON */
+extern StepRow *RowStep(const Rows *rows, uint64 row);	/* of whole step rows */
+extern TimestampTz RowTime(const Rows *rows, uint64 row, int column);	/* 0 if null */
+extern struct varlena *RowVarlena(const Rows *rows, uint64 row, int column);	/* NULL if null; not copied */
+
+/* ---------- audit.c: the chain of audit entries ---------- */
 
 extern void AuditAppend(Call *call, PlanRow *plan, const pg_uuid_t *step_id, const char *event, Jsonb *detail);
 extern void AuditAppendPlanless(Call *call, const char *event, Jsonb *detail);
@@ -1003,7 +1013,6 @@ extern List *PlanMentions(Call *call, const PlanRow *plan);
 
 /* ---------- context.c: what a session needs to go on ---------- */
 
-extern Jsonb *QueryJson(KeptQuery *query, const Args *args);	/* of a query that makes one JSON */
 extern int	ArgumentMax(FunctionCallInfo fcinfo, int n, int otherwise);	/* how many rows; SW005 */
 
 /* ---------- artifact.c: artifacts, the final output, and the search over them ---------- */

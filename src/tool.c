@@ -175,14 +175,11 @@ ToolFind(Call *call, const char *name)
 		2, {TEXTOID, TEXTOID}
 	};
 	Tool	   *tool = BuiltInTool(name);
-	Args		args = {0};
 	Rows		rows;
 
 	if (tool != NULL)
 		return tool;
-	ArgTenant(&args, call);
-	ArgText(&args, name);
-	rows = QueryRun(&find, &args);
+	rows = QueryByName(call, &find, name);
 	if (rows.count > 0)
 	{
 		tool = palloc0(sizeof(Tool));
@@ -212,12 +209,9 @@ StepIsRetryable(Call *call, const StepRow *step)
 static Jsonb *
 Unregister(Call *call, KeptQuery *query, const char *kind, const char *key, const char *name)
 {
-	Args		args = {0};
 	JsonBuilder b = {0};
 
-	ArgTenant(&args, call);
-	ArgText(&args, name);
-	if (QueryRun(query, &args).count == 0)
+	if (QueryByName(call, query, name).count == 0)
 		NotRegistered(kind, name);
 	JsonObjectStart(&b, NULL);
 	JsonPutText(&b, key, name);
@@ -266,12 +260,9 @@ ListTools(Call *call)
 		1, {TEXTOID}
 	};
 	JsonBuilder b = {0};
-	Args		args = {0};
 	const char *name;
-	Rows		rows;
+	Rows		rows = QueryOfTenant(call, &list);
 
-	ArgTenant(&args, call);
-	rows = QueryRun(&list, &args);
 	JsonObjectStart(&b, NULL);
 	JsonArrayStart(&b, "tools");
 	for (uint64 i = 0; i < rows.count; i++)
@@ -401,12 +392,9 @@ ResourceFind(Call *call, const char *uri)
 		" ORDER BY pg_catalog.length(r.pattern) DESC, r.pattern",
 		1, {TEXTOID}
 	};
-	Args		args = {0};
 	char	   *function = NULL;
-	Rows		rows;
+	Rows		rows = QueryOfTenant(call, &list);
 
-	ArgTenant(&args, call);
-	rows = QueryRun(&list, &args);
 	for (uint64 i = 0; i < rows.count && function == NULL; i++)
 		if (PatternFits(RowText(&rows, i, 1), uri))
 			function = RowText(&rows, i, 2);

@@ -86,14 +86,9 @@ NestedPlanId(Call *call, const pg_uuid_t *step_id, pg_uuid_t *plan_id)
 		" ORDER BY p.tenant DESC, p.parent_step_id DESC, p.id DESC LIMIT 1",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
-	Rows		rows;
-	bool		found;
+	Rows		rows = QueryById(call, &find, step_id);
+	bool		found = rows.count > 0;
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, step_id);
-	rows = QueryRun(&find, &args);
-	found = rows.count > 0;
 	if (found)
 		*plan_id = RowUuid(&rows, 0, 1);
 	RowsFree(&rows);
@@ -182,18 +177,15 @@ PlanEnd(Call *call, PlanRow *plan, const char *reason, const char *below)
 		" AND s.status IN ('pending', 'in_progress', 'awaiting_input') ORDER BY s.step_order",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
 	JsonBuilder b = {0};
 	Rows		rows;
 
 	PlanCheckOpen(plan);
 	plan->ending = below;
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	rows = QueryRun(&open, &args);
+	rows = QueryById(call, &open, &plan->id);
 	for (uint64 i = 0; i < rows.count; i++)
 	{
-		StepRow	   *step = StepFromTuple(rows.table->vals[i], rows.table->tupdesc);
+		StepRow	   *step = RowStep(&rows, i);
 
 		step->message = psprintf(CANCELLED_WITH_PLAN "%s", reason ? reason : "no reason given");
 		StepMove(call, plan, step, STEP_SKIPPED, NULL);
@@ -266,14 +258,11 @@ NestedCancelAll(Call *call, PlanRow *plan)
 		" AND n.completed_at IS NULL ORDER BY s.step_order",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
 	Rows		rows;
 
 	if (!plan->root->nests)
 		return;
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	rows = QueryRun(&open, &args);
+	rows = QueryById(call, &open, &plan->id);
 	for (uint64 i = 0; i < rows.count; i++)
 	{
 		pg_uuid_t	nested_id = RowUuid(&rows, i, 1);
@@ -403,17 +392,14 @@ PutBlocks(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, int depth)
 		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 ORDER BY s.step_order",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
 	Rows		rows;
 
 	check_stack_depth();
 	CHECK_FOR_INTERRUPTS();
-	ArgTenant(&args, call);
-	ArgUuid(&args, plan_id);
-	rows = QueryRun(&read, &args);
+	rows = QueryById(call, &read, plan_id);
 	JsonObjectStart(b, "blocks");
 	for (uint64 i = 0; i < rows.count; i++)
-		PutStepBlock(b, call, StepFromTuple(rows.table->vals[i], rows.table->tupdesc), depth);
+		PutStepBlock(b, call, RowStep(&rows, i), depth);
 	JsonObjectEnd(b);
 	RowsFree(&rows);
 }
@@ -551,16 +537,8 @@ Jsonb *
 OldestCheckpoint(Call *call, const PlanRow *plan)
 {
 	static KeptQuery read = {"SELECT j FROM stepwise.oldest_checkpoint_json($1, $2) AS j", 2, {TEXTOID, UUIDOID}};
-	Args		args = {0};
-	Jsonb	   *json;
-	Rows		rows;
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	rows = QueryRun(&read, &args);
-	json = rows.count > 0 ? RowJson(&rows, 0, 1) : NULL;
-	RowsFree(&rows);
-	return json;
+	return PlanJson(call, &read, &plan->id);
 }
 
 static void

@@ -98,15 +98,13 @@ static char *
 WorkflowHint(Call *call, const Faults *faults, const char *name)
 {
 	int			newest = WorkflowNewestVersion(call, name);
-	Args		args = {0};
 	Rows		rows;
 	const char **names;
 	char	   *hint;
 
 	if (newest)
 		return psprintf("Its newest version is %d.", newest);
-	ArgTenant(&args, call);
-	rows = QueryRun(&NamesQuery, &args);
+	rows = QueryOfTenant(call, &NamesQuery);
 	names = palloc(sizeof(char *) * (rows.count + 1));
 	for (uint64 i = 0; i < rows.count; i++)
 		names[i] = RowText(&rows, i, 1);
@@ -465,11 +463,8 @@ static KeptQuery VersionsQuery = {
 static Rows
 AllVersions(Call *call, const char *name)
 {
-	Args		args = {0};
 
-	ArgTenant(&args, call);
-	ArgText(&args, name);
-	return QueryRun(&VersionsQuery, &args);
+	return QueryByName(call, &VersionsQuery, name);
 }
 
 static void
@@ -487,7 +482,6 @@ GetWorkflow(Call *call, const char *name, int version)
 	JsonBuilder b = {0};
 	Rows		rows = WithVersion(&ReadQuery, call, name, version);
 	Rows		versions;
-	bool		isnull;
 
 	if (rows.count == 0)
 		RaiseNoWorkflow(call, name, version);
@@ -497,7 +491,7 @@ GetWorkflow(Call *call, const char *name, int version)
 	JsonPutText(&b, "name", name);
 	JsonPutInt(&b, "version", RowInt(&rows, 0, 1));
 	PutVersions(&b, "versions", &versions);
-	JsonPutTime(&b, "createdAt", DatumGetTimestampTz(RowDatum(&rows, 0, 3, &isnull)));
+	JsonPutTime(&b, "createdAt", RowTime(&rows, 0, 3));
 	JsonPutJson(&b, "definition", RowJson(&rows, 0, 2));
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
@@ -556,12 +550,9 @@ static Jsonb *
 ListWorkflows(Call *call)
 {
 	JsonBuilder b = {0};
-	Args		args = {0};
 	Rows		rows;
-	bool		isnull;
 
-	ArgTenant(&args, call);
-	rows = QueryRun(&ListQuery, &args);
+	rows = QueryOfTenant(call, &ListQuery);
 	JsonObjectStart(&b, NULL);
 	JsonArrayStart(&b, "workflows");
 	for (uint64 i = 0; i < rows.count; i++)
@@ -573,7 +564,7 @@ ListWorkflows(Call *call)
 		JsonPutText(&b, "description", RowText(&rows, i, 4));
 		JsonPutJson(&b, "inputs", RowIsNull(&rows, i, 5) ? JsonEmptyObject() : RowJson(&rows, i, 5));
 		JsonPutInt(&b, "stepCount", RowInt(&rows, i, 6));
-		JsonPutTime(&b, "createdAt", DatumGetTimestampTz(RowDatum(&rows, i, 7, &isnull)));
+		JsonPutTime(&b, "createdAt", RowTime(&rows, i, 7));
 		JsonObjectEnd(&b);
 	}
 	JsonArrayEnd(&b);
