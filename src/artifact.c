@@ -9,9 +9,6 @@
  */
 #include "stepwise.h"
 
-#include "mb/pg_wchar.h"
-
-#define TITLE_MAX_CHARS		200 /* an index entry must hold it */
 #define QUERY_MAX_BYTES		2000	/* no word of it is then too long for a tsquery */
 
 PG_FUNCTION_INFO_V1(stepwise_store_artifact);
@@ -20,60 +17,17 @@ PG_FUNCTION_INFO_V1(stepwise_search_artifacts);
 
 /* ---------- checks ---------- */
 
-static bool
-IsBlank(const char *text)
-{
-	return text == NULL || text[strspn(text, " \t\r\n")] == '\0';
-}
-
-static void
-CheckGiven(const char *value, const char *what)
-{
-	if (IsBlank(value))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_DEFINITION),
-				 errmsg("%s must not be empty", what),
-				 errhint("Give %s as a text.", what)));
-}
-
-static void
-CheckTitleLength(const char *value, const char *what)
-{
-	if (value != NULL && pg_mbstrlen(value) > TITLE_MAX_CHARS)
-		ereport(ERROR,
-				(errcode(ERRCODE_VALUE_TOO_LARGE),
-				 errmsg("%s is too long: %d characters", what, pg_mbstrlen(value)),
-				 errdetail("The limit is %d characters.", TITLE_MAX_CHARS),
-				 errhint("Put details into the content, and use a short %s.", what)));
-}
-
-/* A name that one can find again: not empty, and short. */
-void
-CheckTitle(const char *value, const char *what)
-{
-	CheckGiven(value, what);
-	CheckTitleLength(value, what);
-}
-
-/* The same, where it may be left out. */
-void
-CheckOptionalTitle(const char *value, const char *what)
-{
-	if (value != NULL)
-		CheckTitle(value, what);
-}
-
 static void
 CheckContent(const char *content)
 {
-	CheckGiven(content, "content");
+	CheckNotBlank(content, "content");
 	CheckTextLimit(content, "content");
 }
 
 static void
 CheckQuery(const char *query)
 {
-	CheckGiven(query, "query");
+	CheckNotBlank(query, "query");
 	if (strlen(query) > QUERY_MAX_BYTES)
 		ereport(ERROR,
 				(errcode(ERRCODE_VALUE_TOO_LARGE),

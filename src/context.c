@@ -165,7 +165,7 @@ CheckPlanStatus(const char *status)
 		return;
 	FaultAdd(&faults, ERRCODE_INVALID_DEFINITION, "status",
 			 WordHint(&faults, status, PlanStatusName, PLAN_STATUSES, "statuses"),
-			 "\"%s\" is not the status of a plan", ParseFaultQuote(status, strlen(status)));
+			 "\"%s\" is not the status of a plan", ShortText(status));
 	FaultsRaise(&faults, "filter");
 }
 

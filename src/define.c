@@ -19,8 +19,6 @@
 #include "utils/fmgrprotos.h"
 #include "utils/numeric.h"
 
-#define NAME_MAX_CHARS		63	/* [A-Za-z_][A-Za-z0-9_-]{0,62} */
-#define TITLE_MAX_CHARS		200
 #define STALL_MAX_YEARS		100 /* so that no time leaves the range of timestamps */
 
 static const char *const StepTypes[] = {
@@ -70,7 +68,7 @@ ReadText(Reader *reader, const Path *path, JsonbValue *value, void *field)
 	char	   *text = NULL;
 
 	ReadNote(reader, path, value, &text);
-	if (text && text[strspn(text, " \t\r\n")] == '\0')
+	if (text && TextIsBlank(text))
 		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION, "Leave out what is not set.", "must not be empty");
 	else if (text)
 		*(char **) field = text;
@@ -109,18 +107,16 @@ static void
 ReadName(Reader *reader, const Path *path, JsonbValue *value, void *field)
 {
 	char	   *name = NULL;
-	size_t		length;
 
 	ReadText(reader, path, value, &name);
 	if (name == NULL)
 		return;
 	*(char **) field = name;
-	length = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-");
-	if (name[length] != '\0' || length > NAME_MAX_CHARS || strchr("0123456789-", name[0]) != NULL)
+	if (!ReferenceNameIsValid(name))
 		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION,
 				"A name begins with a letter or \"_\", goes on with letters, digits, \"_\" or \"-\","
 				" and has at most 63 characters.",
-				"\"%s\" cannot be a name", ParseFaultQuote(name, strlen(name)));
+				"\"%s\" cannot be a name", ShortText(name));
 	else if (strcmp(name, "__internal__") == 0)
 		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION, "Choose another name.", "\"%s\" is reserved", name);
 }
@@ -141,7 +137,7 @@ ReadWord(Reader *reader, const Path *path, JsonbValue *value, const char *const 
 	else
 		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION,
 				WordHint(reader->faults, word, words, count, "values"),
-				"\"%s\" is not one of %s", ParseFaultQuote(word, strlen(word)), WordList(words, count));
+				"\"%s\" is not one of %s", ShortText(word), WordList(words, count));
 }
 
 static void
@@ -214,7 +210,7 @@ ReadInterval(Reader *reader, const Path *path, JsonbValue *value, void *field)
 		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION,
 				"Write it as PostgreSQL does, for example \"10 minutes\".",
 				"\"%s\" is not an interval between 0 and %d years",
-				ParseFaultQuote(text, strlen(text)), STALL_MAX_YEARS);
+				ShortText(text), STALL_MAX_YEARS);
 	else
 		*(Interval **) field = DatumGetIntervalP(interval);
 }
@@ -317,7 +313,7 @@ RefuseKey(Reader *reader, const Path *path, const KeyRule *rules, int count, con
 		keys[i] = rules[i].key;
 	FaultAt(reader, path, ERRCODE_INVALID_DEFINITION,
 			count ? WordHint(reader->faults, path->key, keys, count, "keys") : "Leave it out.",
-			"%s has no key \"%s\"", what, ParseFaultQuote(path->key, strlen(path->key)));
+			"%s has no key \"%s\"", what, ShortText(path->key));
 	pfree(keys);
 }
 

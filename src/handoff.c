@@ -280,16 +280,14 @@ MoveDecide(Wait *w)
 static char *
 SayUnresolvable(const Wait *w)
 {
-	return psprintf("step \"%s\" has no value for its argument \"%s\"%s%s", w->step->name,
-					JsonGetText(w->reason, "missingParam"), w->step->message ? ": " : "",
-					w->step->message ? w->step->message : "");
+	return psprintf("step \"%s\" has no value for its argument \"%s\"%s", w->step->name,
+					JsonGetText(w->reason, "missingParam"), Because(w->step->message));
 }
 
 static char *
 SayMismatch(const Wait *w)
 {
-	return psprintf("the arguments of step \"%s\" do not fit its tool%s%s", w->step->name,
-					w->step->message ? ": " : "", w->step->message ? w->step->message : "");
+	return psprintf("the arguments of step \"%s\" do not fit its tool%s", w->step->name, Because(w->step->message));
 }
 
 static char *
@@ -311,9 +309,8 @@ SayResource(const Wait *w)
 static char *
 SayDependency(const Wait *w)
 {
-	return psprintf("step \"%s\" needs what step \"%s\" did not produce%s%s", w->step->name,
-					JsonGetText(w->reason, "producingStep"), w->step->message ? ": " : "",
-					w->step->message ? w->step->message : "");
+	return psprintf("step \"%s\" needs what step \"%s\" did not produce%s", w->step->name,
+					JsonGetText(w->reason, "producingStep"), Because(w->step->message));
 }
 
 static char *
@@ -419,8 +416,7 @@ WaitOfEnded(Wait *w)
 
 	w->on = "nobody";
 	w->since = plan->completed_at;
-	w->message = psprintf("the plan is %s%s%s", PlanStatusName[plan->status], plan->message ? ": " : "",
-						  plan->message ? plan->message : "");
+	w->message = psprintf("the plan is %s%s", PlanStatusName[plan->status], Because(plan->message));
 }
 
 /* Find the nested plan that a step of a plan holds open; NULL: none. */
@@ -623,8 +619,8 @@ TellMoves(StringInfo out, const Wait *w)
 		if (move->kind == MOVE_WORDS)
 			appendStringInfo(out, "%s\n", move->name);
 		else
-			appendStringInfo(out, "Call %s%s with %s%s%s\n", move->kind == MOVE_TOOL ? "tool " : "stepwise.", move->name,
-							 JsonToText(move->arguments), move->note ? ": " : "", move->note ? move->note : "");
+			appendStringInfo(out, "Call %s%s with %s%s\n", move->kind == MOVE_TOOL ? "tool " : "stepwise.", move->name,
+							 JsonToText(move->arguments), Because(move->note));
 	}
 }
 

@@ -80,7 +80,7 @@ ReadStepId(Reader *reader, const Path *path, JsonbValue *value, void *field)
 		*(pg_uuid_t **) field = id;
 	else
 		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION, "stepwise.get_plan_context(plan_id) lists the steps with their ids.",
-				"\"%s\" is not the id of a step", ParseFaultQuote(text, strlen(text)));
+				"\"%s\" is not the id of a step", ShortText(text));
 }
 
 static void
@@ -665,7 +665,7 @@ CheckAction(const char *action)
 	}
 	FaultAdd(&faults, ERRCODE_INVALID_DEFINITION, "action",
 			 WordHint(&faults, action ? action : "", names, lengthof(Actions), "actions"),
-			 "\"%s\" is not an action", action ? ParseFaultQuote(action, strlen(action)) : "");
+			 "\"%s\" is not an action", ShortText(action));
 	FaultsRaise(&faults, "modification");
 	return NULL;
 }

@@ -330,7 +330,7 @@ DecideReject(Call *call, Decision *d)
 {
 	JsonBuilder b = {0};
 
-	d->step->message = psprintf("rejected by review%s%s", d->feedback ? ": " : "", d->feedback ? d->feedback : "");
+	d->step->message = psprintf("rejected by review%s", Because(d->feedback));
 	StepMove(call, d->plan, d->step, STEP_FAILED, NULL);
 	d->plan->message = psprintf("step \"%s\" was %s", d->step->name, d->step->message);
 	JsonObjectStart(&b, NULL);
@@ -377,7 +377,7 @@ DecideModify(Call *call, Decision *d)
 static void
 DecideSkip(Call *call, Decision *d)
 {
-	d->step->message = psprintf("skipped by review%s%s", d->feedback ? ": " : "", d->feedback ? d->feedback : "");
+	d->step->message = psprintf("skipped by review%s", Because(d->feedback));
 	StepMove(call, d->plan, d->step, STEP_SKIPPED, NULL);
 }
 

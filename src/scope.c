@@ -217,7 +217,7 @@ ScopeNameSteps(Reader *reader, const Path *path)
 static const char *
 Shown(const Reference *reference)
 {
-	return ParseFaultQuote(reference->source, strlen(reference->source));
+	return ShortText(reference->source);
 }
 
 /*

@@ -63,7 +63,7 @@ CheckSkillStatus(const char *status)
 		return index;
 	FaultAdd(&faults, ERRCODE_INVALID_DEFINITION, "status",
 			 WordHint(&faults, status ? status : "", SkillStatusName, lengthof(SkillStatusName), "statuses"),
-			 "\"%s\" is not the status of a skill execution", status ? ParseFaultQuote(status, strlen(status)) : "");
+			 "\"%s\" is not the status of a skill execution", ShortText(status));
 	FaultsRaise(&faults, "skill execution");
 	return SKILL_STARTED;
 }

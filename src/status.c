@@ -51,15 +51,6 @@ PG_FUNCTION_INFO_V1(stepwise_plan_fits);
 PG_FUNCTION_INFO_V1(stepwise_step_transition_allowed);
 PG_FUNCTION_INFO_V1(stepwise_plan_transition_allowed);
 
-int
-NameIndex(const char *name, const char *const *names, int count)
-{
-	for (int i = 0; i < count; i++)
-		if (strcmp(name, names[i]) == 0)
-			return i;
-	return -1;
-}
-
 bool
 StepTransitionAllowed(StepStatus from, StepStatus to)
 {

@@ -81,7 +81,6 @@ extern const char *const PlanStatusName[PLAN_STATUSES];
 extern const char *const OutcomeName[OUTCOMES];
 extern const char *const OnFailureName[ON_FAILURES];
 
-extern int	NameIndex(const char *name, const char *const *names, int count);	/* -1: not there */
 extern bool StepTransitionAllowed(StepStatus from, StepStatus to);
 extern bool PlanTransitionAllowed(PlanStatus from, PlanStatus to);
 extern bool PlanIsTerminal(PlanStatus status);
@@ -292,18 +291,39 @@ extern bool JsonIsNull(const Jsonb *value);
 extern Jsonb *JsonCopy(const Jsonb *value);
 extern Jsonb *JsonParse(const char *text);	/* must be JSON */
 extern char *JsonScalarText(const JsonbValue *value);	/* a string as it is, others as compact JSON */
-extern void CheckJsonLimits(const Jsonb *value, const char *what);	/* SW007 */
-extern void CheckTextLimit(const char *value, const char *what);	/* SW007 */
-#define NAME_MAX_BYTES	500
-extern void CheckNameLimit(const char *value, const char *what);	/* SW007 */
+extern char *TimeText(TimestampTz at);
+
+/* ---------- uuid.c: make, compare, read and show UUIDs ---------- */
+
+extern pg_uuid_t UuidNew(void); /* version 7, rising within the backend */
 extern char *UuidText(const pg_uuid_t *uuid);
 extern bool UuidEqual(const pg_uuid_t *a, const pg_uuid_t *b);
 extern bool UuidParse(const char *text, pg_uuid_t *uuid);
-extern char *TimeText(TimestampTz at);
 
-/* ---------- uuid.c ---------- */
+/* ---------- word.c: words among others, and texts for messages ---------- */
 
-extern pg_uuid_t UuidNew(void); /* version 7, rising within the backend */
+extern int	NameIndex(const char *name, const char *const *names, int count);	/* -1: not there */
+extern const char *NearestWord(const char *word, const char *const *words, int count);	/* NULL: none near */
+extern char *WordList(const char *const *words, int count);
+extern bool TextIsBlank(const char *text);
+extern char *ClipText(const char *text, int length);
+extern char *ShortText(const char *text);	/* the same of a whole text, or of NULL */
+extern char *Because(const char *reason);	/* ": reason"; nothing for NULL */
+extern char *FormatText(const char *format, va_list args) pg_attribute_printf(1, 0);
+extern const char *Arrow(void); /* between the links of a chain that is spelled */
+
+/* ---------- limit.c: how large values and texts may be ---------- */
+
+#define NAME_MAX_BYTES	500
+#define TITLE_MAX_CHARS	200		/* an index entry must hold it */
+
+extern char *JsonExcess(const Jsonb *json); /* what is over the limits, as a message; NULL: nothing */
+extern void CheckJsonLimits(const Jsonb *value, const char *what);	/* SW007 */
+extern void CheckTextLimit(const char *value, const char *what);	/* SW007 */
+extern void CheckNameLimit(const char *value, const char *what);	/* SW007 */
+extern void CheckNotBlank(const char *value, const char *what); /* SW005 */
+extern void CheckTitle(const char *value, const char *what);	/* SW005, SW007 */
+extern void CheckOptionalTitle(const char *value, const char *what);
 
 /* ---------- fault.c: all faults of a definition, in one error ---------- */
 
@@ -330,11 +350,7 @@ extern char *FaultsText(const Faults *faults);	/* all in words, in one line */
 extern void FaultsRaise(const Faults *faults, const char *what);	/* does nothing when there are none */
 extern void FaultsToJson(JsonBuilder *b, const char *key, const Faults *faults);
 extern char *PathText(const Path *path);
-extern char *JsonExcess(const Jsonb *json);	/* what is over the limits, as a message; NULL: nothing */
-extern const char *Arrow(void); /* between the links of a chain that is spelled */
-extern const char *NearestWord(const char *word, const char *const *words, int count);	/* NULL: none near */
 extern bool HintsWanted(const Faults *faults);
-extern char *WordList(const char *const *words, int count);
 extern char *WordHint(const Faults *faults, const char *word, const char *const *words, int count,
 					  const char *plural);
 
@@ -399,8 +415,6 @@ extern const char *ReferenceEnd(const char *source, int column, ParseFault *faul
 extern bool ReferenceNameIsValid(const char *name); /* as the name of a step */
 extern void ParseFaultSet(ParseFault *fault, int column, char *hint,
 						  const char *format,...) pg_attribute_printf(4, 5);
-extern char *ParseFaultQuote(const char *text, int length); /* cut short */
-extern char *ShortText(const char *text);	/* the same of a whole text, or of NULL */
 
 /* ---------- condition.c: expressions to jsonpath; pure ---------- */
 
@@ -1014,10 +1028,5 @@ extern List *PlanMentions(Call *call, const PlanRow *plan);
 /* ---------- context.c: what a session needs to go on ---------- */
 
 extern int	ArgumentMax(FunctionCallInfo fcinfo, int n, int otherwise);	/* how many rows; SW005 */
-
-/* ---------- artifact.c: artifacts, the final output, and the search over them ---------- */
-
-extern void CheckTitle(const char *value, const char *what);	/* SW005, SW007 */
-extern void CheckOptionalTitle(const char *value, const char *what);
 
 #endif							/* STEPWISE_H */

@@ -189,8 +189,7 @@ CheckMayEnter(Oid role, const char *tenant)
 	if (tenant == NULL || *tenant == '\0' || strlen(tenant) > TENANT_MAX || !RoleMayEnter(role, tenant))
 		ereport(ERROR,
 				(errcode(ERRCODE_TENANT_REFUSED),
-				 errmsg("role \"%s\" may not enter tenant \"%s\"", GetUserNameFromId(role, false),
-						tenant ? ParseFaultQuote(tenant, strlen(tenant)) : ""),
+				 errmsg("role \"%s\" may not enter tenant \"%s\"", GetUserNameFromId(role, false), ShortText(tenant)),
 				 errhint("Ask the owner of pg_stepwise for stepwise.add_member(role, tenant).")));
 }
 

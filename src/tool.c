@@ -14,8 +14,6 @@
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 
-#define NAME_MAX_CHARS	200
-
 PG_FUNCTION_INFO_V1(stepwise_register_tool);
 PG_FUNCTION_INFO_V1(stepwise_drop_tool);
 PG_FUNCTION_INFO_V1(stepwise_list_tools);
@@ -33,11 +31,11 @@ PG_FUNCTION_INFO_V1(stepwise_drop_resource);
 static void
 CheckWord(const char *word, const char *what)
 {
-	if (word == NULL || word[strspn(word, " \t")] == '\0' || strpbrk(word, "\r\n") != NULL ||
-		pg_mbstrlen(word) > NAME_MAX_CHARS)
+	if (word == NULL || TextIsBlank(word) || strpbrk(word, "\r\n") != NULL ||
+		pg_mbstrlen(word) > TITLE_MAX_CHARS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_DEFINITION),
-				 errmsg("%s must be one line of 1 to %d characters", what, NAME_MAX_CHARS)));
+				 errmsg("%s must be one line of 1 to %d characters", what, TITLE_MAX_CHARS)));
 }
 
 void

@@ -202,8 +202,7 @@ PlanEnd(Call *call, PlanRow *plan, const char *reason, const char *below)
 void
 PlanCancel(Call *call, PlanRow *plan, const char *reason)
 {
-	PlanEnd(call, plan, reason, psprintf("plan \"%s\" above it was cancelled%s%s", plan->name,
-										 reason ? ": " : "", reason ? reason : ""));
+	PlanEnd(call, plan, reason, psprintf("plan \"%s\" above it was cancelled%s", plan->name, Because(reason)));
 }
 
 /* What the chain of the plan above says of a nested plan. */
@@ -243,8 +242,7 @@ NestedCancel(Call *call, PlanRow *plan, const StepRow *step)
 	if (!NestedPlanId(call, &step->id, &nested_id))
 		return NULL;
 	if (reason == NULL)
-		reason = psprintf("step \"%s\" that holds it is %s%s%s", step->name, StepStatusName[step->status],
-						  step->message ? ": " : "", step->message ? step->message : "");
+		reason = psprintf("step \"%s\" that holds it is %s%s", step->name, StepStatusName[step->status], Because(step->message));
 	return NestedEnd(call, plan->root, &nested_id, reason);
 }
 
@@ -267,8 +265,7 @@ NestedCancelAll(Call *call, PlanRow *plan)
 	{
 		pg_uuid_t	nested_id = RowUuid(&rows, i, 1);
 		pg_uuid_t	step_id = RowUuid(&rows, i, 2);
-		char	   *reason = psprintf("plan \"%s\" above it failed%s%s", plan->name, plan->message ? ": " : "",
-									  plan->message ? plan->message : "");
+		char	   *reason = psprintf("plan \"%s\" above it failed%s", plan->name, Because(plan->message));
 
 		AuditAppend(call, plan, &step_id, "plan_modified",
 					JsonMerge(JsonTextOf("action", "cancel_nested"), NestedEnd(call, plan->root, &nested_id, reason)));

@@ -1,14 +1,17 @@
 /*
  * uuid.c
- *	  time-ordered UUIDs, version 7 of RFC 9562
+ *	  UUIDs: make, compare, read and show them
  *
- * 48 bits of Unix milliseconds, 12 bits of the fraction of the millisecond,
- * 62 random bits. Within a backend each one is greater than the one before,
- * also when the clock stands still or steps back.
+ * New ones are ordered by time, version 7 of RFC 9562: 48 bits of Unix
+ * milliseconds, 12 bits of the fraction of the millisecond, 62 random bits.
+ * Within a backend each one is greater than the one before, also when the
+ * clock stands still or steps back.
  */
 #include "stepwise.h"
 
 #include <time.h>
+
+#include "utils/fmgrprotos.h"
 
 #define FRACTION_BITS	12
 
@@ -46,6 +49,52 @@ UuidNew(void)
 	uuid.data[7] = tick & 0xff;
 	uuid.data[8] = (uuid.data[8] & 0x3f) | 0x80;
 	return uuid;
+}
+
+char *
+UuidText(const pg_uuid_t *uuid)
+{
+	return DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(uuid)));
+}
+
+bool
+UuidEqual(const pg_uuid_t *a, const pg_uuid_t *b)
+{
+	return memcmp(a->data, b->data, UUID_LEN) == 0;
+}
+
+/* Read the usual form of a UUID, 36 characters; false when it is not one. */
+bool
+UuidParse(const char *text, pg_uuid_t *uuid)
+{
+	if (strlen(text) != 36)
+		return false;
+	for (int i = 0, byte = 0; i < 36; i++)
+	{
+		unsigned char c = text[i];
+		int			digit;
+
+		if (i == 8 || i == 13 || i == 18 || i == 23)
+		{
+			if (c != '-')
+				return false;
+			continue;
+		}
+		if (c >= '0' && c <= '9')
+			digit = c - '0';
+		else if (c >= 'a' && c <= 'f')
+			digit = c - 'a' + 10;
+		else if (c >= 'A' && c <= 'F')
+			digit = c - 'A' + 10;
+		else
+			return false;
+		if (byte % 2 == 0)
+			uuid->data[byte / 2] = digit << 4;
+		else
+			uuid->data[byte / 2] |= digit;
+		byte++;
+	}
+	return true;
 }
 
 Datum
