@@ -127,12 +127,7 @@ ArtifactBrief(const Artifact *a)
 static void
 AuditStored(Call *call, PlanRow *plan, const pg_uuid_t *step_id, const char *action, const Jsonb *brief)
 {
-	JsonBuilder b = {0};
-
-	JsonObjectStart(&b, NULL);
-	JsonPutText(&b, "action", action);
-	JsonObjectEnd(&b);
-	AuditAppend(call, plan, step_id, "plan_modified", JsonMerge(JsonFinish(&b), brief));
+	AuditAppend(call, plan, step_id, "plan_modified", JsonMerge(JsonTextOf("action", action), brief));
 	PlanSave(call, plan);
 }
 
@@ -141,14 +136,11 @@ StoredAnswer(const PlanRow *plan, const StepRow *step, const Jsonb *brief)
 {
 	JsonBuilder b = {0};
 
+	if (step != NULL)
+		return JsonMerge(StepAnswer(plan, step), brief);
 	JsonObjectStart(&b, NULL);
 	JsonPutUuid(&b, "planId", &plan->id);
 	JsonPutText(&b, "planStatus", PlanStatusName[plan->status]);
-	if (step != NULL)
-	{
-		JsonPutUuid(&b, "stepId", &step->id);
-		JsonPutText(&b, "stepStatus", StepStatusName[step->status]);
-	}
 	JsonObjectEnd(&b);
 	return JsonMerge(JsonFinish(&b), brief);
 }

@@ -83,7 +83,7 @@ DigestText(const void *jsonb_varlena)
 
 	if (jsonb_varlena == NULL)
 		return NULL;
-	text = JsonToText(DatumGetJsonbP(PointerGetDatum(jsonb_varlena)));
+	text = JsonToText(JsonOf(jsonb_varlena));
 	Sha256(text, strlen(text), digest);
 	return HexText(digest);
 }

@@ -90,13 +90,9 @@ static void
 ActFail(Call *call, Branch *branch)
 {
 	char	   *reason = JsonGetText(branch->params, "reason");
-	JsonBuilder b = {0};
 
 	branch->plan->message = reason ? reason : psprintf("a branch after step \"%s\" failed the plan", branch->step->name);
-	JsonObjectStart(&b, NULL);
-	JsonPutText(&b, "reason", branch->plan->message);
-	JsonObjectEnd(&b);
-	PlanMove(call, branch->plan, PLAN_FAILED, JsonFinish(&b));
+	PlanMove(call, branch->plan, PLAN_FAILED, JsonTextOf("reason", branch->plan->message));
 }
 
 /* Add a checkpoint step after this one, already waiting; max_steps is no reason to leave a review out. */
@@ -142,20 +138,6 @@ BranchAct(Call *call, Branch *branch)
 	elog(ERROR, "unknown branching action \"%s\"", branch->action);
 }
 
-/* A fork from before the branch takes back what it did: so its entry names the steps. */
-static void
-PutNames(JsonBuilder *b, const char *key, const List *names)
-{
-	ListCell   *cell;
-
-	if (names == NIL)
-		return;
-	JsonArrayStart(b, key);
-	foreach(cell, names)
-		JsonPutText(b, NULL, lfirst(cell));
-	JsonArrayEnd(b);
-}
-
 /* Write down one evaluation; the fired one is also part of the answer. */
 static Jsonb *
 BranchDetail(const Rows *rows, uint64 row, ConditionResult result, const char *why, const Branch *fired)
@@ -172,11 +154,11 @@ BranchDetail(const Rows *rows, uint64 row, ConditionResult result, const char *w
 		JsonPutText(&b, "undecided", why ? why : "the condition cannot be decided");
 	if (fired != NULL && fired->note != NULL)
 		JsonPutText(&b, "note", fired->note);
-	if (fired != NULL)
-	{
-		PutNames(&b, "addedSteps", fired->added);
-		PutNames(&b, "skippedSteps", fired->skipped);
-	}
+	/* a fork from before the branch takes back what it did: so its entry names the steps */
+	if (fired != NULL && fired->added != NIL)
+		JsonPutTexts(&b, "addedSteps", fired->added);
+	if (fired != NULL && fired->skipped != NIL)
+		JsonPutTexts(&b, "skippedSteps", fired->skipped);
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
 }

@@ -16,15 +16,6 @@ PG_FUNCTION_INFO_V1(stepwise_start_workflow);
 /* ---------- rows as JSON ---------- */
 
 static void
-PutIntOrNull(JsonBuilder *b, const char *key, int value)
-{
-	if (value > 0)
-		JsonPutInt(b, key, value);
-	else
-		JsonPutNull(b, key);
-}
-
-static void
 PutInterval(JsonBuilder *b, const char *key, Interval *interval)
 {
 	JsonPutText(b, key, interval ? DatumGetCString(DirectFunctionCall1(interval_out, IntervalPGetDatum(interval))) : NULL);
@@ -58,13 +49,13 @@ PutStep(JsonBuilder *b, const StepDefinition *step, const pg_uuid_t *id, int ord
 	JsonPutBool(b, "dynamic", step->dynamic);
 	if (step->retryable >= 0)
 		JsonPutBool(b, "retryable", step->retryable == 1);
-	PutIntOrNull(b, "max_attempts", step->max_attempts);
+	JsonPutPositive(b, "max_attempts", step->max_attempts);
 	PutInterval(b, "stall_after", step->stall_after);
 	JsonPutText(b, "name", step->name);
 	JsonPutText(b, "type", step->type ? step->type : "custom");
 	JsonPutText(b, "tool", step->tool);
 	JsonPutText(b, "workflow", step->workflow);
-	PutIntOrNull(b, "version", step->version);
+	JsonPutPositive(b, "version", step->version);
 	JsonPutText(b, "binding", step->binding);
 	JsonPutText(b, "prompt", step->prompt);
 	JsonPutText(b, "instructions", step->instructions);
@@ -392,7 +383,7 @@ PutFirstStep(JsonBuilder *b, const StepRow *step)
 	JsonPutInt(b, "stepOrder", step->order);
 	JsonPutText(b, "name", step->name);
 	JsonPutText(b, "stepType", step->type);
-	JsonPutText(b, "instructions", step->instructions ? text_to_cstring((text *) step->instructions) : NULL);
+	JsonPutText(b, "instructions", TextOf(step->instructions));
 	JsonObjectEnd(b);
 }
 
@@ -795,7 +786,7 @@ CheckStillSequential(Faults *faults, const PlanRow *plan, const Definition *defi
 const Jsonb *
 PlanInputNames(Call *call, const PlanRow *plan)
 {
-	const Jsonb *given = DatumGetJsonbP(PointerGetDatum(plan->inputs));
+	const Jsonb *given = JsonOf(plan->inputs);
 	Jsonb	   *workflow = plan->workflow ? WorkflowDefinition(call, plan->workflow, plan->version) : NULL;
 
 	return workflow ? JsonMerge(JsonGetJson(workflow, "inputs"), given) : given;

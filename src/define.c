@@ -603,17 +603,6 @@ static const KeyRule DefinitionKeys[] = {
 
 static const Path Root = {.key = ""};
 
-static void
-ValueOfJson(const Jsonb *json, JsonbValue *value)
-{
-	if (json == NULL)
-		value->type = jbvNull;
-	else if (JB_ROOT_IS_SCALAR(json))
-		JsonbExtractScalar(unconstify(JsonbContainer *, &json->root), value);
-	else
-		JsonbToJsonbValue(unconstify(Jsonb *, json), value);
-}
-
 /*
  * Check the definition as a whole, when all of it has been read.
  */
@@ -643,7 +632,7 @@ DefinitionAccept(Call *call, const Jsonb *json, Faults *faults)
 	Draft	   *draft = palloc0(sizeof(Draft));
 	JsonbValue	value;
 
-	ValueOfJson(json, &value);
+	JsonToValue(json, &value);
 	ReadKeys(&reader, &Root, &value, DefinitionKeys, WORKFLOW_KEYS, draft, "a definition");
 	reader.self = draft->definition.name;
 	if (reader.scope)
@@ -665,7 +654,7 @@ DefinitionAcceptPlan(Call *call, const Jsonb *json, const Jsonb *inputs, Faults 
 	Draft	   *draft = palloc0(sizeof(Draft));
 	JsonbValue	value;
 
-	ValueOfJson(json, &value);
+	JsonToValue(json, &value);
 	ReadKeys(&reader, &Root, &value, DefinitionKeys, PLAN_KEYS, draft, "a plan");
 	if (reader.scope)
 	{
@@ -716,7 +705,7 @@ DefinitionAcceptSteps(Call *call, const Jsonb *steps, const KnownStep *known, in
 	JsonbValue	value;
 
 	around->inputs = inputs;
-	ValueOfJson(steps, &value);
+	JsonToValue(steps, &value);
 	scope = ReadAddedSteps(&reader, &place, &value, around, after);
 	definition->steps = scope->steps;
 	definition->nsteps = scope->nsteps;

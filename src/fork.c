@@ -43,12 +43,6 @@ static const char FreshPlan[] =
 " \"skipped\": 0, \"unsuccessful\": 0, \"paused\": 0, \"started_steps\": 0, \"next_order\": 1, \"started_at\": null,"
 " \"completed_at\": null, \"message\": null, \"pause_reason\": null, \"outputs\": null}";
 
-static Jsonb *
-JsonFromText(const char *text)
-{
-	return DatumGetJsonbP(DirectFunctionCall1(jsonb_in, CStringGetDatum(text)));
-}
-
 static Datum
 UuidArray(Datum *ids, int count)
 {
@@ -183,7 +177,7 @@ CopySteps(Call *call, const PlanRow *copy, const Copies *copies)
 	ArgDatum(&args, KeptArray(copies));
 	ArgBool(&args, copies->whole);
 	ArgBool(&args, copy->sequential);
-	ArgDatum(&args, JsonbPGetDatum(JsonFromText(FreshStep)));
+	ArgDatum(&args, JsonbPGetDatum(JsonParse(FreshStep)));
 	QueryRun(&steps, &args);
 	ArgTenant(&hanging, call);
 	ArgUuid(&hanging, &copy->id);
@@ -211,16 +205,12 @@ CopyPlan(Call *call, const PlanRow *plan, PlanRow *root, const Jsonb *over)
 		4, {TEXTOID, UUIDOID, UUIDOID, BOOLOID}
 	};
 	pg_uuid_t	id = UuidNew();
-	JsonBuilder b = {0};
 	Args		args = {0};
 
-	JsonObjectStart(&b, NULL);
-	JsonPutUuid(&b, "root_id", root ? &root->id : &id);
-	JsonObjectEnd(&b);
 	ArgTenant(&args, call);
 	ArgUuid(&args, &plan->id);
 	ArgUuid(&args, &id);
-	ArgDatum(&args, JsonbPGetDatum(JsonMerge(over, JsonFinish(&b))));
+	ArgDatum(&args, JsonbPGetDatum(JsonMerge(over, JsonTextOf("root_id", UuidText(root ? &root->id : &id)))));
 	ArgTime(&args, CallNow(call, plan));
 	QueryRun(&row, &args);
 	args.count = 3;
@@ -473,7 +463,7 @@ Fork(Call *call, PlanRow *plan, const char *from_step)
 				 errmsg("plan \"%s\" has no step \"%s\"", plan->name, ShortText(from_step)),
 				 errhint("stepwise.get_plan_context(plan_id) lists the steps of a plan.")));
 	copies = PlanCopies(call, plan, from);
-	copy = CopyPlan(call, plan, NULL, JsonFromText(FreshPlan));
+	copy = CopyPlan(call, plan, NULL, JsonParse(FreshPlan));
 	AuditCreated(call, copy, &plan->id, from_step);
 	CopySteps(call, copy, &copies);
 	MarkReady(call, copy);

@@ -471,8 +471,6 @@ RestampInPlan(Call *call, const PlanRow *plan, StepRow *step, StepStatus from)
 static void
 RawMoved(Call *call, PlanRow *plan, RawChange *change)
 {
-	JsonBuilder b = {0};
-
 	PlanCheckOpen(plan);
 	CheckNotHolding(call, change->new);
 	NoteLease(call, plan->root, change->new);
@@ -486,10 +484,7 @@ RawMoved(Call *call, PlanRow *plan, RawChange *change)
 		StepMoved(call, plan, change->new, change->old->status, NULL);
 		return;
 	}
-	JsonObjectStart(&b, NULL);
-	JsonPutText(&b, "action", "update_by_hand");
-	JsonObjectEnd(&b);
-	AuditAppend(call, plan, &change->new->id, "plan_modified", JsonFinish(&b));
+	AuditAppend(call, plan, &change->new->id, "plan_modified", JsonTextOf("action", "update_by_hand"));
 }
 
 static void

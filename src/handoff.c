@@ -76,7 +76,7 @@ StepArgument(const StepRow *step)
 static Jsonb *
 SketchedArguments(const Wait *w)
 {
-	Jsonb	   *written = w->step->arguments ? DatumGetJsonbP(PointerGetDatum(w->step->arguments)) : NULL;
+	Jsonb	   *written = JsonOf(w->step->arguments);
 	Jsonb	   *missing = JsonGetJson(w->reason, "missingFields");
 	JsonBuilder b = {0};
 	JsonbValue	name;
@@ -96,7 +96,7 @@ SketchedText(const Wait *w, PlanRow *plan, const struct varlena *written)
 	JsonbValue	text;
 
 	JsonArrayStart(&b, NULL);
-	JsonPutText(&b, NULL, text_to_cstring((const struct varlena *) written));
+	JsonPutText(&b, NULL, TextOf(written));
 	JsonArrayEnd(&b);
 	JsonGetIndex(ResolveSketch(w->call, plan, JsonFinish(&b)), 0, &text);
 	return JsonScalarText(&text);
@@ -509,7 +509,7 @@ WaitOf(Call *call, PlanRow *scope)
 	}
 	if (scope->pause_reason != NULL)
 	{
-		w.reason = DatumGetJsonbP(PointerGetDatum(scope->pause_reason));
+		w.reason = JsonOf(scope->pause_reason);
 		w.step = StepOfReason(call, scope);
 	}
 	if (w.step != NULL)
@@ -628,7 +628,7 @@ TellMoves(StringInfo out, const Wait *w)
 static void
 TellStep(StringInfo out, const Wait *w, PlanRow *plan, const StepRow *step)
 {
-	Jsonb	   *arguments = step->arguments ? DatumGetJsonbP(PointerGetDatum(step->arguments)) : JsonEmptyObject();
+	Jsonb	   *arguments = step->arguments ? JsonOf(step->arguments) : JsonEmptyObject();
 	Tool	   *tool = step->tool ? ToolFind(w->call, step->tool) : NULL;
 
 	appendStringInfo(out, "%s: ", step->name);
@@ -766,7 +766,7 @@ Handoff(Call *call, PlanRow *scope)
 	if (!PlanIsTerminal(scope->status))
 		TellRest(&out, &w);
 	else if (scope->outputs != NULL)
-		appendStringInfo(&out, "Outputs: %s\n", JsonToText(DatumGetJsonbP(PointerGetDatum(scope->outputs))));
+		appendStringInfo(&out, "Outputs: %s\n", JsonToText(JsonOf(scope->outputs)));
 	return out.data;
 }
 

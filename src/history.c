@@ -127,12 +127,7 @@ KnownUntil(TimestampTz at)
 static Jsonb *
 MetadataAsOf(const StepRow *step, const char *actor, TimestampTz at)
 {
-	JsonBuilder b = {0};
-
-	JsonObjectStart(&b, NULL);
-	JsonPutText(&b, "actor", actor);
-	JsonObjectEnd(&b);
-	return JsonMerge(StepMetadata(step, KnownUntil(at)), JsonFinish(&b));
+	return JsonMerge(StepMetadata(step, KnownUntil(at)), JsonTextOf("actor", actor));
 }
 
 static void
@@ -147,15 +142,12 @@ PutBlockAsOf(JsonBuilder *b, Call *call, const Rows *rows, uint64 row, Timestamp
 		step->pause_reason = (struct varlena *) ReadPlanThen(call, &nested_id, at).pause_reason;
 	JsonObjectStart(b, step->name);
 	JsonPutJson(b, "inputs", StepInputs(step));
-	JsonPutJson(b, "outputs", step->result ? DatumGetJsonbP(PointerGetDatum(step->result)) : NULL);
+	JsonPutJson(b, "outputs", JsonOf(step->result));
 	JsonPutJson(b, "metadata", MetadataAsOf(step, RowText(rows, row, H_ACTOR), at));
 	if (nested)
 		PutBlocksAsOf(b, call, &nested_id, at);
 	else
-	{
-		JsonObjectStart(b, "blocks");
-		JsonObjectEnd(b);
-	}
+		JsonPutJson(b, "blocks", JsonEmptyObject());
 	JsonObjectEnd(b);
 }
 
@@ -261,8 +253,8 @@ ExecutionAsOf(Call *call, PlanRow *plan, TimestampTz at)
 	JsonPutTime(&more, "as_of", KnownUntil(at));
 	JsonObjectEnd(&more);
 	JsonObjectStart(&b, NULL);
-	JsonPutJson(&b, "inputs", DatumGetJsonbP(PointerGetDatum(then.inputs)));
-	JsonPutJson(&b, "outputs", then.outputs ? DatumGetJsonbP(PointerGetDatum(then.outputs)) : NULL);
+	JsonPutJson(&b, "inputs", JsonOf(then.inputs));
+	JsonPutJson(&b, "outputs", JsonOf(then.outputs));
 	JsonPutJson(&b, "metadata", JsonMerge(PlanMetadata(call, &then, KnownUntil(at)), JsonFinish(&more)));
 	PutBlocksAsOf(&b, call, &plan->id, at);
 	JsonObjectEnd(&b);

@@ -87,10 +87,7 @@ ReadDeclaration(Reader *reader, const Path *path, JsonbValue *value)
 	ReadKeys(reader, path, value, DeclarationKeys, lengthof(DeclarationKeys), &input, "an input");
 	if (!input.fallback)
 		return;
-	if (JB_ROOT_IS_SCALAR(input.fallback))
-		JsonbExtractScalar(&input.fallback->root, &fallback);
-	else
-		JsonbToJsonbValue(input.fallback, &fallback);
+	JsonToValue(input.fallback, &fallback);
 	if (!JsonHasType(&fallback, input.type))
 		FaultAt(reader, &((Path) {.up = path,.key = "default"}), ERRCODE_INVALID_DEFINITION,
 				"A default has the type of its input.",

@@ -91,15 +91,7 @@ JsonPutJson(JsonBuilder *b, const char *key, const Jsonb *json)
 {
 	JsonbValue	value;
 
-	if (json == NULL)
-	{
-		JsonPutNull(b, key);
-		return;
-	}
-	if (JB_ROOT_IS_SCALAR(json))
-		JsonbExtractScalar(unconstify(JsonbContainer *, &json->root), &value);
-	else
-		JsonbToJsonbValue(unconstify(Jsonb *, json), &value);
+	JsonToValue(json, &value);
 	JsonPutValue(b, key, &value);
 }
 
@@ -111,6 +103,16 @@ JsonPutInt(JsonBuilder *b, const char *key, int64 number)
 	value.type = jbvNumeric;
 	value.val.numeric = int64_to_numeric(number);
 	JsonPutValue(b, key, &value);
+}
+
+/* Put a number that counts from 1; otherwise null. */
+void
+JsonPutPositive(JsonBuilder *b, const char *key, int number)
+{
+	if (number > 0)
+		JsonPutInt(b, key, number);
+	else
+		JsonPutNull(b, key);
 }
 
 void
@@ -133,6 +135,17 @@ void
 JsonPutTime(JsonBuilder *b, const char *key, TimestampTz at)
 {
 	JsonPutText(b, key, at ? TimeText(at) : NULL);
+}
+
+void
+JsonPutTexts(JsonBuilder *b, const char *key, const List *texts)
+{
+	ListCell   *cell;
+
+	JsonArrayStart(b, key);
+	foreach(cell, texts)
+		JsonPutText(b, NULL, lfirst(cell));
+	JsonArrayEnd(b);
 }
 
 Jsonb *
@@ -187,6 +200,32 @@ Jsonb *
 JsonFromValue(JsonbValue *value)
 {
 	return JsonbValueToJsonb(value);
+}
+
+/* The value of a whole JSON, a scalar like any other; it lives as long as the JSON. */
+void
+JsonToValue(const Jsonb *json, JsonbValue *value)
+{
+	if (json == NULL)
+		value->type = jbvNull;
+	else if (JB_ROOT_IS_SCALAR(json))
+		JsonbExtractScalar(unconstify(JsonbContainer *, &json->root), value);
+	else
+		JsonbToJsonbValue(unconstify(Jsonb *, json), value);
+}
+
+/* Take a jsonb out of a row's field, perhaps toasted; NULL for NULL. */
+Jsonb *
+JsonOf(const struct varlena *field)
+{
+	return field ? DatumGetJsonbP(PointerGetDatum(field)) : NULL;
+}
+
+/* Likewise a text. */
+char *
+TextOf(const struct varlena *field)
+{
+	return field ? text_to_cstring((const text *) field) : NULL;
 }
 
 char *
@@ -400,8 +439,8 @@ JsonIsNull(const Jsonb *json)
 {
 	JsonbValue	value;
 
-	return JB_ROOT_IS_SCALAR(json) && JsonbExtractScalar(unconstify(JsonbContainer *, &json->root), &value) &&
-		value.type == jbvNull;
+	JsonToValue(json, &value);
+	return value.type == jbvNull;
 }
 
 Jsonb *

@@ -91,18 +91,6 @@ WalkOperands(Walk *walk, struct varlena *operands, bool branching)
 
 /* ---------- one step ---------- */
 
-static const Jsonb *
-JsonOf(struct varlena *value)
-{
-	return value ? DatumGetJsonbP(PointerGetDatum(value)) : NULL;
-}
-
-static const char *
-TextOf(struct varlena *value)
-{
-	return value ? text_to_cstring((text *) value) : NULL;
-}
-
 static void
 WalkStep(Walk *walk, const StepRow *step)
 {

@@ -579,7 +579,7 @@ CheckInstructions(Change *change)
 static bool
 OccursIn(struct varlena *json)
 {
-	return json != NULL && ReferenceOccurs(JsonToText(DatumGetJsonbP(PointerGetDatum(json))));
+	return json != NULL && ReferenceOccurs(JsonToText(JsonOf(json)));
 }
 
 static void
@@ -597,7 +597,7 @@ WriteInstructions(const Change *change)
 	ArgUuid(&args, &step->id);
 	ArgText(&args, instructions);
 	ArgBool(&args, ReferenceOccurs(instructions) || OccursIn(step->arguments) || OccursIn(step->resources) ||
-			(step->prompt != NULL && ReferenceOccurs(text_to_cstring((text *) step->prompt))));
+			(step->prompt != NULL && ReferenceOccurs(TextOf(step->prompt))));
 	QueryRun(&write, &args);
 }
 
@@ -678,8 +678,7 @@ ReadParams(Change *change, const ActionRule *rule, const Jsonb *params)
 	Path		path = {.key = ""};
 	JsonbValue	value;
 
-	/* in an object, so that a scalar is a value like others */
-	JsonGet(JsonObjectOf("params", params ? params : JsonEmptyObject()), "params", &value);
+	JsonToValue(params ? params : JsonEmptyObject(), &value);
 	ReadKeys(&reader, &path, &value, rule->keys, rule->nkeys, &change->params, rule->name);
 	FaultsRaise(&change->faults, "params");
 	if (change->params.step_id == NULL)

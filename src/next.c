@@ -29,17 +29,6 @@ static bool SearchNested(Call *call, PlanRow *plan, StepRow *step, Next *next);
 
 /* ---------- preparing a step ---------- */
 
-static Jsonb *
-ConditionDetail(const StepRow *step)
-{
-	JsonBuilder b = {0};
-
-	JsonObjectStart(&b, NULL);
-	JsonPutText(&b, "condition", text_to_cstring((text *) step->condition));
-	JsonObjectEnd(&b);
-	return JsonFinish(&b);
-}
-
 /* Decide the condition of a step: READY means that it holds. */
 static Verdict
 PrepareCondition(Call *call, PlanRow *plan, StepRow *step)
@@ -54,8 +43,8 @@ PrepareCondition(Call *call, PlanRow *plan, StepRow *step)
 		case CONDITION_TRUE:
 			return VERDICT_READY;
 		case CONDITION_FALSE:
-			step->message = psprintf("condition is false: %s", text_to_cstring((text *) step->condition));
-			StepMove(call, plan, step, STEP_SKIPPED, ConditionDetail(step));
+			step->message = psprintf("condition is false: %s", TextOf(step->condition));
+			StepMove(call, plan, step, STEP_SKIPPED, JsonTextOf("condition", TextOf(step->condition)));
 			return VERDICT_GONE;
 		default:
 			if (not_ready)
@@ -88,7 +77,7 @@ FillStepText(Call *call, PlanRow *plan, const StepRow *step, struct varlena *tem
 
 	if (template == NULL)
 		return NULL;
-	written = text_to_cstring((text *) template);
+	written = TextOf(template);
 	return step->dynamic ? ResolveText(call, plan, written, param, fault) : written;
 }
 
@@ -100,7 +89,7 @@ FillResources(Call *call, PlanRow *plan, const StepRow *step, ResolveFault *faul
 
 	if (step->resources == NULL)
 		return NULL;
-	written = DatumGetJsonbP(PointerGetDatum(step->resources));
+	written = JsonOf(step->resources);
 	fault->param = "resources";
 	return step->dynamic ? ResolveJson(call, plan, written, fault) : written;
 }
@@ -127,7 +116,7 @@ FillArguments(Call *call, PlanRow *plan, StepRow *step, ResolveFault *fault)
 
 	if (!step->dynamic || step->arguments == NULL)
 		return false;
-	inputs = ResolveJson(call, plan, DatumGetJsonbP(PointerGetDatum(step->arguments)), fault);
+	inputs = ResolveJson(call, plan, JsonOf(step->arguments), fault);
 	if (inputs == NULL || !ArgumentsFit(inputs, fault))
 		return false;
 	step->inputs = (struct varlena *) inputs;
@@ -498,9 +487,7 @@ ClaimedInstructions(Call *call, PlanRow *plan, const StepRow *step)
 	ResolveFault fault = {0};
 	char	   *filled = FillStepText(call, plan, step, step->instructions, "instructions", &fault);
 
-	if (filled == NULL && step->instructions != NULL)
-		filled = text_to_cstring((text *) step->instructions);
-	return filled;
+	return filled ? filled : TextOf(step->instructions);
 }
 
 /* Likewise its resources. */
@@ -510,7 +497,5 @@ ClaimedResources(Call *call, PlanRow *plan, const StepRow *step)
 	ResolveFault fault = {0};
 	Jsonb	   *filled = FillResources(call, plan, step, &fault);
 
-	if (filled == NULL && step->resources != NULL)
-		filled = DatumGetJsonbP(PointerGetDatum(step->resources));
-	return filled;
+	return filled ? filled : JsonOf(step->resources);
 }

@@ -24,8 +24,8 @@ ShownDigest(const StepRow *step)
 
 	JsonArrayStart(&b, NULL);
 	JsonPutJson(&b, NULL, StepInputs(step));
-	JsonPutJson(&b, NULL, step->arguments ? DatumGetJsonbP(PointerGetDatum(step->arguments)) : NULL);
-	JsonPutText(&b, NULL, step->instructions ? text_to_cstring((text *) step->instructions) : NULL);
+	JsonPutJson(&b, NULL, JsonOf(step->arguments));
+	JsonPutText(&b, NULL, TextOf(step->instructions));
 	JsonArrayEnd(&b);
 	return DigestText(JsonFinish(&b));
 }
@@ -200,7 +200,7 @@ ReviewAgain(const PlanRow *plan, const StepRow *step, const char *summary, const
 
 	if (step->status != STEP_AWAITING_INPUT || step->pause_reason == NULL)
 		return NULL;
-	reason = DatumGetJsonbP(PointerGetDatum(step->pause_reason));
+	reason = JsonOf(step->pause_reason);
 	shown = JsonGetText(reason, "summary");
 	asked = JsonGetJson(reason, "questions");
 	if (shown == NULL || strcmp(shown, summary) != 0 || !SameQuestions(asked, questions) ||
@@ -328,15 +328,10 @@ DecideApprove(Call *call, Decision *d)
 static void
 DecideReject(Call *call, Decision *d)
 {
-	JsonBuilder b = {0};
-
 	d->step->message = psprintf("rejected by review%s", Because(d->feedback));
 	StepMove(call, d->plan, d->step, STEP_FAILED, NULL);
 	d->plan->message = psprintf("step \"%s\" was %s", d->step->name, d->step->message);
-	JsonObjectStart(&b, NULL);
-	JsonPutText(&b, "reason", d->plan->message);
-	JsonObjectEnd(&b);
-	PlanMove(call, d->plan, PLAN_FAILED, JsonFinish(&b));
+	PlanMove(call, d->plan, PLAN_FAILED, JsonTextOf("reason", d->plan->message));
 }
 
 /* What a person wrote is no template: "${" in it stays. */
@@ -358,7 +353,7 @@ EscapeReferences(const char *text)
 static void
 DecideModify(Call *call, Decision *d)
 {
-	const char *before = d->step->instructions ? text_to_cstring((text *) d->step->instructions) : "";
+	const char *before = d->step->instructions ? TextOf(d->step->instructions) : "";
 	char	   *feedback;
 	char	   *instructions;
 
@@ -472,19 +467,12 @@ stepwise_submit_user_decision(PG_FUNCTION_ARGS)
 static Jsonb *
 Resume(Call *call, PlanRow *plan, StepRow *step, const Checkpoint *checkpoint, Jsonb *response)
 {
-	JsonBuilder result = {0};
-	JsonBuilder detail = {0};
+	Jsonb	   *result = JsonObjectOf("response", response);
 
 	CheckKind(checkpoint, false);
-	JsonObjectStart(&result, NULL);
-	JsonPutJson(&result, "response", response);
-	JsonObjectEnd(&result);
-	JsonObjectStart(&detail, NULL);
-	JsonPutUuid(&detail, "checkpointId", &checkpoint->id);
-	JsonObjectEnd(&detail);
-	step->result = (struct varlena *) JsonFinish(&result);
-	CheckJsonLimits((Jsonb *) step->result, "response as a result");
-	StepMove(call, plan, step, STEP_COMPLETED, JsonFinish(&detail));
+	CheckJsonLimits(result, "response as a result");
+	step->result = (struct varlena *) result;
+	StepMove(call, plan, step, STEP_COMPLETED, JsonTextOf("checkpointId", UuidText(&checkpoint->id)));
 	PlanSettle(call, plan);
 	return JsonMerge(WorkflowResponse(call, plan->root, false), StepAnswer(plan, step));
 }

@@ -161,7 +161,7 @@ DefaultWaiting(const StepRow *step)
 
 	waiting->checkpoint_id = UuidNew();
 	waiting->review = step->prompt == NULL;
-	waiting->prompt = step->prompt ? text_to_cstring((text *) step->prompt) : psprintf("Step \"%s\" waits for a decision.", step->name);
+	waiting->prompt = step->prompt ? TextOf(step->prompt) : psprintf("Step \"%s\" waits for a decision.", step->name);
 	return waiting;
 }
 
@@ -327,7 +327,7 @@ StepPause(Call *call, PlanRow *plan, StepRow *step, Jsonb *reason)
 {
 	if (reason == NULL && step->pause_reason == NULL)
 		return;
-	if (reason && step->pause_reason && JsonEqual(reason, DatumGetJsonbP(PointerGetDatum(step->pause_reason))))
+	if (reason && step->pause_reason && JsonEqual(reason, JsonOf(step->pause_reason)))
 		return;
 	step->pause_reason = (struct varlena *) reason;
 	/* the message of a step that waits says why */
@@ -584,9 +584,8 @@ FirstPauseReason(Call *call, PlanRow *plan)
 static void
 PlanUpdatePauseReason(Call *call, PlanRow *plan)
 {
-	Jsonb	   *before = plan->pause_reason ? DatumGetJsonbP(PointerGetDatum(plan->pause_reason)) : NULL;
+	Jsonb	   *before = JsonOf(plan->pause_reason);
 	Jsonb	   *reason = FirstPauseReason(call, plan);
-	JsonBuilder b = {0};
 
 	if (JsonEqual(before, reason))
 		return;
@@ -594,10 +593,7 @@ PlanUpdatePauseReason(Call *call, PlanRow *plan)
 	/* that a plan has ended says also that its pause has */
 	if (PlanIsTerminal(plan->status))
 		return;
-	JsonObjectStart(&b, NULL);
-	JsonPutJson(&b, "reason", reason);
-	JsonObjectEnd(&b);
-	AuditAppend(call, plan, NULL, "plan_paused", JsonFinish(&b));
+	AuditAppend(call, plan, NULL, "plan_paused", JsonObjectOf("reason", reason));
 }
 
 /* Draw the consequences of what has moved, and save the plan. */

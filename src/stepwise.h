@@ -263,10 +263,12 @@ extern void JsonPutText(JsonBuilder *b, const char *key, const char *value);	/* 
 extern void JsonPutJson(JsonBuilder *b, const char *key, const Jsonb *value);	/* NULL: null */
 extern void JsonPutValue(JsonBuilder *b, const char *key, JsonbValue *value);
 extern void JsonPutInt(JsonBuilder *b, const char *key, int64 value);
+extern void JsonPutPositive(JsonBuilder *b, const char *key, int value);	/* otherwise null */
 extern void JsonPutBool(JsonBuilder *b, const char *key, bool value);
 extern void JsonPutUuid(JsonBuilder *b, const char *key, const pg_uuid_t *value);	/* NULL: null */
 extern void JsonPutTime(JsonBuilder *b, const char *key, TimestampTz value);	/* 0: null */
 extern void JsonPutNull(JsonBuilder *b, const char *key);
+extern void JsonPutTexts(JsonBuilder *b, const char *key, const List *texts);	/* of char * */
 extern Jsonb *JsonFinish(JsonBuilder *b);
 
 extern bool JsonGet(const Jsonb *object, const char *key, JsonbValue *value);
@@ -274,6 +276,9 @@ extern char *JsonGetText(const Jsonb *object, const char *key); /* NULL unless a
 extern Jsonb *JsonGetJson(const Jsonb *object, const char *key);	/* NULL if not there */
 extern bool JsonGetIndex(const Jsonb *array, int index, JsonbValue *value);
 extern Jsonb *JsonFromValue(JsonbValue *value);
+extern void JsonToValue(const Jsonb *json, JsonbValue *value);	/* NULL: null */
+extern Jsonb *JsonOf(const struct varlena *field);	/* of a row; NULL if null */
+extern char *TextOf(const struct varlena *field);	/* likewise */
 extern char *JsonToText(const Jsonb *value);
 extern void JsonCompact(StringInfo text, JsonbValue *value); /* append as JSON without spaces */
 extern char *JsonValueText(const JsonbValue *value);	/* a jbvString as C string */

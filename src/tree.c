@@ -55,10 +55,7 @@ StepMetadata(const StepRow *step, TimestampTz now)
 	JsonPutTime(&b, "started_at", step->started_at);
 	JsonPutTime(&b, "completed_at", step->completed_at);
 	JsonPutInt(&b, "wave", step->wave);
-	if (step->execution_order > 0)
-		JsonPutInt(&b, "execution_order", step->execution_order);
-	else
-		JsonPutNull(&b, "execution_order");
+	JsonPutPositive(&b, "execution_order", step->execution_order);
 	JsonPutText(&b, "message", step->message);
 	JsonPutInt(&b, "attempt", step->attempt);
 	JsonObjectEnd(&b);
@@ -70,9 +67,9 @@ Jsonb *
 StepInputs(const StepRow *step)
 {
 	if (step->inputs != NULL)
-		return DatumGetJsonbP(PointerGetDatum(step->inputs));
+		return JsonOf(step->inputs);
 	if (step->arguments != NULL)
-		return DatumGetJsonbP(PointerGetDatum(step->arguments));
+		return JsonOf(step->arguments);
 	return JsonEmptyObject();
 }
 
@@ -177,7 +174,6 @@ PlanEnd(Call *call, PlanRow *plan, const char *reason, const char *below)
 		" AND s.status IN ('pending', 'in_progress', 'awaiting_input') ORDER BY s.step_order",
 		2, {TEXTOID, UUIDOID}
 	};
-	JsonBuilder b = {0};
 	Rows		rows;
 
 	PlanCheckOpen(plan);
@@ -193,10 +189,7 @@ PlanEnd(Call *call, PlanRow *plan, const char *reason, const char *below)
 	RowsFree(&rows);
 	plan->settled = NIL;
 	plan->message = reason ? pstrdup(reason) : NULL;
-	JsonObjectStart(&b, NULL);
-	JsonPutText(&b, "reason", reason);
-	JsonObjectEnd(&b);
-	PlanMove(call, plan, PLAN_CANCELLED, JsonFinish(&b));
+	PlanMove(call, plan, PLAN_CANCELLED, JsonTextOf("reason", reason));
 }
 
 void
@@ -279,7 +272,7 @@ OutputsExcess(const PlanRow *nested)
 {
 	if (nested->status != PLAN_COMPLETED || nested->outputs == NULL)
 		return NULL;
-	return JsonExcess(DatumGetJsonbP(PointerGetDatum(nested->outputs)));
+	return JsonExcess(JsonOf(nested->outputs));
 }
 
 /* What a step becomes when the plan nested in it stands so. */
@@ -348,10 +341,10 @@ TreeRise(Call *call, PlanRow *nested)
 		Wake(call, nested->root);
 	}
 	if (nested->pause_reason != NULL && !PlanIsTerminal(nested->status))
-		reason = DatumGetJsonbP(PointerGetDatum(nested->pause_reason));
+		reason = JsonOf(nested->pause_reason);
 	if (step->status != to)
 		HolderMove(call, plan, step, nested, to);
-	else if (JsonEqual(reason, step->pause_reason ? DatumGetJsonbP(PointerGetDatum(step->pause_reason)) : NULL))
+	else if (JsonEqual(reason, JsonOf(step->pause_reason)))
 		return;
 	if (to == STEP_IN_PROGRESS || to == STEP_AWAITING_INPUT)
 		StepPause(call, plan, step, reason);
@@ -370,15 +363,12 @@ PutStepBlock(JsonBuilder *b, Call *call, const StepRow *step, int depth)
 
 	JsonObjectStart(b, step->name);
 	JsonPutJson(b, "inputs", StepInputs(step));
-	JsonPutJson(b, "outputs", step->result ? DatumGetJsonbP(PointerGetDatum(step->result)) : NULL);
+	JsonPutJson(b, "outputs", JsonOf(step->result));
 	JsonPutJson(b, "metadata", StepMetadata(step, GetCurrentTimestamp()));
 	if (step->workflow != NULL && depth > 0 && NestedPlanId(call, &step->id, &nested_id))
 		PutBlocks(b, call, &nested_id, depth - 1);
 	else
-	{
-		JsonObjectStart(b, "blocks");
-		JsonObjectEnd(b);
-	}
+		JsonPutJson(b, "blocks", JsonEmptyObject());
 	JsonObjectEnd(b);
 }
 
@@ -434,10 +424,7 @@ PlanMetadata(Call *call, const PlanRow *plan, TimestampTz now)
 	JsonPutTime(&b, "started_at", plan->started_at);
 	JsonPutTime(&b, "completed_at", plan->completed_at);
 	JsonPutInt(&b, "wave", holder ? holder->wave : 0);
-	if (holder != NULL && holder->execution_order > 0)
-		JsonPutInt(&b, "execution_order", holder->execution_order);
-	else
-		JsonPutNull(&b, "execution_order");
+	JsonPutPositive(&b, "execution_order", holder ? holder->execution_order : 0);
 	JsonPutText(&b, "message", plan->message);
 	JsonPutInt(&b, "attempt", holder ? holder->attempt : (plan->started_at ? 1 : 0));
 	JsonObjectEnd(&b);
@@ -450,16 +437,13 @@ Execution(Call *call, const PlanRow *plan, int depth)
 	JsonBuilder b = {0};
 
 	JsonObjectStart(&b, NULL);
-	JsonPutJson(&b, "inputs", DatumGetJsonbP(PointerGetDatum(plan->inputs)));
-	JsonPutJson(&b, "outputs", plan->outputs ? DatumGetJsonbP(PointerGetDatum(plan->outputs)) : NULL);
+	JsonPutJson(&b, "inputs", JsonOf(plan->inputs));
+	JsonPutJson(&b, "outputs", JsonOf(plan->outputs));
 	JsonPutJson(&b, "metadata", PlanMetadata(call, plan, GetCurrentTimestamp()));
 	if (depth > 0)
 		PutBlocks(&b, call, &plan->id, depth - 1);
 	else
-	{
-		JsonObjectStart(&b, "blocks");
-		JsonObjectEnd(&b);
-	}
+		JsonPutJson(&b, "blocks", JsonEmptyObject());
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
 }
@@ -549,7 +533,7 @@ PutPaused(JsonBuilder *b, Call *call, const PlanRow *plan)
 		JsonPutText(b, "prompt", JsonGetText(checkpoint, "prompt"));
 	}
 	else
-		JsonPutJson(b, "pause_reason", plan->pause_reason ? DatumGetJsonbP(PointerGetDatum(plan->pause_reason)) : NULL);
+		JsonPutJson(b, "pause_reason", JsonOf(plan->pause_reason));
 }
 
 Jsonb *
@@ -562,7 +546,7 @@ WorkflowResponse(Call *call, PlanRow *plan, bool detail)
 	if (plan->status == PLAN_COMPLETED && plan->outcome == OUTCOME_SUCCESS)
 	{
 		JsonPutText(&b, "status", "success");
-		JsonPutJson(&b, "outputs", plan->outputs ? DatumGetJsonbP(PointerGetDatum(plan->outputs)) : NULL);
+		JsonPutJson(&b, "outputs", JsonOf(plan->outputs));
 	}
 	else if (ended)
 	{
