@@ -49,7 +49,7 @@ PG_FUNCTION_INFO_V1(stepwise_audit_head);
 
 /* ---------- hashing ---------- */
 
-void
+static void
 Sha256(const void *data, size_t size, uint8 digest[32])
 {
 	pg_cryptohash_ctx *context = pg_cryptohash_create(PG_SHA256);
@@ -239,18 +239,14 @@ AuditAppendPlanless(Call *call, const char *event, Jsonb *detail)
 Datum
 stepwise_audit_guard(PG_FUNCTION_ARGS)
 {
-	TriggerData *trigger = (TriggerData *) fcinfo->context;
+	TriggerData *trigger = TriggerOf(fcinfo);
 
-	if (!CALLED_AS_TRIGGER(fcinfo))
-		elog(ERROR, "not called as a trigger");
 	if (!EngineWrites() && !(TRIGGER_FIRED_BY_INSERT(trigger->tg_event) && RestoreMayInsert()))
 		ereport(ERROR,
 				(errcode(ERRCODE_AUDIT_IMMUTABLE),
 				 errmsg("the audit log is append-only, and only the engine appends"),
 				 errhint("Entries are written by the functions of pg_stepwise; CALL stepwise.purge(before) removes those of finished plans.")));
-	if (TRIGGER_FIRED_FOR_STATEMENT(trigger->tg_event))
-		return PointerGetDatum(NULL);
-	return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigger->tg_event) ? trigger->tg_newtuple : trigger->tg_trigtuple);
+	return TriggerPass(trigger);
 }
 
 /* ---------- verifying ---------- */

@@ -101,17 +101,11 @@ ActRequestReview(Call *call, Branch *branch)
 {
 	char	   *summary = JsonGetText(branch->params, "summary");
 	StepRow	   *step = PlanAddCheckpointStep(call, branch->plan, branch->step);
-	Waiting    *waiting = palloc0(sizeof(Waiting));
 
-	waiting->checkpoint_id = UuidNew();
-	waiting->review = true;
-	waiting->prompt = summary ? summary : psprintf("Review the result of step \"%s\".", branch->step->name);
-	waiting->questions = JsonGetJson(branch->params, "questions");
+	if (summary == NULL)
+		summary = psprintf("Review the result of step \"%s\".", branch->step->name);
+	StepRequestReview(call, branch->plan, step, summary, JsonGetJson(branch->params, "questions"));
 	branch->added = list_make1(step->name);
-	StepMove(call, branch->plan, step, STEP_IN_PROGRESS, NULL);
-	step->waiting = waiting;
-	StepMove(call, branch->plan, step, STEP_AWAITING_INPUT, NULL);
-	AuditReviewRequested(call, branch->plan, step);
 }
 
 static const struct

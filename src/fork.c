@@ -400,21 +400,11 @@ ReviewAgain(Call *call, PlanRow *copy, const pg_uuid_t *old_id, const pg_uuid_t 
 		" ORDER BY a.id DESC LIMIT 1",
 		2, {TEXTOID, UUIDOID}
 	};
-	StepRow    *step = StepRead(call, new_id);
-	Waiting    *waiting = palloc0(sizeof(Waiting));
 	Rows		rows = QueryById(call, &read, old_id);
 
-	if (rows.count == 0)
-		return;
-	waiting->checkpoint_id = UuidNew();
-	waiting->review = true;
-	waiting->prompt = RowText(&rows, 0, 1);
-	waiting->questions = RowJson(&rows, 0, 2);
+	if (rows.count > 0)
+		StepRequestReview(call, copy, StepRead(call, new_id), RowText(&rows, 0, 1), RowJson(&rows, 0, 2));
 	RowsFree(&rows);
-	StepMove(call, copy, step, STEP_IN_PROGRESS, NULL);
-	step->waiting = waiting;
-	StepMove(call, copy, step, STEP_AWAITING_INPUT, NULL);
-	AuditReviewRequested(call, copy, step);
 }
 
 /* Steps that wait for nothing are ready, in a plan with dependencies. */

@@ -45,7 +45,7 @@ RestoreMayInsert(void)
 	return !used;
 }
 
-static TriggerData *
+TriggerData *
 TriggerOf(FunctionCallInfo fcinfo)
 {
 	if (!CALLED_AS_TRIGGER(fcinfo))
@@ -54,8 +54,8 @@ TriggerOf(FunctionCallInfo fcinfo)
 }
 
 /* What a trigger returns to let its row pass. */
-static Datum
-Pass(const TriggerData *trigger)
+Datum
+TriggerPass(const TriggerData *trigger)
 {
 	if (TRIGGER_FIRED_FOR_STATEMENT(trigger->tg_event))
 		return PointerGetDatum(NULL);
@@ -127,11 +127,11 @@ stepwise_engine_guard(PG_FUNCTION_ARGS)
 	TriggerData *trigger = TriggerOf(fcinfo);
 
 	if (EngineWrites())
-		return Pass(trigger);
+		return TriggerPass(trigger);
 	if (TRIGGER_FIRED_BY_INSERT(trigger->tg_event) && RestoreMayInsert())
-		return Pass(trigger);
+		return TriggerPass(trigger);
 	if (TRIGGER_FIRED_FOR_ROW(trigger->tg_event) && TRIGGER_FIRED_BY_UPDATE(trigger->tg_event) && ChangesNothing(trigger))
-		return Pass(trigger);
+		return TriggerPass(trigger);
 	RefuseByHand(trigger);
 	return (Datum) 0;
 }
@@ -258,7 +258,7 @@ RawUpdate(const TriggerData *trigger, TimestampTz now)
 	StepStatus	to;
 
 	if (ChangesNothing(trigger) || LacksRequired(trigger->tg_newtuple, desc))
-		return Pass(trigger);
+		return TriggerPass(trigger);
 	old = StepFromTuple(trigger->tg_trigtuple, desc);
 	CheckRawColumns(trigger, old);
 	new = StepFromTuple(trigger->tg_newtuple, desc);
@@ -267,7 +267,7 @@ RawUpdate(const TriggerData *trigger, TimestampTz now)
 	{
 		CheckStepNotFinal(old);
 		CheckLease(new);
-		return Pass(trigger);
+		return TriggerPass(trigger);
 	}
 	CheckNotHeld(old, to);
 	new->status = old->status;
@@ -307,7 +307,7 @@ RawInsert(const TriggerData *trigger)
 	PlanRow	   *plan;
 
 	if (LacksRequired(tuple, desc))
-		return Pass(trigger);
+		return TriggerPass(trigger);
 	step = StepFromTuple(tuple, desc);
 	CheckInsertedStep(step);
 	tenant = TextDatumGetCString(SPI_getbinval(tuple, desc, SPI_fnumber(desc, "tenant"), &isnull));
@@ -329,13 +329,13 @@ stepwise_step_guard(PG_FUNCTION_ARGS)
 	TriggerData *trigger = TriggerOf(fcinfo);
 
 	if (EngineWrites())
-		return Pass(trigger);
+		return TriggerPass(trigger);
 	if (TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
 	{
 		if (TRIGGER_FIRED_BY_UPDATE(trigger->tg_event))
 			return RawUpdate(trigger, StatementNow(fcinfo->flinfo));
 		if (TRIGGER_FIRED_BY_INSERT(trigger->tg_event))
-			return RestoreMayInsert() ? Pass(trigger) : RawInsert(trigger);
+			return RestoreMayInsert() ? TriggerPass(trigger) : RawInsert(trigger);
 	}
 	RefuseByHand(trigger);
 	return (Datum) 0;

@@ -593,13 +593,9 @@ stepwise_why(PG_FUNCTION_ARGS)
 static void
 TellPlan(StringInfo out, const PlanRow *plan)
 {
-	int			total = 0;
-
-	for (int i = 0; i < STEP_STATUSES; i++)
-		total += plan->counts[i];
 	appendStringInfo(out, "Plan \"%s\"%s%s\nPlan id: %s\nStatus: %s, %d of %d steps done\n", plan->name,
 					 *plan->goal ? ": " : "", plan->goal, UuidText(&plan->id), PlanStatusName[plan->status],
-					 plan->counts[STEP_COMPLETED] + plan->counts[STEP_SKIPPED], total);
+					 plan->counts[STEP_COMPLETED] + plan->counts[STEP_SKIPPED], StepTotal(plan->counts));
 }
 
 static void

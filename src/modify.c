@@ -55,16 +55,6 @@ typedef struct ActionRule
 	void		(*act) (Change *change);
 } ActionRule;
 
-static int
-StepCount(const PlanRow *plan)
-{
-	int			count = 0;
-
-	for (int i = 0; i < STEP_STATUSES; i++)
-		count += plan->counts[i];
-	return count;
-}
-
 /* ---------- params ---------- */
 
 static void
@@ -123,7 +113,7 @@ static int
 InsertAfter(Change *change)
 {
 	JsonbValue *value = change->params.after;
-	int			count = StepCount(change->plan);
+	int			count = StepTotal(change->plan->counts);
 
 	if (value == NULL)
 		return -1;
@@ -147,7 +137,7 @@ PutIds(JsonBuilder *b, const char *key, const pg_uuid_t *ids, int count)
 static void
 ActAddSteps(Change *change)
 {
-	int			before = StepCount(change->plan);
+	int			before = StepTotal(change->plan->counts);
 	int			after = InsertAfter(change);
 	int			count = 0;
 	pg_uuid_t  *ids = PlanAddSteps(change->call, change->plan, JsonFromValue(change->params.steps), after,
@@ -196,7 +186,7 @@ CheckHoldsNoPlan(Change *change)
 static void
 CheckNotOnly(Change *change)
 {
-	if (StepCount(change->plan) == 1)
+	if (StepTotal(change->plan->counts) == 1)
 		FaultAdd(&change->faults, ERRCODE_INVALID_DEFINITION, "stepId",
 				 "Add another step first, or end the plan with stepwise.cancel_plan(plan_id).",
 				 "step \"%s\" is the only step of its plan", change->step->name);
@@ -706,7 +696,7 @@ ModifiedAnswer(Change *change)
 
 	JsonPutUuid(b, "planId", &change->plan->id);
 	JsonPutText(b, "planStatus", PlanStatusName[change->plan->status]);
-	JsonPutInt(b, "stepCount", StepCount(change->plan));
+	JsonPutInt(b, "stepCount", StepTotal(change->plan->counts));
 	if (change->step != NULL)
 	{
 		JsonPutUuid(b, "stepId", &change->step->id);

@@ -65,7 +65,7 @@ CheckpointClose(Call *call, const StepRow *step)
 	QueryById(call, &delete, &step->id);
 }
 
-void
+static void
 AuditReviewRequested(Call *call, PlanRow *plan, const StepRow *step)
 {
 	JsonBuilder b = {0};
@@ -78,6 +78,23 @@ AuditReviewRequested(Call *call, PlanRow *plan, const StepRow *step)
 		JsonPutJson(&b, "questions", step->waiting->questions);
 	JsonObjectEnd(&b);
 	AuditAppend(call, plan, &step->id, "user_reviewed", JsonFinish(&b));
+}
+
+/* Let a step that is pending or in progress wait for a review. */
+void
+StepRequestReview(Call *call, PlanRow *plan, StepRow *step, const char *summary, Jsonb *questions)
+{
+	Waiting    *waiting = palloc0(sizeof(Waiting));
+
+	waiting->checkpoint_id = UuidNew();
+	waiting->review = true;
+	waiting->prompt = summary;
+	waiting->questions = questions;
+	if (step->status == STEP_PENDING)
+		StepMove(call, plan, step, STEP_IN_PROGRESS, NULL);
+	step->waiting = waiting;
+	StepMove(call, plan, step, STEP_AWAITING_INPUT, NULL);
+	AuditReviewRequested(call, plan, step);
 }
 
 /* ---------- finding a checkpoint ---------- */
@@ -220,23 +237,14 @@ CheckReviewable(const StepRow *step)
 static Jsonb *
 RequestReview(Call *call, PlanRow *plan, StepRow *step, const char *summary, Jsonb *questions)
 {
-	Waiting    *waiting = palloc0(sizeof(Waiting));
 	Jsonb	   *again = ReviewAgain(plan, step, summary, questions);
 
 	if (again != NULL)
 		return again;
 	CheckReviewable(step);
-	if (step->status == STEP_PENDING)
-		StepMove(call, plan, step, STEP_IN_PROGRESS, NULL);
-	waiting->checkpoint_id = UuidNew();
-	waiting->review = true;
-	waiting->prompt = summary;
-	waiting->questions = questions;
-	step->waiting = waiting;
-	StepMove(call, plan, step, STEP_AWAITING_INPUT, NULL);
-	AuditReviewRequested(call, plan, step);
+	StepRequestReview(call, plan, step, summary, questions);
 	PlanSettle(call, plan);
-	return ReviewAnswer(plan, step, &waiting->checkpoint_id, false);
+	return ReviewAnswer(plan, step, &step->waiting->checkpoint_id, false);
 }
 
 Datum

@@ -82,15 +82,23 @@ StepTransitionsText(StepStatus from)
 	return text.len ? text.data : pstrdup("nothing");
 }
 
+int
+StepTotal(const int counts[STEP_STATUSES])
+{
+	int			total = 0;
+
+	for (int i = 0; i < STEP_STATUSES; i++)
+		total += counts[i];
+	return total;
+}
+
 /* Derive what the states of its steps say of a plan: the rules of the contract, in their order. */
 PlanStatus
 PlanDeriveStatus(const int counts[STEP_STATUSES], OnFailure on_failure)
 {
-	int			total = 0;
+	int			total = StepTotal(counts);
 	int			done = counts[STEP_COMPLETED] + counts[STEP_SKIPPED];
 
-	for (int i = 0; i < STEP_STATUSES; i++)
-		total += counts[i];
 	if (on_failure == ON_FAILURE_CONTINUE)
 		done += counts[STEP_FAILED];
 

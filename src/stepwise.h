@@ -85,6 +85,7 @@ extern bool StepTransitionAllowed(StepStatus from, StepStatus to);
 extern bool PlanTransitionAllowed(PlanStatus from, PlanStatus to);
 extern bool PlanIsTerminal(PlanStatus status);
 extern char *StepTransitionsText(StepStatus from);
+extern int	StepTotal(const int counts[STEP_STATUSES]);
 extern PlanStatus PlanDeriveStatus(const int counts[STEP_STATUSES], OnFailure on_failure);
 extern OnFailure CheckOnFailure(const char *name);
 extern int	EnumIndex(Oid value, const char *const *names, int count);
@@ -612,7 +613,6 @@ extern bool OrderIsAncestor(Scope *scope, int ancestor, int step);	/* numbers of
 
 /* ---------- workflow.c: named, versioned definitions ---------- */
 
-extern int	WorkflowNewestVersion(Call *call, const char *name);	/* 0: there is none */
 extern bool WorkflowExists(Call *call, const char *name, int version);	/* version 0: any */
 extern Jsonb *WorkflowDefinition(Call *call, const char *name, int version);	/* 0: the newest; NULL: none */
 extern Jsonb *WorkflowPin(Call *call, const char *name, int *version);	/* the same, kept from being dropped; SW016 */
@@ -779,7 +779,6 @@ extern struct varlena *RowVarlena(const Rows *rows, uint64 row, int column);	/* 
 extern void AuditAppend(Call *call, PlanRow *plan, const pg_uuid_t *step_id, const char *event, Jsonb *detail);
 extern void AuditAppendPlanless(Call *call, const char *event, Jsonb *detail);
 extern char *DigestText(const void *jsonb_varlena); /* SHA-256 of a jsonb value's text, in hex */
-extern void Sha256(const void *data, size_t size, uint8 digest[32]);
 
 /* ---------- state.c: the one routine that moves a step ---------- */
 
@@ -835,6 +834,8 @@ extern const Jsonb *PlanInputNames(Call *call, const PlanRow *plan);
 /* ---------- guard.c: triggers for raw SQL ---------- */
 
 extern bool RestoreMayInsert(void);
+extern struct TriggerData *TriggerOf(FunctionCallInfo fcinfo);	/* must be called as a trigger */
+extern Datum TriggerPass(const struct TriggerData *trigger);	/* let the row pass */
 
 /* ---------- branch.c ---------- */
 
@@ -950,7 +951,7 @@ extern Jsonb *NextCall(Call *call, PlanRow *scope);
 
 extern void CheckpointOpen(Call *call, PlanRow *plan, StepRow *step);
 extern void CheckpointClose(Call *call, const StepRow *step);
-extern void AuditReviewRequested(Call *call, PlanRow *plan, const StepRow *step);
+extern void StepRequestReview(Call *call, PlanRow *plan, StepRow *step, const char *summary, Jsonb *questions);
 
 /* ---------- tree.c: nested plans ---------- */
 

@@ -349,11 +349,7 @@ stepwise_remove_member(PG_FUNCTION_ARGS)
 Datum
 stepwise_members_changed(PG_FUNCTION_ARGS)
 {
-	TriggerData *trigger = (TriggerData *) fcinfo->context;
-
-	if (!CALLED_AS_TRIGGER(fcinfo))
-		elog(ERROR, "not called as a trigger");
-	CacheInvalidateRelcache(trigger->tg_relation);
+	CacheInvalidateRelcache(TriggerOf(fcinfo)->tg_relation);
 	return PointerGetDatum(NULL);
 }
 

@@ -46,10 +46,10 @@ static KeptQuery NamesQuery = {
 };
 
 /*
- * Run a query whose parameters are tenant, name, and version or null.
+ * The first parameters of a query: tenant, name, and version or null.
  */
-static Rows
-WithVersion(KeptQuery *query, Call *call, const char *name, int version)
+static Args
+ArgsOfVersion(const Call *call, const char *name, int version)
 {
 	Args		args = {0};
 
@@ -59,10 +59,18 @@ WithVersion(KeptQuery *query, Call *call, const char *name, int version)
 		ArgInt(&args, version);
 	else
 		ArgNull(&args);
+	return args;
+}
+
+static Rows
+WithVersion(KeptQuery *query, const Call *call, const char *name, int version)
+{
+	Args		args = ArgsOfVersion(call, name, version);
+
 	return QueryRun(query, &args);
 }
 
-int
+static int
 WorkflowNewestVersion(Call *call, const char *name)
 {
 	Rows		rows = WithVersion(&ReadQuery, call, name, 0);
@@ -369,9 +377,6 @@ static KeptQuery ClientToolsQuery = {
 	2, {TEXTOID, TEXTARRAYOID}, NULL
 };
 
-/* tools that are there for every tenant */
-static const char *const BuiltInTools[] = {"state_read", "state_write", "state_merge"};
-
 /*
  * Find which tools of a definition the client has to call.
  */
@@ -396,7 +401,7 @@ ClientTools(Call *call, const Definition *definition)
 	{
 		char	   *name = RowText(&rows, i, 1);
 
-		if (NameIndex(name, BuiltInTools, lengthof(BuiltInTools)) < 0)
+		if (BuiltInTool(name) == NULL)
 			NamesAdd(tools, name, 1);
 	}
 	RowsFree(&rows);
@@ -653,17 +658,10 @@ RaiseInUse(const char *name, int version, const char *user, const char *hint)
 static void
 CheckUnused(Call *call, const char *name, int version)
 {
-	Args		args = {0};
+	Args		args = ArgsOfVersion(call, name, version);
 	Rows		rows;
 
-	ArgTenant(&args, call);
-	ArgText(&args, name);
-	if (version)
-		ArgInt(&args, version);
-	else
-		ArgNull(&args);
 	ArgBool(&args, AllVersions(call, name).count == 1);
-
 	rows = QueryRun(&PlanUsesQuery, &args);
 	if (rows.count > 0)
 	{
