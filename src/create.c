@@ -198,9 +198,9 @@ InsertPlanDetail(Call *call, const PlanRow *plan, const Definition *definition, 
 {
 	static KeptQuery insert = {
 		"INSERT INTO stepwise.plan_detail (tenant, plan_id, outputs, description, design_rationale,"
-		" output_formatting_notes, request_digest, forked_from)"
-		" VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-		8, {TEXTOID, UUIDOID, JSONBOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, UUIDOID}
+		" output_formatting_notes, request_digest)"
+		" VALUES ($1, $2, $3, $4, $5, $6, $7)",
+		7, {TEXTOID, UUIDOID, JSONBOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID}
 	};
 	Args		args = {0};
 
@@ -211,7 +211,6 @@ InsertPlanDetail(Call *call, const PlanRow *plan, const Definition *definition, 
 	ArgText(&args, origin->design_rationale);
 	ArgText(&args, definition->output_formatting_notes);
 	ArgText(&args, origin->request_digest);
-	ArgUuid(&args, origin->forked_from);
 	QueryRun(&insert, &args);
 }
 
@@ -259,61 +258,87 @@ PlanFromDefinition(Call *call, const Definition *definition, const PlanOrigin *o
 	return plan;
 }
 
-/* Collect the rows of the steps, and of what hangs on them. */
+/* Write the rows of the steps. */
 static void
-InsertDefinition(Call *call, const PlanRow *plan, const Definition *definition, const pg_uuid_t *ids)
+InsertDefinedSteps(Call *call, const PlanRow *plan, const Definition *definition, const pg_uuid_t *ids)
 {
-	JsonBuilder steps = {0};
-	JsonBuilder dependencies = {0};
-	JsonBuilder branches = {0};
 	bool	   *has_branches = palloc0(sizeof(bool) * (definition->nsteps + 1));
+	JsonBuilder b = {0};
 	ListCell   *cell;
 
-	JsonArrayStart(&branches, NULL);
+	foreach(cell, definition->branches)
+		has_branches[((BranchDefinition *) lfirst(cell))->after] = true;
+	JsonArrayStart(&b, NULL);
+	for (int i = 0; i < definition->nsteps; i++)
+		PutStep(&b, &definition->steps[i], &ids[i], i + 1, definition->sequential, has_branches[i + 1],
+				list_length(definition->steps[i].depends));
+	JsonArrayEnd(&b);
+	InsertSteps(call, plan, &b);
+}
+
+static void
+InsertDefinedDependencies(Call *call, const PlanRow *plan, const Definition *definition, const pg_uuid_t *ids)
+{
+	JsonBuilder b = {0};
+
+	JsonArrayStart(&b, NULL);
+	for (int i = 0; i < definition->nsteps; i++)
+	{
+		ListCell   *cell;
+
+		foreach(cell, definition->steps[i].depends)
+		{
+			DependencyDefinition *dependency = lfirst(cell);
+
+			PutDependency(&b, &ids[i], &ids[dependency->parent - 1], dependency->required);
+		}
+	}
+	JsonArrayEnd(&b);
+	InsertDependencies(call, plan, &b);
+}
+
+static void
+InsertDefinedBranches(Call *call, const PlanRow *plan, const Definition *definition, const pg_uuid_t *ids)
+{
+	JsonBuilder b = {0};
+	ListCell   *cell;
+
+	JsonArrayStart(&b, NULL);
 	foreach(cell, definition->branches)
 	{
 		BranchDefinition *branch = lfirst(cell);
 
-		has_branches[branch->after] = true;
-		JsonObjectStart(&branches, NULL);
-		JsonPutUuid(&branches, "step_id", &ids[branch->after - 1]);
-		JsonPutInt(&branches, "position", branch->position);
-		JsonPutText(&branches, "action", branch->action);
-		JsonPutUuid(&branches, "target_id", branch->target ? &ids[branch->target - 1] : NULL);
-		JsonPutJson(&branches, "params", branch->params ? branch->params : JsonEmptyObject());
-		PutCondition(&branches, branch->condition, "expression", "path", "operands");
-		JsonObjectEnd(&branches);
+		JsonObjectStart(&b, NULL);
+		JsonPutUuid(&b, "step_id", &ids[branch->after - 1]);
+		JsonPutInt(&b, "position", branch->position);
+		JsonPutText(&b, "action", branch->action);
+		JsonPutUuid(&b, "target_id", branch->target ? &ids[branch->target - 1] : NULL);
+		JsonPutJson(&b, "params", branch->params ? branch->params : JsonEmptyObject());
+		PutCondition(&b, branch->condition, "expression", "path", "operands");
+		JsonObjectEnd(&b);
 	}
-	JsonArrayEnd(&branches);
-	JsonArrayStart(&steps, NULL);
-	JsonArrayStart(&dependencies, NULL);
-	for (int i = 0; i < definition->nsteps; i++)
-	{
-		StepDefinition *step = &definition->steps[i];
-
-		PutStep(&steps, step, &ids[i], i + 1, definition->sequential, has_branches[i + 1], list_length(step->depends));
-		foreach(cell, step->depends)
-		{
-			DependencyDefinition *dependency = lfirst(cell);
-
-			PutDependency(&dependencies, &ids[i], &ids[dependency->parent - 1], dependency->required);
-		}
-	}
-	JsonArrayEnd(&dependencies);
-	JsonArrayEnd(&steps);
-	InsertSteps(call, plan, &steps);
-	if (!definition->sequential)
-		InsertDependencies(call, plan, &dependencies);
-	if (definition->branches != NIL)
-		InsertBranches(call, plan, &branches);
+	JsonArrayEnd(&b);
+	InsertBranches(call, plan, &b);
 }
 
-/* Write the rows of a plan; the plan then counts as locked by this call. */
-PlanRow *
-PlanCreate(Call *call, const Definition *definition, const PlanOrigin *origin, pg_uuid_t **step_ids)
+/* Write the rows of the steps, and of what hangs on them. */
+static void
+InsertDefinition(Call *call, const PlanRow *plan, const Definition *definition)
 {
-	PlanRow	   *plan = PlanFromDefinition(call, definition, origin);
 	pg_uuid_t  *ids = palloc(sizeof(pg_uuid_t) * definition->nsteps);
+
+	for (int i = 0; i < definition->nsteps; i++)
+		ids[i] = UuidNew();
+	InsertDefinedSteps(call, plan, definition, ids);
+	if (!definition->sequential)
+		InsertDefinedDependencies(call, plan, definition, ids);
+	if (definition->branches != NIL)
+		InsertDefinedBranches(call, plan, definition, ids);
+}
+
+static Jsonb *
+CreatedDetail(const PlanRow *plan, const Definition *definition)
+{
 	JsonBuilder b = {0};
 
 	JsonObjectStart(&b, NULL);
@@ -326,18 +351,21 @@ PlanCreate(Call *call, const Definition *definition, const PlanOrigin *origin, p
 		JsonPutText(&b, "workflow", plan->workflow);
 		JsonPutInt(&b, "version", plan->version);
 	}
-	if (origin->forked_from != NULL)
-		JsonPutUuid(&b, "forkedFrom", origin->forked_from);
 	JsonObjectEnd(&b);
-	for (int i = 0; i < definition->nsteps; i++)
-		ids[i] = UuidNew();
-	AuditAppend(call, plan, NULL, "plan_modified", JsonFinish(&b));
+	return JsonFinish(&b);
+}
+
+/* Write the rows of a plan; the plan then counts as locked by this call. */
+PlanRow *
+PlanCreate(Call *call, const Definition *definition, const PlanOrigin *origin)
+{
+	PlanRow	   *plan = PlanFromDefinition(call, definition, origin);
+
+	AuditAppend(call, plan, NULL, "plan_modified", CreatedDetail(plan, definition));
 	InsertPlan(call, plan, origin->idempotency_key);
 	InsertPlanDetail(call, plan, definition, origin);
-	InsertDefinition(call, plan, definition, ids);
+	InsertDefinition(call, plan, definition);
 	call->plans = lappend(call->plans, plan);
-	if (step_ids != NULL)
-		*step_ids = ids;
 	return plan;
 }
 
@@ -536,7 +564,7 @@ CreatePlan(Call *call, const Jsonb *json, PlanOrigin *origin)
 	definition = DefinitionAcceptPlan(call, json, JsonIsObject(origin->inputs) ? origin->inputs : JsonEmptyObject(), &faults);
 	FaultsRaise(&faults, "definition");
 	CheckJsonLimits(origin->inputs, "inputs");
-	plan = PlanCreate(call, definition, origin, NULL);
+	plan = PlanCreate(call, definition, origin);
 	LinkSkill(call, plan);
 	return CreatedAnswer(call, plan, false);
 }
@@ -596,7 +624,7 @@ StartWorkflow(Call *call, PlanOrigin *origin)
 	definition = WorkflowOpen(call, origin, &faults);
 	FaultsRaise(&faults, "inputs");
 	CheckJsonLimits(origin->inputs, "inputs");
-	plan = PlanCreate(call, definition, origin, NULL);
+	plan = PlanCreate(call, definition, origin);
 	LinkSkill(call, plan);
 	return CreatedAnswer(call, plan, false);
 }

@@ -819,12 +819,11 @@ typedef struct PlanOrigin
 	const char *design_rationale;
 	const char *idempotency_key;
 	const char *request_digest;
-	pg_uuid_t  *forked_from;
 	PlanRow	   *parent;			/* of a nested plan; so holder, the step */
 	StepRow	   *holder;
 } PlanOrigin;
 
-extern PlanRow *PlanCreate(Call *call, const Definition *definition, const PlanOrigin *origin, pg_uuid_t **step_ids);
+extern PlanRow *PlanCreate(Call *call, const Definition *definition, const PlanOrigin *origin);
 extern Definition *WorkflowOpen(Call *call, PlanOrigin *origin, Faults *faults);
 extern pg_uuid_t *PlanAddSteps(Call *call, PlanRow *plan, const Jsonb *steps, int after, Faults *faults, int *count);
 extern StepRow *PlanAddCheckpointStep(Call *call, PlanRow *plan, const StepRow *after);

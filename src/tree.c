@@ -131,7 +131,6 @@ NestedOpen(Call *call, PlanRow *plan, StepRow *step)
 	PlanOrigin	origin = {0};
 	Faults		faults = {0};
 	Definition *definition;
-	PlanRow    *nested;
 
 	if (plan->depth + 1 > MaxNesting)
 	{
@@ -157,12 +156,12 @@ NestedOpen(Call *call, PlanRow *plan, StepRow *step)
 		return false;
 	}
 	StepMove(call, plan, step, STEP_IN_PROGRESS, NULL);
-	nested = PlanCreate(call, definition, &origin, NULL);
+	PlanCreate(call, definition, &origin);
 	plan->root->nests = true;
 	PlanSettle(call, plan);
 	if (plan->root != plan)
 		PlanSave(call, plan->root);
-	return nested != NULL;
+	return true;
 }
 
 /* End every open step of a plan, then the plan; below is the reason for what is nested in it. */
