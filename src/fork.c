@@ -14,7 +14,6 @@
 #include "stepwise.h"
 
 #include "utils/array.h"
-#include "utils/fmgrprotos.h"
 
 PG_FUNCTION_INFO_V1(stepwise_fork_plan);
 

@@ -7,7 +7,6 @@
  */
 #include "stepwise.h"
 
-#include "common/hashfn.h"
 #include "miscadmin.h"
 #include "utils/datetime.h"
 #include "utils/fmgrprotos.h"

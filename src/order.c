@@ -13,7 +13,6 @@
  */
 #include "stepwise.h"
 
-#include "lib/stringinfo.h"
 
 #define CYCLE_SHOWN		20		/* names of a spelled cycle */
 

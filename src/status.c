@@ -10,7 +10,6 @@
 #include "access/htup_details.h"
 #include "catalog/pg_enum.h"
 #include "utils/array.h"
-#include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
 const char *const StepStatusName[STEP_STATUSES] = {

@@ -12,7 +12,6 @@
 #include "stepwise.h"
 
 #include "mb/pg_wchar.h"
-#include "miscadmin.h"
 
 PG_FUNCTION_INFO_V1(stepwise_register_tool);
 PG_FUNCTION_INFO_V1(stepwise_drop_tool);

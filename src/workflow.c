@@ -10,7 +10,6 @@
  */
 #include "stepwise.h"
 
-#include "catalog/pg_type_d.h"
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/fmgrprotos.h"
