@@ -5,7 +5,8 @@
  * Both may be stored at any time, also when the plan has ended: a report is
  * often written last. A name may come again; each artifact is a row of its
  * own. The search is PostgreSQL's, in English, over the first 250,000
- * characters (sql/58_artifact.sql).
+ * characters, or 65,000 where many of them take several bytes
+ * (sql/58_artifact.sql).
  */
 #include "stepwise.h"
 

@@ -6,7 +6,11 @@
  * before it, and all its fields, each with its length in front. Number and
  * hash of the newest entry are on the plan's row, which is locked whenever an
  * entry is written. Entries without a plan form a chain of their own per
- * tenant, whose newest entry is its head.
+ * tenant, whose newest entry is its head; they are written one at a time, under
+ * a lock of the tenant.
+ *
+ * An entry of a plan has the time of its call (CallNow), which never goes
+ * back.
  */
 #include "stepwise.h"
 

@@ -5,6 +5,9 @@
  * A definition has been accepted before it comes here (define.c). Steps go in
  * by one statement, however many: as one jsonb array that PostgreSQL takes
  * apart, so that 10,000 steps cost little more than the rows.
+ *
+ * Locks: a new plan is seen by nobody yet; steps are added to a plan that the
+ * caller has locked. Of calls with the same idempotency key, one waits.
  */
 #include "stepwise.h"
 
@@ -78,7 +81,7 @@ PutDependency(JsonBuilder *b, const pg_uuid_t *step_id, const pg_uuid_t *parent_
 	JsonObjectEnd(b);
 }
 
-/* Run a query over (tenant, plan, root, array of rows). */
+/* Run a query over (tenant, plan, root, array of rows); one that needs no root still has to name its parameter. */
 static void
 InsertRows(Call *call, KeptQuery *query, const PlanRow *plan, JsonBuilder *b)
 {

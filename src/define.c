@@ -463,7 +463,7 @@ ReadStep(Reader *reader, const Path *path, JsonbValue *value, StepDefinition *st
 }
 
 /*
- * Read an array of steps, which have the orders after "after"; count is how
+ * Read an array of steps, which have the orders after "after"; "others" is how
  * many the plan has beside them.
  */
 static StepDefinition *
@@ -554,7 +554,7 @@ ReadAddedSteps(Reader *outer, const Path *path, JsonbValue *value, Scope *around
 /* ---------- the whole ---------- */
 
 /*
- * Read the steps into the scope; the field is filled when they are checked.
+ * Read the steps, and make the scope in which they are checked later.
  */
 static void
 ReadSteps(Reader *reader, const Path *path, JsonbValue *value, void *field)

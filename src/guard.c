@@ -2,7 +2,8 @@
  * guard.c
  *	  triggers for raw SQL on the tables of plans and steps
  *
- * The engine's own statements pass at once. A plain UPDATE of steps comes in
+ * The engine's own statements pass at once, and what it writes without a
+ * statement (table.c) comes past no trigger. A plain UPDATE of steps comes in
  * twice: before each row, to be checked and stamped like any move, and after
  * the statement, to be counted, audited and settled once per plan. Rows that
  * a restore inserts pass as they are, as long as the engine has not been used

@@ -51,7 +51,7 @@ NumberIsIntegral(const JsonbValue *value)
 }
 
 /*
- * Does a value have a type? Of NULL, that is, any, everything is.
+ * Does a value have a type? NULL is any type.
  */
 bool
 JsonHasType(const JsonbValue *value, const char *type)

@@ -3,7 +3,8 @@
  *	  queries by the usual keys: the tenant, and an id or a name in it
  *
  * Most queries of the engine ask for one thing of the caller's tenant. Their
- * parameters are $1, the tenant, and $2, what is looked for.
+ * parameters are $1, the tenant, and $2, what is looked for. What is read from
+ * a row beside the plain types (query.c) is here too.
  */
 #include "stepwise.h"
 

@@ -9,6 +9,8 @@
  * opens checkpoints of prompts, opens nested plans, fails what has been
  * handed out too often, and notes on blocked steps why they are.
  *
+ * What a claim takes and gives back is here too.
+ *
  * Locks: the caller holds the root. Plans on the way are locked as they come.
  */
 #include "stepwise.h"
@@ -366,7 +368,7 @@ IsUnder(Call *call, PlanRow *plan, const PlanRow *scope)
 	return true;
 }
 
-/* Find the deepest nested plan that may have work; *after skips those that were tried. */
+/* Find the deepest nested plan that may have work, after the one that was tried last; NULL: none. */
 static PlanRow *
 NextWorkable(Call *call, PlanRow *root, const PlanRow *tried)
 {

@@ -13,7 +13,6 @@
  */
 #include "stepwise.h"
 
-
 #define CYCLE_SHOWN		20		/* names of a spelled cycle */
 
 /* who depends on a step: children[first[i]] to children[first[i + 1] - 1] */

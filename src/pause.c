@@ -4,7 +4,8 @@
  *
  * A reason is made where the step stops, stored on the step, and shown on
  * the plan (state.c takes that of the first step that blocks). Each has its
- * type and its keys in one function here.
+ * type and its keys in one function here. In a nested plan a reason also has
+ * the path of its step; the names above it are on the plan's row (holders).
  */
 #include "stepwise.h"
 

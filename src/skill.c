@@ -185,7 +185,7 @@ FindOpen(Call *call, SkillNote *note)
 	return (note->plan_id != NULL && FindOfPlan(call, note)) || (note->session != NULL && FindOfSession(call, note));
 }
 
-/* Has it a time of end? */
+/* Does the execution end with this status? */
 static bool
 Ends(SkillStatus status)
 {

@@ -9,6 +9,8 @@
  * in PlanSettle, however many steps have moved; a queue instead of recursion,
  * so that a cascade of any length needs no stack.
  *
+ * The clock is read once a call (CallNow): what moves together has one time.
+ *
  * Locks: the caller holds the tree's root and the plan.
  */
 #include "stepwise.h"

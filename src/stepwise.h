@@ -157,7 +157,7 @@ typedef struct Call
 	bool		as_owner;
 	bool		deferred;		/* plans are saved once, at the end: PlansSave */
 	TimestampTz now;			/* 0: the clock has not been read yet; see CallNow */
-	List	   *plans;			/* of Plan: those that this call has locked */
+	List	   *plans;			/* of PlanRow: those that this call has locked */
 } Call;
 
 extern void CallBegin(Call *call);	/* in the caller's tenant */
@@ -663,7 +663,7 @@ typedef struct PlanRow
 	bool		moved;			/* a step has moved */
 	bool		touched;		/* something has changed since it was saved */
 	const char *ending;			/* it is being cancelled: why what is nested in it ends too */
-	List	   *settled;		/* of Step: moved to an end, or back to wait for others; branches, dependents, parents have yet to look */
+	List	   *settled;		/* of StepRow: moved to an end, or back to wait; branches, dependents, parents have yet to look */
 	int			drained;		/* at so many of them they have looked */
 	Jsonb	   *branch;			/* what the last branching condition did, for the answer */
 } PlanRow;

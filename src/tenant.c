@@ -351,8 +351,8 @@ stepwise_members_changed(PG_FUNCTION_ARGS)
 }
 
 /*
- * Grant by the list that the view stepwise.grants_of keeps: each row is one
- * GRANT statement without its grantee.
+ * Grant by the list that the view stepwise.grants keeps: each row is one GRANT
+ * statement without its grantee.
  */
 static Datum
 GrantRole(FunctionCallInfo fcinfo, const char *kind)

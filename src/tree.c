@@ -5,7 +5,8 @@
  * A step with a workflow holds a nested plan: in_progress while that runs,
  * awaiting_input while it waits for a person. Whenever the nested plan
  * changes, TreeRise tells the step, which settles the plan above, and so on
- * to the root, all in one transaction under the root's lock.
+ * to the root, all in one transaction under the root's lock. What ends a step
+ * or a plan ends the plans that are nested in it.
  */
 #include "stepwise.h"
 
