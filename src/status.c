@@ -130,18 +130,30 @@ EnumIndex(Oid value, const char *const *names, int count)
 	return index;
 }
 
+/* Read on_failure as callers write it. */
+static OnFailure
+CheckOnFailure(const char *name)
+{
+	int			index = NameIndex(name, OnFailureName, ON_FAILURES);
+
+	if (index < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("unknown on_failure \"%s\"", ShortText(name)),
+				 errhint("Use continue, pause or fail.")));
+	return index;
+}
+
 Datum
 stepwise_derive_plan_status(PG_FUNCTION_ARGS)
 {
 	ArrayType  *statuses = PG_GETARG_ARRAYTYPE_P(0);
-	char	   *on_failure_name = text_to_cstring(PG_GETARG_TEXT_PP(1));
-	int			on_failure = NameIndex(on_failure_name, OnFailureName, ON_FAILURES);
+	OnFailure	on_failure = CheckOnFailure(text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	int			counts[STEP_STATUSES] = {0};
 	Datum	   *values;
 	bool	   *nulls;
 	int			count;
 
-	CheckOnFailure(on_failure_name);
 	deconstruct_array(statuses, ARR_ELEMTYPE(statuses), sizeof(Oid), true, TYPALIGN_INT, &values, &nulls, &count);
 	for (int i = 0; i < count; i++)
 	{
@@ -193,18 +205,4 @@ stepwise_plan_transition_allowed(PG_FUNCTION_ARGS)
 	int			to = EnumIndex(PG_GETARG_OID(1), PlanStatusName, PLAN_STATUSES);
 
 	PG_RETURN_BOOL(PlanTransitionAllowed(from, to));
-}
-
-/* Read on_failure as callers write it. */
-OnFailure
-CheckOnFailure(const char *name)
-{
-	int			index = NameIndex(name, OnFailureName, ON_FAILURES);
-
-	if (index < 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_DEFINITION),
-				 errmsg("unknown on_failure \"%s\"", ShortText(name)),
-				 errhint("Use continue, pause or fail.")));
-	return index;
 }

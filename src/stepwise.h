@@ -1,6 +1,9 @@
 /*
  * stepwise.h
  *	  the one internal header: types, and prototypes under a heading per file
+ *
+ * From the ground up: settings and tables, values and texts, definitions, the
+ * rows of plans and what moves them, tools, and last what callers ask for.
  */
 #ifndef STEPWISE_H
 #define STEPWISE_H
@@ -87,7 +90,6 @@ extern bool PlanIsTerminal(PlanStatus status);
 extern char *StepTransitionsText(StepStatus from);
 extern int	StepTotal(const int counts[STEP_STATUSES]);
 extern PlanStatus PlanDeriveStatus(const int counts[STEP_STATUSES], OnFailure on_failure);
-extern OnFailure CheckOnFailure(const char *name);
 extern int	EnumIndex(Oid value, const char *const *names, int count);
 
 /* ---------- query.c: kept SPI plans, run as the owner ---------- */
@@ -239,7 +241,7 @@ extern void SetVarlena(Changes *c, int column, const void *value);
 extern void SetText(Changes *c, int column, const char *value);
 extern void SetEnum(Changes *c, int column, const char *type, const char *label);
 
-/* ---------- tenant.c ---------- */
+/* ---------- tenant.c: who may work in which tenant ---------- */
 
 extern void TenantInit(void);
 extern char *TenantOfCaller(void);	/* raises SW010 when there is none or several */
@@ -518,7 +520,7 @@ extern Definition *DefinitionAcceptSteps(Call *call, const Jsonb *steps, const K
 										 int after, bool sequential, const Jsonb *inputs, const char *path,
 										 Faults *faults);
 
-/* ---------- between define.c, branchdef.c, inputs.c, scope.c and order.c ---------- */
+/* ---------- define.c, shared with branchdef.c, inputs.c, scope.c, order.c and modify.c ---------- */
 
 /*
  * The steps that a definition can name. Steps have numbers: those of the
@@ -807,6 +809,12 @@ typedef enum DependentVerdict
 
 extern DependentVerdict DependentVerdictOf(const PlanRow *plan, StepStatus parent, Outcome outcome, bool required);
 
+/* ---------- guard.c: triggers for raw SQL ---------- */
+
+extern bool RestoreMayInsert(void);
+extern struct TriggerData *TriggerOf(FunctionCallInfo fcinfo);	/* must be called as a trigger */
+extern Datum TriggerPass(const struct TriggerData *trigger);	/* let the row pass */
+
 /* ---------- create.c: rows of new plans and added steps ---------- */
 
 /* where a plan comes from, beside its definition */
@@ -830,13 +838,7 @@ extern StepRow *PlanAddCheckpointStep(Call *call, PlanRow *plan, const StepRow *
 extern void ShiftSteps(Call *call, const PlanRow *plan, int after, int by);
 extern const Jsonb *PlanInputNames(Call *call, const PlanRow *plan);
 
-/* ---------- guard.c: triggers for raw SQL ---------- */
-
-extern bool RestoreMayInsert(void);
-extern struct TriggerData *TriggerOf(FunctionCallInfo fcinfo);	/* must be called as a trigger */
-extern Datum TriggerPass(const struct TriggerData *trigger);	/* let the row pass */
-
-/* ---------- branch.c ---------- */
+/* ---------- branch.c: what is decided when a step completes ---------- */
 
 extern void BranchesAfter(Call *call, PlanRow *plan, StepRow *step);
 
@@ -869,6 +871,21 @@ extern ConditionResult BranchConditionDecide(Call *call, PlanRow *plan, StepRow 
 extern struct varlena *PlanOutputs(Call *call, PlanRow *plan);
 extern Jsonb *ResolveSketch(Call *call, PlanRow *plan, const Jsonb *template);	/* <…> where there is no value yet */
 
+/* ---------- mention.c: where the steps of a plan name each other ---------- */
+
+typedef struct Mention
+{
+	int			order;			/* of the step in which it stands; 0: in the outputs of the plan */
+	const char *place;			/* key of the step: "arguments", "condition", … */
+	bool		branch;			/* in a branch after the step, which may name the step itself */
+	bool		binding;
+	char	   *name;			/* of the step, or of the binding */
+	char	   *source;			/* as it is written */
+} Mention;
+
+extern List *StepMentions(const StepRow *step); /* of Mention */
+extern List *PlanMentions(Call *call, const PlanRow *plan);
+
 /* ---------- invoke.c: registered functions, called as the caller ---------- */
 
 typedef struct ToolFault
@@ -881,6 +898,18 @@ extern char *FunctionSignature(Oid function, Oid argument, const char *hint);	/*
 extern bool FunctionTakesText(Oid function);
 extern bool SignatureTakesText(const char *signature);
 extern Jsonb *Invoke(const char *signature, Datum argument, const char *what, ToolFault **fault);	/* no call is open */
+
+/* ---------- schema.c: input schemas of tools ---------- */
+
+typedef struct SchemaFault
+{
+	List	   *missing;		/* of char *, in the order of the schema */
+	List	   *invalid;		/* of char * */
+	char	   *why;
+} SchemaFault;
+
+extern void CheckInputSchema(const Jsonb *schema);	/* SW005 */
+extern bool SchemaMatch(const Jsonb *schema, const Jsonb *arguments, SchemaFault *fault);
 
 /* ---------- tool.c: the register of tools and resources ---------- */
 
@@ -904,18 +933,6 @@ extern char *ResourceFind(Call *call, const char *uri); /* signature; NULL: none
 
 extern Tool *BuiltInTool(const char *name); /* NULL: not built in */
 extern const char *BuiltInToolName(int index);	/* NULL: no more */
-
-/* ---------- schema.c: input schemas of tools ---------- */
-
-typedef struct SchemaFault
-{
-	List	   *missing;		/* of char *, in the order of the schema */
-	List	   *invalid;		/* of char * */
-	char	   *why;
-} SchemaFault;
-
-extern void CheckInputSchema(const Jsonb *schema);	/* SW005 */
-extern bool SchemaMatch(const Jsonb *schema, const Jsonb *arguments, SchemaFault *fault);
 
 /* ---------- resource.c: read the resources of a step ---------- */
 
@@ -942,11 +959,7 @@ extern Jsonb *ReasonWithPath(Call *call, PlanRow *plan, Jsonb *reason);
 extern StepRow *StepOfReason(Call *call, const PlanRow *plan);	/* the step that blocks a plan, at any depth; NULL: none */
 extern StepRow *StepAtPath(Call *call, const PlanRow *plan, const Jsonb *path); /* from the root of its tree; NULL: none */
 
-/* ---------- handoff.c: why, and what to call next ---------- */
-
-extern Jsonb *NextCall(Call *call, PlanRow *scope);
-
-/* ---------- review.c ---------- */
+/* ---------- review.c: reviews and checkpoints ---------- */
 
 extern void CheckpointOpen(Call *call, PlanRow *plan, StepRow *step);
 extern void CheckpointClose(Call *call, const StepRow *step);
@@ -996,11 +1009,6 @@ extern void StepComplete(Call *call, PlanRow *plan, StepRow *step, Jsonb *result
 extern void StepFail(Call *call, PlanRow *plan, StepRow *step, const ToolFault *fault, Jsonb *reason);
 extern Jsonb *TaskAnswer(Call *call, const pg_uuid_t *plan_id); /* how a plan stands, as run answers it */
 
-/* ---------- variables.c: the variables of a plan ---------- */
-
-extern Jsonb *VariablesRead(Call *call, const pg_uuid_t *plan_id);	/* the plan's own */
-extern void VariablesStore(Call *call, const pg_uuid_t *plan_id, const Jsonb *variables);	/* SW007 */
-
 /* ---------- loop.c: the agent's loop ---------- */
 
 extern void PlanNoteSession(Call *call, PlanRow *plan); /* session_resumed; the caller saves */
@@ -1015,23 +1023,17 @@ extern void CheckNotHolder(const StepRow *step, const char *what);
 extern void CheckNotPrompt(const StepRow *step);
 extern Jsonb *PlanJson(Call *call, KeptQuery *query, const pg_uuid_t *plan_id); /* what a query over (tenant, plan) makes */
 
-/* ---------- mention.c: where the steps of a plan name each other ---------- */
+/* ---------- variables.c: the variables of a plan ---------- */
 
-typedef struct Mention
-{
-	int			order;			/* of the step in which it stands; 0: in the outputs of the plan */
-	const char *place;			/* key of the step: "arguments", "condition", … */
-	bool		branch;			/* in a branch after the step, which may name the step itself */
-	bool		binding;
-	char	   *name;			/* of the step, or of the binding */
-	char	   *source;			/* as it is written */
-} Mention;
-
-extern List *StepMentions(const StepRow *step); /* of Mention */
-extern List *PlanMentions(Call *call, const PlanRow *plan);
+extern Jsonb *VariablesRead(Call *call, const pg_uuid_t *plan_id);	/* the plan's own */
+extern void VariablesStore(Call *call, const pg_uuid_t *plan_id, const Jsonb *variables);	/* SW007 */
 
 /* ---------- context.c: what a session needs to go on ---------- */
 
 extern int	ArgumentMax(FunctionCallInfo fcinfo, int n, int otherwise);	/* how many rows; SW005 */
+
+/* ---------- handoff.c: why, and what to call next ---------- */
+
+extern Jsonb *NextCall(Call *call, PlanRow *scope);
 
 #endif							/* STEPWISE_H */
