@@ -145,6 +145,15 @@ EntryHash(const Entry *entry, const uint8 before[32], uint8 hash[32])
 
 /* ---------- writing ---------- */
 
+/* The number of an entry in a row. */
+static int64
+RowEntryId(const Rows *rows, uint64 row, int column)
+{
+	bool		isnull;
+
+	return DatumGetInt64(RowDatum(rows, row, column, &isnull));
+}
+
 /* Name the role, and the name that the caller gave himself. */
 static char *
 ActorText(const Call *call)
@@ -212,8 +221,7 @@ AuditAppendPlanless(Call *call, const char *event, Jsonb *detail)
 	};
 	Entry		entry = {0};
 	uint8		hash[32] = {0};
-	Pointer		last_hash;
-	bool		isnull;
+	struct varlena *last_hash;
 	Rows		rows;
 
 	MarkEngineUsed();
@@ -222,8 +230,8 @@ AuditAppendPlanless(Call *call, const char *event, Jsonb *detail)
 	entry.id = 1;
 	if (rows.count > 0)
 	{
-		entry.id = DatumGetInt64(RowDatum(&rows, 0, 1, &isnull)) + 1;
-		last_hash = DatumGetPointer(RowDatum(&rows, 0, 2, &isnull));
+		entry.id = RowEntryId(&rows, 0, 1) + 1;
+		last_hash = RowVarlena(&rows, 0, 2);
 		if (VARSIZE_ANY_EXHDR(last_hash) == sizeof(hash))
 			memcpy(hash, VARDATA_ANY(last_hash), sizeof(hash));
 	}
@@ -285,8 +293,6 @@ static void
 VerifyResult(Verification *v, const Rows *rows, uint64 row, const Entry *entry, const Jsonb *detail)
 {
 	char	   *stored = JsonGetText(detail, "resultDigest");
-	bool		isnull;
-	Datum		result;
 	char	   *now;
 
 	if (strcmp(entry->event, "step_completed") != 0)
@@ -296,8 +302,7 @@ VerifyResult(Verification *v, const Rows *rows, uint64 row, const Entry *entry, 
 		VerifyFails(v, entry->id, entry->event, "the step of this entry is gone");
 		return;
 	}
-	result = RowDatum(rows, row, V_RESULT, &isnull);
-	now = isnull ? NULL : DigestText(DatumGetPointer(result));
+	now = DigestText(RowVarlena(rows, row, V_RESULT));
 	if ((stored == NULL) != (now == NULL) || (stored && strcmp(stored, now) != 0))
 		VerifyFails(v, entry->id, entry->event, "the stored result of the step is not the one that was recorded");
 }
@@ -309,12 +314,11 @@ VerifyEntry(Verification *v, const Call *call, const pg_uuid_t *plan_id, const R
 	Jsonb	   *detail = RowJson(rows, row, V_DETAIL);
 	pg_uuid_t	step_id = RowUuid(rows, row, V_STEP_ID);
 	uint8		hash[32];
-	bool		isnull;
-	Datum		stored = RowDatum(rows, row, V_HASH, &isnull);
+	struct varlena *stored = RowVarlena(rows, row, V_HASH);
 
 	entry.tenant = call->tenant;
 	entry.plan_id = plan_id;
-	entry.id = DatumGetInt64(RowDatum(rows, row, V_ID, &isnull));
+	entry.id = RowEntryId(rows, row, V_ID);
 	entry.step_id = RowIsNull(rows, row, V_STEP_ID) ? NULL : &step_id;
 	entry.at = RowTime(rows, row, V_AT);
 	entry.event = RowText(rows, row, V_EVENT);
@@ -327,8 +331,7 @@ VerifyEntry(Verification *v, const Call *call, const pg_uuid_t *plan_id, const R
 		VerifyFails(v, entry.id, entry.event,
 					entry.id > v->entries ? "an entry before this one is missing" : "this entry was inserted");
 	EntryHash(&entry, v->head, hash);
-	if (VARSIZE_ANY_EXHDR(DatumGetPointer(stored)) != 32 ||
-		memcmp(hash, VARDATA_ANY(DatumGetPointer(stored)), 32) != 0)
+	if (VARSIZE_ANY_EXHDR(stored) != 32 || memcmp(hash, VARDATA_ANY(stored), 32) != 0)
 		VerifyFails(v, entry.id, entry.event, "the hash does not fit the entry and the one before it");
 	memcpy(v->head, hash, sizeof(hash));
 	VerifyResult(v, rows, row, &entry, detail);
@@ -354,7 +357,6 @@ ChainVerify(Call *call, const pg_uuid_t *plan_id, int entries)
 	{
 		Args		args = {0};
 		MemoryContext outer;
-		bool		isnull;
 
 		ArgTenant(&args, call);
 		ArgUuid(&args, plan_id);
@@ -366,7 +368,7 @@ ChainVerify(Call *call, const pg_uuid_t *plan_id, int entries)
 			VerifyEntry(&v, call, plan_id, &rows, i);
 		MemoryContextSwitchTo(outer);
 		if (rows.count > 0)
-			after = DatumGetInt64(RowDatum(&rows, rows.count - 1, V_ID, &isnull));
+			after = RowEntryId(&rows, rows.count - 1, V_ID);
 		RowsFree(&rows);
 		if (v.bad_event != NULL)
 			v.bad_event = pstrdup(v.bad_event);
@@ -390,11 +392,10 @@ VerifyNothingBehind(Call *call, const PlanRow *plan, Verification *v)
 		" WHERE p.tenant = $1 AND p.id = $2 ORDER BY a.id LIMIT 1",
 		2, {TEXTOID, UUIDOID}
 	};
-	bool		isnull;
 	Rows		rows = QueryById(call, &behind, &plan->id);
 
 	if (rows.count > 0)
-		VerifyFails(v, DatumGetInt64(RowDatum(&rows, 0, 1, &isnull)), RowText(&rows, 0, 2), "this entry was inserted");
+		VerifyFails(v, RowEntryId(&rows, 0, 1), RowText(&rows, 0, 2), "this entry was inserted");
 	RowsFree(&rows);
 }
 

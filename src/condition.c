@@ -284,16 +284,11 @@ HexDigits(const char *text)
 
 	for (int i = 0; i < 4; i++)
 	{
-		char		digit = text[i];
+		int			digit = HexDigit(text[i]);
 
-		if (IsDigit(digit))
-			number = number * 16 + digit - '0';
-		else if (digit >= 'a' && digit <= 'f')
-			number = number * 16 + digit - 'a' + 10;
-		else if (digit >= 'A' && digit <= 'F')
-			number = number * 16 + digit - 'A' + 10;
-		else
+		if (digit < 0)
 			return -1;
+		number = number * 16 + digit;
 	}
 	return number;
 }

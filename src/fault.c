@@ -209,7 +209,7 @@ PathText(const Path *path)
 }
 
 /*
- * Is it worth while to look for words? Not when there are many faults already.
+ * Is it worth looking for words? Not when there are many faults already.
  */
 bool
 HintsWanted(const Faults *faults)

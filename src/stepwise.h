@@ -313,6 +313,7 @@ extern bool UuidParse(const char *text, pg_uuid_t *uuid);
 extern int	NameIndex(const char *name, const char *const *names, int count);	/* -1: not there */
 extern const char *NearestWord(const char *word, const char *const *words, int count);	/* NULL: none near */
 extern char *WordList(const char *const *words, int count);
+extern int	HexDigit(char c);	/* -1: none */
 extern bool TextIsBlank(const char *text);
 extern char *ClipText(const char *text, int length);
 extern char *ShortText(const char *text);	/* the same of a whole text, or of NULL */

@@ -69,32 +69,20 @@ UuidParse(const char *text, pg_uuid_t *uuid)
 {
 	if (strlen(text) != 36)
 		return false;
-	for (int i = 0, byte = 0; i < 36; i++)
+	for (int byte = 0; byte < UUID_LEN; byte++)
 	{
-		unsigned char c = text[i];
-		int			digit;
+		int			high;
+		int			low;
 
-		if (i == 8 || i == 13 || i == 18 || i == 23)
-		{
-			if (c != '-')
-				return false;
-			continue;
-		}
-		if (c >= '0' && c <= '9')
-			digit = c - '0';
-		else if (c >= 'a' && c <= 'f')
-			digit = c - 'a' + 10;
-		else if (c >= 'A' && c <= 'F')
-			digit = c - 'A' + 10;
-		else
+		if (*text == '-' && (byte == 4 || byte == 6 || byte == 8 || byte == 10))
+			text++;
+		high = HexDigit(*text++);
+		low = HexDigit(*text++);
+		if (high < 0 || low < 0)
 			return false;
-		if (byte % 2 == 0)
-			uuid->data[byte / 2] = digit << 4;
-		else
-			uuid->data[byte / 2] |= digit;
-		byte++;
+		uuid->data[byte] = high << 4 | low;
 	}
-	return true;
+	return *text == '\0';
 }
 
 Datum

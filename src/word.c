@@ -97,6 +97,19 @@ WordList(const char *const *words, int count)
 
 /* ---------- texts ---------- */
 
+/* The value of a hexadecimal digit; -1: it is none. */
+int
+HexDigit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
 bool
 TextIsBlank(const char *text)
 {

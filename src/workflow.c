@@ -27,7 +27,7 @@ static KeptQuery ReadQuery = {
 	"SELECT version, definition, created_at FROM stepwise.workflow"
 	" WHERE tenant = $1 AND name = $2 AND ($3 IS NULL OR version = $3)"
 	" ORDER BY version DESC LIMIT 1",
-	3, {TEXTOID, TEXTOID, INT4OID}, NULL
+	3, {TEXTOID, TEXTOID, INT4OID}
 };
 
 /* the same, kept from being dropped until the transaction ends */
@@ -35,13 +35,13 @@ static KeptQuery PinQuery = {
 	"SELECT version, definition, created_at FROM stepwise.workflow"
 	" WHERE tenant = $1 AND name = $2 AND ($3 IS NULL OR version = $3)"
 	" ORDER BY version DESC LIMIT 1 FOR KEY SHARE",
-	3, {TEXTOID, TEXTOID, INT4OID}, NULL
+	3, {TEXTOID, TEXTOID, INT4OID}
 };
 
 /* 1 name */
 static KeptQuery NamesQuery = {
 	"SELECT DISTINCT name FROM stepwise.workflow WHERE tenant = $1 ORDER BY name LIMIT " NAMES_FOR_HINT,
-	1, {TEXTOID}, NULL
+	1, {TEXTOID}
 };
 
 /*
@@ -306,7 +306,7 @@ WorkflowCheckCall(Reader *reader, const Path *path, const char *name, int versio
 static KeptQuery InsertQuery = {
 	"INSERT INTO stepwise.workflow (tenant, name, version, definition) VALUES ($1, $2, $3, $4)"
 	" ON CONFLICT DO NOTHING",
-	4, {TEXTOID, TEXTOID, INT4OID, JSONBOID}, NULL
+	4, {TEXTOID, TEXTOID, INT4OID, JSONBOID}
 };
 
 static void
@@ -370,10 +370,10 @@ stepwise_define_workflow(PG_FUNCTION_ARGS)
 
 /* 1 name: of those given, what is not registered */
 static KeptQuery ClientToolsQuery = {
-	"SELECT name FROM unnest($2) AS given (name)"
+	"SELECT name FROM pg_catalog.unnest($2) AS given (name)"
 	" WHERE NOT EXISTS (SELECT FROM stepwise.tool AS t"
 	" WHERE t.tenant = $1 AND t.name = given.name AND t.function IS NOT NULL)",
-	2, {TEXTOID, TEXTARRAYOID}, NULL
+	2, {TEXTOID, TEXTARRAYOID}
 };
 
 /*
@@ -461,7 +461,7 @@ stepwise_validate_definition(PG_FUNCTION_ARGS)
 /* 1 version */
 static KeptQuery VersionsQuery = {
 	"SELECT version FROM stepwise.workflow WHERE tenant = $1 AND name = $2 ORDER BY version",
-	2, {TEXTOID, TEXTOID}, NULL
+	2, {TEXTOID, TEXTOID}
 };
 
 static Rows
@@ -544,10 +544,10 @@ stepwise_get_workflow(PG_FUNCTION_ARGS)
  * 7 created_at
  */
 static KeptQuery ListQuery = {
-	"SELECT DISTINCT ON (name) name, version, (count(*) OVER (PARTITION BY name))::int,"
-	" definition ->> 'description', definition -> 'inputs', jsonb_array_length(definition -> 'steps'), created_at"
+	"SELECT DISTINCT ON (name) name, version, (pg_catalog.count(*) OVER (PARTITION BY name))::int,"
+	" definition ->> 'description', definition -> 'inputs', pg_catalog.jsonb_array_length(definition -> 'steps'), created_at"
 	" FROM stepwise.workflow WHERE tenant = $1 ORDER BY name, version DESC",
-	1, {TEXTOID}, NULL
+	1, {TEXTOID}
 };
 
 static Jsonb *
@@ -595,12 +595,12 @@ stepwise_list_workflows(PG_FUNCTION_ARGS)
 static KeptQuery DoomedQuery = {
 	"SELECT version FROM stepwise.workflow"
 	" WHERE tenant = $1 AND name = $2 AND ($3 IS NULL OR version = $3) ORDER BY version FOR UPDATE",
-	3, {TEXTOID, TEXTOID, INT4OID}, NULL
+	3, {TEXTOID, TEXTOID, INT4OID}
 };
 
 static KeptQuery DeleteQuery = {
 	"DELETE FROM stepwise.workflow WHERE tenant = $1 AND name = $2 AND ($3 IS NULL OR version = $3)",
-	3, {TEXTOID, TEXTOID, INT4OID}, NULL
+	3, {TEXTOID, TEXTOID, INT4OID}
 };
 
 /*
@@ -622,7 +622,7 @@ static KeptQuery PlanUsesQuery = {
 	" WHERE s.workflow = $2 AND s.status NOT IN ('completed', 'skipped')"
 	" AND ($3 IS NULL OR s.version = $3 OR (s.version IS NULL AND $4))"
 	" LIMIT 1",
-	4, {TEXTOID, TEXTOID, INT4OID, BOOLOID}, NULL
+	4, {TEXTOID, TEXTOID, INT4OID, BOOLOID}
 };
 
 /*
@@ -633,12 +633,12 @@ static KeptQuery PlanUsesQuery = {
 	" ? (@.workflow == $name && ($all == true || @.version == $version || ($last == true && !exists (@.version))))"
 static KeptQuery WorkflowUsesQuery = {
 	"SELECT w.name, w.version FROM stepwise.workflow AS w,"
-	" jsonb_build_object('name', $2, 'version', $3, 'all', $3 IS NULL, 'last', $4) AS vars"
+	" pg_catalog.jsonb_build_object('name', $2, 'version', $3, 'all', $3 IS NULL, 'last', $4) AS vars"
 	" WHERE w.tenant = $1 AND w.name <> $2 AND"
-	" (jsonb_path_exists(w.definition, '$.steps[*]" CALLS_IT "', vars)"
-	" OR jsonb_path_exists(w.definition, '$.branchingConditions[*].actionParams.steps[*]" CALLS_IT "', vars))"
+	" (pg_catalog.jsonb_path_exists(w.definition, '$.steps[*]" CALLS_IT "', vars)"
+	" OR pg_catalog.jsonb_path_exists(w.definition, '$.branchingConditions[*].actionParams.steps[*]" CALLS_IT "', vars))"
 	" ORDER BY w.name, w.version LIMIT 1",
-	4, {TEXTOID, TEXTOID, INT4OID, BOOLOID}, NULL
+	4, {TEXTOID, TEXTOID, INT4OID, BOOLOID}
 };
 
 /*
