@@ -473,7 +473,7 @@ Datum
 stepwise_verify_audit(PG_FUNCTION_ARGS)
 {
 	Call		call;
-	PlanRow	   *plan;
+	PlanRow    *plan;
 	Verification v;
 	JsonBuilder b = {0};
 
@@ -492,7 +492,7 @@ Datum
 stepwise_audit_head(PG_FUNCTION_ARGS)
 {
 	Call		call;
-	PlanRow	   *plan;
+	PlanRow    *plan;
 	JsonBuilder b = {0};
 
 	CallBegin(&call);

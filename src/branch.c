@@ -16,8 +16,8 @@ enum
 /* one branching condition, and the step after which it stands */
 typedef struct Branch
 {
-	PlanRow	   *plan;
-	StepRow	   *step;
+	PlanRow    *plan;
+	StepRow    *step;
 	char	   *action;
 	pg_uuid_t	target_id;
 	Jsonb	   *params;
@@ -41,7 +41,7 @@ ActSkipTo(Call *call, Branch *branch)
 		" AND s.step_order < $4 AND s.status = 'pending' ORDER BY s.step_order",
 		4, {TEXTOID, UUIDOID, INT4OID, INT4OID}
 	};
-	StepRow	   *target = StepRead(call, &branch->target_id);
+	StepRow    *target = StepRead(call, &branch->target_id);
 	Args		args = {0};
 	Rows		rows;
 
@@ -57,7 +57,7 @@ ActSkipTo(Call *call, Branch *branch)
 	rows = QueryRun(&between, &args);
 	for (uint64 i = 0; i < rows.count; i++)
 	{
-		StepRow	   *step = RowStep(&rows, i);
+		StepRow    *step = RowStep(&rows, i);
 
 		step->message = psprintf("a branch after step \"%s\" skipped to \"%s\"", branch->step->name, target->name);
 		StepMove(call, branch->plan, step, STEP_SKIPPED, NULL);
@@ -100,7 +100,7 @@ static void
 ActRequestReview(Call *call, Branch *branch)
 {
 	char	   *summary = JsonGetText(branch->params, "summary");
-	StepRow	   *step = PlanAddCheckpointStep(call, branch->plan, branch->step);
+	StepRow    *step = PlanAddCheckpointStep(call, branch->plan, branch->step);
 
 	if (summary == NULL)
 		summary = psprintf("Review the result of step \"%s\".", branch->step->name);

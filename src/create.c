@@ -235,7 +235,7 @@ PlanNest(PlanRow *plan, const PlanRow *parent, const StepRow *holder)
 static PlanRow *
 PlanFromDefinition(Call *call, const Definition *definition, const PlanOrigin *origin)
 {
-	PlanRow	   *plan = palloc0(sizeof(PlanRow));
+	PlanRow    *plan = palloc0(sizeof(PlanRow));
 
 	plan->id = UuidNew();
 	plan->root = plan;
@@ -362,7 +362,7 @@ CreatedDetail(const PlanRow *plan, const Definition *definition)
 PlanRow *
 PlanCreate(Call *call, const Definition *definition, const PlanOrigin *origin)
 {
-	PlanRow	   *plan = PlanFromDefinition(call, definition, origin);
+	PlanRow    *plan = PlanFromDefinition(call, definition, origin);
 
 	AuditAppend(call, plan, NULL, "plan_modified", CreatedDetail(plan, definition));
 	InsertPlan(call, plan, origin->idempotency_key);
@@ -557,7 +557,7 @@ static Jsonb *
 CreatePlan(Call *call, const Jsonb *json, PlanOrigin *origin)
 {
 	Faults		faults = {0};
-	PlanRow	   *plan = PlanOfKey(call, origin);
+	PlanRow    *plan = PlanOfKey(call, origin);
 	Definition *definition;
 
 	if (plan != NULL)
@@ -619,7 +619,7 @@ static Jsonb *
 StartWorkflow(Call *call, PlanOrigin *origin)
 {
 	Faults		faults = {0};
-	PlanRow	   *plan = PlanOfKey(call, origin);
+	PlanRow    *plan = PlanOfKey(call, origin);
 	Definition *definition;
 
 	if (plan != NULL)
@@ -717,7 +717,7 @@ ShiftSteps(Call *call, const PlanRow *plan, int after, int by)
 /* the steps that are being added, and those that are there */
 typedef struct Addition
 {
-	PlanRow	   *plan;
+	PlanRow    *plan;
 	int			after;
 	const Definition *definition;
 	PresentStep *present;
@@ -847,7 +847,7 @@ PlanAddSteps(Call *call, PlanRow *plan, const Jsonb *steps, int after, Faults *f
 	for (int i = 0; i < a.definition->nsteps; i++)
 		if (a.skip[i] != NULL)
 		{
-			StepRow	   *step = StepRead(call, &a.ids[i]);
+			StepRow    *step = StepRead(call, &a.ids[i]);
 
 			step->message = a.skip[i];
 			StepMove(call, plan, step, STEP_SKIPPED, NULL);
@@ -898,7 +898,7 @@ PlanAddCheckpointStep(Call *call, PlanRow *plan, const StepRow *after)
 	StepDefinition definition = {0};
 	JsonBuilder b = {0};
 	pg_uuid_t	id = UuidNew();
-	StepRow	   *step;
+	StepRow    *step;
 
 	definition.name = FreeStepName(call, plan, after->name);
 	definition.type = "checkpoint";

@@ -254,8 +254,8 @@ static Datum
 RawUpdate(const TriggerData *trigger, TimestampTz now)
 {
 	TupleDesc	desc = RelationGetDescr(trigger->tg_relation);
-	StepRow	   *old;
-	StepRow	   *new;
+	StepRow    *old;
+	StepRow    *new;
 	StepStatus	to;
 
 	if (ChangesNothing(trigger) || LacksRequired(trigger->tg_newtuple, desc))
@@ -296,7 +296,7 @@ RawInsert(const TriggerData *trigger)
 {
 	TupleDesc	desc = RelationGetDescr(trigger->tg_relation);
 	HeapTuple	tuple = trigger->tg_trigtuple;
-	StepRow	   *step;
+	StepRow    *step;
 	char	   *tenant;
 	bool		isnull;
 	int			numbers[] = {SPI_fnumber(desc, "root_id"), SPI_fnumber(desc, "wave"), SPI_fnumber(desc, "ready")};
@@ -305,7 +305,7 @@ RawInsert(const TriggerData *trigger)
 	pg_uuid_t	root_id;
 	bool		sequential;
 	Call		call;
-	PlanRow	   *plan;
+	PlanRow    *plan;
 
 	if (LacksRequired(tuple, desc))
 		return TriggerPass(trigger);
@@ -348,8 +348,8 @@ stepwise_step_guard(PG_FUNCTION_ARGS)
 typedef struct RawChange
 {
 	char	   *tenant;
-	StepRow	   *old;			/* NULL: inserted */
-	StepRow	   *new;
+	StepRow    *old;			/* NULL: inserted */
+	StepRow    *new;
 } RawChange;
 
 /*
@@ -530,7 +530,7 @@ RawSettle(List *changes, int from, int to)
 	RawChange  *first = list_nth(changes, from);
 	bool		inserted = first->old == NULL;
 	Call		call;
-	PlanRow	   *plan;
+	PlanRow    *plan;
 
 	CallBeginIn(&call, first->tenant);
 	plan = PlanLock(&call, &first->new->plan_id);

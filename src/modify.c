@@ -38,9 +38,9 @@ typedef struct ModifyParams
 typedef struct Change
 {
 	Call	   *call;
-	PlanRow	   *plan;
+	PlanRow    *plan;
 	ModifyParams params;
-	StepRow	   *step;			/* that stepId names, or NULL */
+	StepRow    *step;			/* that stepId names, or NULL */
 	bool		removed;		/* there is no such step any more */
 	Faults		faults;
 	JsonBuilder detail;			/* of the audit entry; an object that is open */
@@ -302,8 +302,8 @@ PutRemoved(JsonBuilder *detail, const StepRow *step)
 static void
 ActRemoveStep(Change *change)
 {
-	PlanRow	   *plan = change->plan;
-	StepRow	   *step = change->step;
+	PlanRow    *plan = change->plan;
+	StepRow    *step = change->step;
 
 	CheckRemovable(step);
 	CheckHoldsNoPlan(change);

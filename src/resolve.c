@@ -22,8 +22,8 @@
 typedef struct Resolver
 {
 	Call	   *call;
-	PlanRow	   *plan;
-	StepRow	   *completed;		/* of a branching condition: the step that completed */
+	PlanRow    *plan;
+	StepRow    *completed;		/* of a branching condition: the step that completed */
 	bool		lenient;		/* what cannot be resolved is null */
 	bool		sketch;			/* or stays as it is written, in <…> instead of ${…} */
 	ResolveFault *fault;
@@ -192,7 +192,7 @@ static StepRow *
 StepOfReference(Resolver *r, const Reference *ref, bool *open)
 {
 	pg_uuid_t	plan_id = r->plan->id;
-	StepRow	   *step = NULL;
+	StepRow    *step = NULL;
 
 	*open = true;
 	if (ref->root == REF_BINDINGS)
@@ -283,7 +283,7 @@ static bool
 ValueOfStep(Resolver *r, const Reference *ref, JsonbValue *value)
 {
 	bool		open;
-	StepRow	   *step = StepOfReference(r, ref, &open);
+	StepRow    *step = StepOfReference(r, ref, &open);
 
 	if (step == NULL)
 		return false;
@@ -323,7 +323,7 @@ ValueOfPlan(Resolver *r, const Reference *ref, JsonbValue *value)
 static bool
 ValueOfCompleted(Resolver *r, const Reference *ref, JsonbValue *value)
 {
-	StepRow	   *step = r->completed;
+	StepRow    *step = r->completed;
 
 	if (step == NULL)
 		return Fault(r, RESOLVE_MISSING, psprintf("%s has a value in branching conditions only", ref->source));
@@ -549,7 +549,7 @@ static Jsonb *
 RawDocument(const Resolver *r)
 {
 	JsonBuilder b = {0};
-	StepRow	   *step = r->completed;
+	StepRow    *step = r->completed;
 
 	JsonObjectStart(&b, NULL);
 	JsonPutJson(&b, "inputs", JsonOf(r->plan->inputs));

@@ -428,7 +428,7 @@ DependentsSkip(Call *call, PlanRow *plan, const StepRow *step, bool required)
 	rows = QueryRun(&find, &args);
 	for (uint64 i = 0; i < rows.count; i++)
 	{
-		StepRow	   *child = RowStep(&rows, i);
+		StepRow    *child = RowStep(&rows, i);
 
 		DependentSkip(call, plan, child, step, required);
 	}
@@ -492,7 +492,7 @@ PlanDrain(Call *call, PlanRow *plan)
 	/* not foreach: the list grows while we walk it */
 	for (plan->drained = 0; plan->drained < list_length(plan->settled); plan->drained++)
 	{
-		StepRow	   *step = list_nth(plan->settled, plan->drained);
+		StepRow    *step = list_nth(plan->settled, plan->drained);
 
 		if (step->branches && step->status == STEP_COMPLETED && !PlanIsTerminal(plan->status))
 		{

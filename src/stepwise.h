@@ -828,8 +828,8 @@ typedef struct PlanOrigin
 	const char *design_rationale;
 	const char *idempotency_key;
 	const char *request_digest;
-	PlanRow	   *parent;			/* of a nested plan; so holder, the step */
-	StepRow	   *holder;
+	PlanRow    *parent;			/* of a nested plan; so holder, the step */
+	StepRow    *holder;
 } PlanOrigin;
 
 extern PlanRow *PlanCreate(Call *call, const Definition *definition, const PlanOrigin *origin);

@@ -181,7 +181,7 @@ PlanEnd(Call *call, PlanRow *plan, const char *reason, const char *below)
 	rows = QueryById(call, &open, &plan->id);
 	for (uint64 i = 0; i < rows.count; i++)
 	{
-		StepRow	   *step = RowStep(&rows, i);
+		StepRow    *step = RowStep(&rows, i);
 
 		step->message = psprintf(CANCELLED_WITH_PLAN "%s", reason ? reason : "no reason given");
 		StepMove(call, plan, step, STEP_SKIPPED, NULL);
@@ -215,7 +215,7 @@ NestedDetail(const PlanRow *nested)
 static Jsonb *
 NestedEnd(Call *call, PlanRow *root, const pg_uuid_t *nested_id, const char *reason)
 {
-	PlanRow	   *nested = PlanInTree(call, root, nested_id);
+	PlanRow    *nested = PlanInTree(call, root, nested_id);
 
 	if (PlanIsTerminal(nested->status))
 		return NULL;
@@ -324,10 +324,10 @@ Wake(Call *call, PlanRow *plan)
 void
 TreeRise(Call *call, PlanRow *nested)
 {
-	StepRow	   *step = StepRead(call, &nested->parent_step_id);
+	StepRow    *step = StepRead(call, &nested->parent_step_id);
 	Jsonb	   *reason = NULL;
 	StepStatus	to = StatusOfHolder(nested);
-	PlanRow	   *plan;
+	PlanRow    *plan;
 
 	/* when the step ends its nested plan, it has moved already */
 	if (step == NULL || (step->status != STEP_IN_PROGRESS && step->status != STEP_AWAITING_INPUT))
