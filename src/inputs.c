@@ -174,8 +174,8 @@ RefuseUndeclared(const Jsonb *declarations, const Jsonb *values, Faults *faults)
 {
 	int			ndeclared;
 	int			ngiven;
-	const char **declared = ScopeKeys(declarations, &ndeclared);
-	const char **given = ScopeKeys(values, &ngiven);
+	const char **declared = JsonKeys(declarations, &ndeclared);
+	const char **given = JsonKeys(values, &ngiven);
 	JsonbValue	found;
 
 	for (int i = 0; i < ngiven; i++)
@@ -196,7 +196,7 @@ InputsAccept(const Jsonb *declarations, const Jsonb *values, Faults *faults)
 {
 	JsonBuilder b = {0};
 	int			count;
-	const char **names = ScopeKeys(declarations, &count);
+	const char **names = JsonKeys(declarations, &count);
 	char	   *excess = values ? JsonExcess(values) : NULL;
 
 	if (values && !JsonIsObject(values))

@@ -288,6 +288,27 @@ JsonCompact(StringInfo text, JsonbValue *value)
 	}
 }
 
+/* Collect the keys of an object; none of what is no object. */
+const char **
+JsonKeys(const Jsonb *object, int *count)
+{
+	const char **keys = palloc(sizeof(char *) * (JsonIsObject(object) ? JB_ROOT_COUNT(object) + 1 : 1));
+	JsonbIterator *iterator;
+	JsonbValue	value;
+	JsonbIteratorToken token;
+
+	*count = 0;
+	if (!JsonIsObject(object))
+		return keys;
+	iterator = JsonbIteratorInit(unconstify(JsonbContainer *, &object->root));
+	while ((token = JsonbIteratorNext(&iterator, &value, true)) != WJB_DONE)
+	{
+		if (token == WJB_KEY)
+			keys[(*count)++] = JsonValueText(&value);
+	}
+	return keys;
+}
+
 char *
 JsonValueText(const JsonbValue *value)
 {

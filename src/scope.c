@@ -255,29 +255,6 @@ CheckReach(Reader *reader, const Path *path, const Reference *reference, int tar
 				"${%s} refers to step \"%s\", on which this step does not depend", Shown(reference), name);
 }
 
-/*
- * Collect the keys of an object, for a hint.
- */
-const char **
-ScopeKeys(const Jsonb *object, int *count)
-{
-	const char **keys = palloc(sizeof(char *) * (JsonIsObject(object) ? JB_ROOT_COUNT(object) + 1 : 1));
-	JsonbIterator *iterator;
-	JsonbValue	value;
-	JsonbIteratorToken token;
-
-	*count = 0;
-	if (!JsonIsObject(object))
-		return keys;
-	iterator = JsonbIteratorInit(unconstify(JsonbContainer *, &object->root));
-	while ((token = JsonbIteratorNext(&iterator, &value, true)) != WJB_DONE)
-	{
-		if (token == WJB_KEY)
-			keys[(*count)++] = JsonValueText(&value);
-	}
-	return keys;
-}
-
 static void
 CheckInput(Reader *reader, const Path *path, const Reference *reference)
 {
@@ -290,7 +267,7 @@ CheckInput(Reader *reader, const Path *path, const Reference *reference)
 		return;
 
 	if (HintsWanted(reader->faults))
-		names = ScopeKeys(inputs, &count);
+		names = JsonKeys(inputs, &count);
 	FaultAt(reader, path, ERRCODE_UNRESOLVED_REFERENCE,
 			WordHint(reader->faults, reference->path[0], names, count, "inputs"),
 			"${%s}: input \"%s\" does not exist", Shown(reference), reference->path[0]);

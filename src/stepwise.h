@@ -277,6 +277,7 @@ extern Jsonb *JsonFinish(JsonBuilder *b);
 extern bool JsonGet(const Jsonb *object, const char *key, JsonbValue *value);
 extern char *JsonGetText(const Jsonb *object, const char *key); /* NULL unless a string */
 extern Jsonb *JsonGetJson(const Jsonb *object, const char *key);	/* NULL if not there */
+extern const char **JsonKeys(const Jsonb *object, int *count);
 extern bool JsonGetIndex(const Jsonb *array, int index, JsonbValue *value);
 extern Jsonb *JsonFromValue(JsonbValue *value);
 extern void JsonToValue(const Jsonb *json, JsonbValue *value);	/* NULL: null */
@@ -604,7 +605,6 @@ extern void ScopeNameSteps(Reader *reader, const Path *path);
 extern StepDefinition *ScopeStep(const Scope *scope, int number);
 extern int	ScopeFindStep(const Scope *scope, const char *name);	/* 0: none */
 extern char *ScopeStepHint(Reader *reader, const char *name);
-extern const char **ScopeKeys(const Jsonb *object, int *count);
 extern void ScopeCheckText(Reader *reader, const Path *path, const char *text, int from);
 extern void ScopeCheckJson(Reader *reader, const Path *path, const Jsonb *json, int from);
 extern void ScopeCheckCondition(Reader *reader, const Path *path, const Condition *condition, int from, bool itself);
