@@ -27,9 +27,7 @@ static const char *const StepTypes[] = {
 
 /* ---------- values ---------- */
 
-/*
- * Check the kind of a value, as JsonKindName names it.
- */
+/* Check the kind of a value, as JsonKindName names it. */
 bool
 ExpectKind(Reader *reader, const Path *path, const JsonbValue *value, const char *kind)
 {
@@ -43,9 +41,7 @@ ExpectKind(Reader *reader, const Path *path, const JsonbValue *value, const char
 	return false;
 }
 
-/*
- * Read any text into a char *.
- */
+/* Read any text into a char *. */
 void
 ReadNote(Reader *reader, const Path *path, JsonbValue *value, void *field)
 {
@@ -59,9 +55,7 @@ ReadNote(Reader *reader, const Path *path, JsonbValue *value, void *field)
 		*(char **) field = JsonValueText(value);
 }
 
-/*
- * Read a text that says something.
- */
+/* Read a text that says something. */
 void
 ReadText(Reader *reader, const Path *path, JsonbValue *value, void *field)
 {
@@ -74,9 +68,7 @@ ReadText(Reader *reader, const Path *path, JsonbValue *value, void *field)
 		*(char **) field = text;
 }
 
-/*
- * Read the name of a workflow, plan or tool: one line of text.
- */
+/* Read the name of a workflow, plan or tool: one line of text. */
 static void
 ReadTitle(Reader *reader, const Path *path, JsonbValue *value, void *field)
 {
@@ -100,9 +92,7 @@ ReadTitle(Reader *reader, const Path *path, JsonbValue *value, void *field)
 		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION, NULL, "must not begin or end with a space");
 }
 
-/*
- * Read a name to which references point: of a step, or a binding.
- */
+/* Read a name to which references point: of a step, or a binding. */
 static void
 ReadName(Reader *reader, const Path *path, JsonbValue *value, void *field)
 {
@@ -121,9 +111,7 @@ ReadName(Reader *reader, const Path *path, JsonbValue *value, void *field)
 		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION, "Choose another name.", "\"%s\" is reserved", name);
 }
 
-/*
- * Read one of several words.
- */
+/* Read one of several words. */
 void
 ReadWord(Reader *reader, const Path *path, JsonbValue *value, const char *const *words, int count, char **field)
 {
@@ -163,9 +151,7 @@ ReadBool(Reader *reader, const Path *path, JsonbValue *value, void *field)
 		*(bool *) field = value->val.boolean;
 }
 
-/*
- * Read true or false into an int, which can also say: not given.
- */
+/* Read true or false into an int, which can also say: not given. */
 void
 ReadFlag(Reader *reader, const Path *path, JsonbValue *value, void *field)
 {
@@ -173,9 +159,7 @@ ReadFlag(Reader *reader, const Path *path, JsonbValue *value, void *field)
 		*(int *) field = value->val.boolean;
 }
 
-/*
- * Read a whole number from 1 on.
- */
+/* Read a whole number from 1 on. */
 void
 ReadCount(Reader *reader, const Path *path, JsonbValue *value, void *field)
 {
@@ -237,9 +221,7 @@ ReadObject(Reader *reader, const Path *path, JsonbValue *value, void *field)
 	ReadJsonOfKind(reader, path, value, "object", field);
 }
 
-/*
- * Read an array of texts.
- */
+/* Read an array of texts. */
 void
 ReadTexts(Reader *reader, const Path *path, JsonbValue *value, void *field)
 {
@@ -269,9 +251,7 @@ ReadResources(Reader *reader, const Path *path, JsonbValue *value, void *field)
 		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION, "Leave out what is not set.", "must not be empty");
 }
 
-/*
- * Compile a condition of a step, or of a branch.
- */
+/* Compile a condition of a step, or of a branch. */
 static void
 ReadExpression(Reader *reader, const Path *path, JsonbValue *value, bool branching, Condition **field)
 {
@@ -368,9 +348,7 @@ static const KeyRule DependencyKeys[] = {
 	{"required", ReadBool, offsetof(DependencyDefinition, required), false},
 };
 
-/*
- * Read one element of dependsOn: a name, or an object that has it.
- */
+/* Read one element of dependsOn: a name, or an object that has it. */
 static DependencyDefinition *
 ReadDependency(Reader *reader, const Path *path, JsonbValue *value)
 {
@@ -433,9 +411,7 @@ static const KeyRule StepKeys[] = {
 	{"stallAfter", ReadInterval, offsetof(StepDefinition, stall_after), false},
 };
 
-/*
- * Check which keys stand together.
- */
+/* Check which keys stand together. */
 static void
 CheckStepKeys(Reader *reader, const Path *path, const StepDefinition *step)
 {
@@ -503,9 +479,7 @@ ReadStepArray(Reader *reader, const Path *path, JsonbValue *value, int after, in
 	return steps;
 }
 
-/*
- * Check what one step refers to.
- */
+/* Check what one step refers to. */
 static void
 CheckStep(Reader *reader, const Path *path, StepDefinition *step, int number)
 {
@@ -518,9 +492,7 @@ CheckStep(Reader *reader, const Path *path, StepDefinition *step, int number)
 		WorkflowCheckCall(reader, &((Path) {.up = path,.key = "workflow"}), step->workflow, step->version);
 }
 
-/*
- * Name the steps of the scope, put them in order, and check them.
- */
+/* Name the steps of the scope, put them in order, and check them. */
 static void
 CheckSteps(Reader *reader, const Path *path)
 {
@@ -532,9 +504,7 @@ CheckSteps(Reader *reader, const Path *path)
 		CheckStep(reader, &((Path) {.up = path,.index = i}), &scope->steps[i], scope->offset + i + 1);
 }
 
-/*
- * Read and check steps that are added to those of the scope around.
- */
+/* Read and check steps that are added to those of the scope around. */
 Scope *
 ReadAddedSteps(Reader *outer, const Path *path, JsonbValue *value, Scope *around, int after)
 {
@@ -553,9 +523,7 @@ ReadAddedSteps(Reader *outer, const Path *path, JsonbValue *value, Scope *around
 
 /* ---------- the whole ---------- */
 
-/*
- * Read the steps, and make the scope in which they are checked later.
- */
+/* Read the steps, and make the scope in which they are checked later. */
 static void
 ReadSteps(Reader *reader, const Path *path, JsonbValue *value, void *field)
 {
@@ -566,9 +534,7 @@ ReadSteps(Reader *reader, const Path *path, JsonbValue *value, void *field)
 	*(StepDefinition **) field = steps;
 }
 
-/*
- * Keep a value, to be read when what it needs is known.
- */
+/* Keep a value, to be read when what it needs is known. */
 void
 ReadLater(Reader *reader pg_attribute_unused(), const Path *path pg_attribute_unused(), JsonbValue *value, void *field)
 {
@@ -603,9 +569,7 @@ static const KeyRule DefinitionKeys[] = {
 
 static const Path Root = {.key = ""};
 
-/*
- * Check the definition as a whole, when all of it has been read.
- */
+/* Check the definition as a whole, when all of it has been read. */
 static void
 CheckDefinition(Reader *reader, Draft *draft)
 {
@@ -622,9 +586,7 @@ CheckDefinition(Reader *reader, Draft *draft)
 		definition->branches = ReadBranches(reader, &branching, draft->branching);
 }
 
-/*
- * Accept a workflow's definition.
- */
+/* Accept a workflow's definition. */
 Definition *
 DefinitionAccept(Call *call, const Jsonb *json, Faults *faults)
 {
@@ -664,9 +626,7 @@ DefinitionAcceptPlan(Call *call, const Jsonb *json, const Jsonb *inputs, Faults 
 	return &draft->definition;
 }
 
-/*
- * Make the scope of the steps that a plan has.
- */
+/* Make the scope of the steps that a plan has. */
 static Scope *
 ScopeOfKnown(const KnownStep *known, int nknown, bool sequential)
 {

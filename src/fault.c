@@ -28,9 +28,7 @@ typedef struct Fault
 
 #define KEY_SHOWN		63		/* bytes of a key in a path */
 
-/*
- * Note a fault.
- */
+/* Note a fault. */
 void
 FaultAdd(Faults *faults, int sqlstate, const char *path, const char *hint, const char *format,...)
 {
@@ -58,9 +56,7 @@ FaultsAny(const Faults *faults)
 	return faults->items != NIL;
 }
 
-/*
- * Write the first faults as an array, and how many there are beyond.
- */
+/* Write the first faults as an array, and how many there are beyond. */
 static void
 PutFaults(JsonBuilder *b, const char *key, const Faults *faults, int max)
 {
@@ -98,9 +94,7 @@ FaultsToJson(JsonBuilder *b, const char *key, const Faults *faults)
 	PutFaults(b, key, faults, FAULTS_KEPT);
 }
 
-/*
- * Find the SQLSTATE of all: their own if they share one.
- */
+/* Find the SQLSTATE of all: their own if they share one. */
 static int
 SharedState(const Faults *faults)
 {
@@ -115,9 +109,7 @@ SharedState(const Faults *faults)
 	return sqlstate;
 }
 
-/*
- * Put the first fault in words: where, and what.
- */
+/* Put the first fault in words: where, and what. */
 char *
 FaultsFirst(const Faults *faults)
 {
@@ -126,9 +118,7 @@ FaultsFirst(const Faults *faults)
 	return psprintf("%s%s%s", first->path, first->path[0] ? ": " : "", first->message);
 }
 
-/*
- * Put all faults in words, in one line.
- */
+/* Put all faults in words, in one line. */
 char *
 FaultsText(const Faults *faults)
 {
@@ -195,9 +185,7 @@ AppendPath(StringInfo text, const Path *path)
 	}
 }
 
-/*
- * Spell a path.
- */
+/* Spell a path. */
 char *
 PathText(const Path *path)
 {
@@ -208,9 +196,7 @@ PathText(const Path *path)
 	return text.data;
 }
 
-/*
- * Is it worth looking for words? Not when there are many faults already.
- */
+/* Is it worth looking for words? Not when there are many faults already. */
 bool
 HintsWanted(const Faults *faults)
 {

@@ -50,9 +50,7 @@ NumberIsIntegral(const JsonbValue *value)
 	return DatumGetBool(DirectFunctionCall2(numeric_eq, number, whole));
 }
 
-/*
- * Does a value have a type? NULL is any type.
- */
+/* Does a value have a type? NULL is any type. */
 bool
 JsonHasType(const JsonbValue *value, const char *type)
 {
@@ -65,9 +63,7 @@ JsonHasType(const JsonbValue *value, const char *type)
 
 /* ---------- declarations ---------- */
 
-/*
- * Check that a reference can name the input: ${inputs.NAME.path}.
- */
+/* Check that a reference can name the input: ${inputs.NAME.path}. */
 static void
 CheckInputName(Reader *reader, const Path *path)
 {
@@ -94,9 +90,7 @@ ReadDeclaration(Reader *reader, const Path *path, JsonbValue *value)
 				"must be of type %s, not %s", input.type, JsonKindName(&fallback));
 }
 
-/*
- * Read the inputs of a workflow; field is a Jsonb *, the declarations as given.
- */
+/* Read the inputs of a workflow; field is a Jsonb *, the declarations as given. */
 void
 ReadInputs(Reader *reader, const Path *path, JsonbValue *value, void *field)
 {
@@ -122,9 +116,7 @@ ReadInputs(Reader *reader, const Path *path, JsonbValue *value, void *field)
 
 /* ---------- values ---------- */
 
-/*
- * Read a declaration that was accepted before.
- */
+/* Read a declaration that was accepted before. */
 static void
 LoadDeclaration(const Jsonb *declarations, const char *name, InputDeclaration *input)
 {
@@ -138,9 +130,7 @@ LoadDeclaration(const Jsonb *declarations, const char *name, InputDeclaration *i
 		input->required = required.val.boolean;
 }
 
-/*
- * Take the value of one declared input, or its default, into the object.
- */
+/* Take the value of one declared input, or its default, into the object. */
 static void
 AcceptInput(JsonBuilder *b, const char *name, const InputDeclaration *input, const Jsonb *values, Faults *faults)
 {

@@ -44,9 +44,7 @@ NamesNew(int size)
 	return names_create(CurrentMemoryContext, Max(size, 8), NULL);
 }
 
-/*
- * Enter a name, which must live as long as the table; false if it is there.
- */
+/* Enter a name, which must live as long as the table; false if it is there. */
 bool
 NamesAdd(struct names_hash *names, const char *name, int number)
 {
@@ -115,9 +113,7 @@ FindBinding(const Scope *scope, const char *name)
 	return number;
 }
 
-/*
- * Collect the names of all steps, or their bindings, for a hint.
- */
+/* Collect the names of all steps, or their bindings, for a hint. */
 static const char **
 AllNames(const Scope *scope, bool bindings, int *count)
 {
@@ -136,9 +132,7 @@ AllNames(const Scope *scope, bool bindings, int *count)
 	return names;
 }
 
-/*
- * Say which step, or binding, was probably meant.
- */
+/* Say which step, or binding, was probably meant. */
 static char *
 NameHint(Reader *reader, const char *name, bool bindings)
 {
@@ -159,9 +153,7 @@ ScopeStepHint(Reader *reader, const char *name)
 
 /* ---------- names of the steps ---------- */
 
-/*
- * Enter the names that were given, each of which must be new.
- */
+/* Enter the names that were given, each of which must be new. */
 static void
 EnterGivenNames(Reader *reader, const Path *path)
 {
@@ -211,9 +203,7 @@ ScopeNameSteps(Reader *reader, const Path *path)
 
 /* ---------- references ---------- */
 
-/*
- * Show a reference in a message, cut if it is long.
- */
+/* Show a reference in a message, cut if it is long. */
 static const char *
 Shown(const Reference *reference)
 {
@@ -321,9 +311,7 @@ CheckReference(Reader *reader, const Path *path, const Reference *reference, int
 		CheckBinding(reader, path, reference, from);
 }
 
-/*
- * Check the references in a text.
- */
+/* Check the references in a text. */
 void
 ScopeCheckText(Reader *reader, const Path *path, const char *text, int from)
 {

@@ -44,9 +44,7 @@ static KeptQuery NamesQuery = {
 	1, {TEXTOID}
 };
 
-/*
- * The first parameters of a query: tenant, name, and version or null.
- */
+/* The first parameters of a query: tenant, name, and version or null. */
 static Args
 ArgsOfVersion(const Call *call, const char *name, int version)
 {
@@ -98,9 +96,7 @@ WorkflowDefinition(Call *call, const char *name, int version)
 	return definition;
 }
 
-/*
- * Say which version there is, or which workflow was probably meant.
- */
+/* Say which version there is, or which workflow was probably meant. */
 static char *
 WorkflowHint(Call *call, const Faults *faults, const char *name)
 {
@@ -126,9 +122,7 @@ WorkflowLabel(const char *name, int version)
 	return version ? psprintf("version %d of workflow \"%s\"", version, ShortText(name)) : psprintf("workflow \"%s\"", ShortText(name));
 }
 
-/*
- * Raise that there is no such workflow, or not that version of it.
- */
+/* Raise that there is no such workflow, or not that version of it. */
 static void
 RaiseNoWorkflow(Call *call, const char *name, int version)
 {
@@ -206,9 +200,7 @@ DefinitionCalls(const Jsonb *definition)
 	return calls;
 }
 
-/*
- * Spell a chain of calls from the place where its last name first stands.
- */
+/* Spell a chain of calls from the place where its last name first stands. */
 static char *
 SpellChain(List *chain)
 {
@@ -376,9 +368,7 @@ static KeptQuery ClientToolsQuery = {
 	2, {TEXTOID, TEXTARRAYOID}
 };
 
-/*
- * Find which tools of a definition the client has to call.
- */
+/* Find which tools of a definition the client has to call. */
 static struct names_hash *
 ClientTools(Call *call, const Definition *definition)
 {
@@ -407,9 +397,7 @@ ClientTools(Call *call, const Definition *definition)
 	return tools;
 }
 
-/*
- * Note what is allowed, but perhaps not meant.
- */
+/* Note what is allowed, but perhaps not meant. */
 static void
 CollectWarnings(Call *call, const Definition *definition, Faults *warnings)
 {
@@ -501,9 +489,7 @@ GetWorkflow(Call *call, const char *name, int version)
 	return JsonFinish(&b);
 }
 
-/*
- * Raise that no workflow was named.
- */
+/* Raise that no workflow was named. */
 static void
 CheckNamed(const char *name)
 {
@@ -514,9 +500,7 @@ CheckNamed(const char *name)
 				 errhint("Call list_workflows() to see which there are.")));
 }
 
-/*
- * Read a version: 0 if none is meant, which nobody can ask for.
- */
+/* Read a version: 0 if none is meant, which nobody can ask for. */
 static int
 ArgumentVersion(FunctionCallInfo fcinfo, int n)
 {
@@ -641,9 +625,7 @@ static KeptQuery WorkflowUsesQuery = {
 	4, {TEXTOID, TEXTOID, INT4OID, BOOLOID}
 };
 
-/*
- * Raise that a workflow cannot be dropped because of its user.
- */
+/* Raise that a workflow cannot be dropped because of its user. */
 static void
 RaiseInUse(const char *name, int version, const char *user, const char *hint)
 {
