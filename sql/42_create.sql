@@ -1,4 +1,4 @@
--- Plans are made here.
+-- Plans are made here (src/create.c).
 
 CREATE FUNCTION stepwise.create_plan(name text, goal text, steps jsonb, branching_conditions jsonb = '[]', inputs jsonb = '{}',
     outputs jsonb = '{}', on_failure text = 'continue', session_id text = NULL, design_rationale text = NULL,

@@ -1,26 +1,21 @@
 -- Workflows: named, versioned, immutable definitions (src/workflow.c, src/define.c).
 
 CREATE FUNCTION stepwise.define_workflow(definition jsonb) RETURNS jsonb
-    LANGUAGE c VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'stepwise_define_workflow';
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_define_workflow';
 COMMENT ON FUNCTION stepwise.define_workflow(jsonb) IS 'store a workflow; a changed definition becomes its next version';
 
 CREATE FUNCTION stepwise.validate_definition(definition jsonb) RETURNS jsonb
-    LANGUAGE c VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'stepwise_validate_definition';
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_validate_definition';
 COMMENT ON FUNCTION stepwise.validate_definition(jsonb) IS 'list all faults of a definition, storing nothing';
 
 CREATE FUNCTION stepwise.list_workflows() RETURNS jsonb
-    LANGUAGE c VOLATILE PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'stepwise_list_workflows';
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_list_workflows';
 COMMENT ON FUNCTION stepwise.list_workflows() IS 'list the workflows with their newest versions';
 
 CREATE FUNCTION stepwise.get_workflow(name text, version int = NULL) RETURNS jsonb
-    LANGUAGE c VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'stepwise_get_workflow';
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_get_workflow';
 COMMENT ON FUNCTION stepwise.get_workflow(text, int) IS 'show a version of a workflow, the newest by default';
 
 CREATE FUNCTION stepwise.drop_workflow(name text, version int = NULL) RETURNS jsonb
-    LANGUAGE c VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
-    AS 'MODULE_PATHNAME', 'stepwise_drop_workflow';
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_drop_workflow';
 COMMENT ON FUNCTION stepwise.drop_workflow(text, int) IS 'drop a version of a workflow, or all of them, unless in use';

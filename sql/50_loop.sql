@@ -40,7 +40,7 @@ CREATE FUNCTION stepwise.cancel_plan(plan_id uuid, reason text = NULL) RETURNS j
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_cancel_plan';
 COMMENT ON FUNCTION stepwise.cancel_plan(uuid, text) IS 'end a plan; its open steps become skipped';
 
--- What the engine reads for its answers; not for callers, because the tenant is an argument.
+-- Internal: the tenant is an argument. What the engine reads for its answers.
 
 CREATE FUNCTION stepwise.plan_complete_json(tenant text, plan_id uuid) RETURNS SETOF jsonb
 LANGUAGE sql STABLE

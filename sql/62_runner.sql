@@ -8,7 +8,7 @@ CREATE PROCEDURE stepwise.run_steps(plan_id uuid, max_steps int = NULL, tenant t
 LANGUAGE C AS 'MODULE_PATHNAME', 'stepwise_run_steps';
 COMMENT ON PROCEDURE stepwise.run_steps(uuid, int, text, jsonb) IS 'the same as run, but each step in a transaction of its own';
 
--- Not for callers, because the tenant is an argument.
+-- Internal: the tenant is an argument.
 CREATE FUNCTION stepwise.task_json(tenant text, plan_id uuid) RETURNS SETOF jsonb
 LANGUAGE sql STABLE
 BEGIN ATOMIC

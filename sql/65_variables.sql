@@ -8,7 +8,7 @@ CREATE FUNCTION stepwise.task_variables(plan_id uuid) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_task_variables';
 COMMENT ON FUNCTION stepwise.task_variables(uuid) IS 'a plan as flat variables: progress, results, pause reason, and its own';
 
--- Not for callers, because the tenant is an argument.
+-- Internal: the tenant is an argument.
 CREATE FUNCTION stepwise.task_variables_json(tenant text, plan_id uuid) RETURNS SETOF jsonb
 LANGUAGE sql STABLE
 BEGIN ATOMIC

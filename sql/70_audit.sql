@@ -2,7 +2,7 @@
 
 CREATE FUNCTION stepwise.audit_guard() RETURNS trigger
 LANGUAGE C AS 'MODULE_PATHNAME', 'stepwise_audit_guard';
-COMMENT ON FUNCTION stepwise.audit_guard() IS 'refuses every write to the audit log that is not the engine''s';
+COMMENT ON FUNCTION stepwise.audit_guard() IS 'refuses every write to the audit log that is neither the engine''s nor a restore''s';
 
 CREATE TRIGGER guard BEFORE INSERT OR UPDATE OR DELETE ON stepwise.audit
 FOR EACH ROW EXECUTE FUNCTION stepwise.audit_guard();

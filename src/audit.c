@@ -6,7 +6,11 @@
  * before it, and all its fields, each with its length in front. Number and
  * hash of the newest entry are on the plan's row, which is locked whenever an
  * entry is written. Entries without a plan form a chain of their own per
- * tenant, whose newest entry is its head.
+ * tenant, whose newest entry is its head; they are written one at a time, under
+ * a lock of the tenant.
+ *
+ * An entry of a plan has the time of its call (CallNow), which never goes
+ * back.
  */
 #include "stepwise.h"
 
@@ -49,7 +53,7 @@ PG_FUNCTION_INFO_V1(stepwise_audit_head);
 
 /* ---------- hashing ---------- */
 
-void
+static void
 Sha256(const void *data, size_t size, uint8 digest[32])
 {
 	pg_cryptohash_ctx *context = pg_cryptohash_create(PG_SHA256);
@@ -83,7 +87,7 @@ DigestText(const void *jsonb_varlena)
 
 	if (jsonb_varlena == NULL)
 		return NULL;
-	text = JsonToText(DatumGetJsonbP(PointerGetDatum(jsonb_varlena)));
+	text = JsonToText(JsonOf(jsonb_varlena));
 	Sha256(text, strlen(text), digest);
 	return HexText(digest);
 }
@@ -140,6 +144,15 @@ EntryHash(const Entry *entry, const uint8 before[32], uint8 hash[32])
 }
 
 /* ---------- writing ---------- */
+
+/* The number of an entry in a row. */
+static int64
+RowEntryId(const Rows *rows, uint64 row, int column)
+{
+	bool		isnull;
+
+	return DatumGetInt64(RowDatum(rows, row, column, &isnull));
+}
 
 /* Name the role, and the name that the caller gave himself. */
 static char *
@@ -206,22 +219,19 @@ AuditAppendPlanless(Call *call, const char *event, Jsonb *detail)
 		" ORDER BY a.id DESC LIMIT 1",
 		1, {TEXTOID}
 	};
-	Args		args = {0};
 	Entry		entry = {0};
 	uint8		hash[32] = {0};
-	Pointer		last_hash;
-	bool		isnull;
+	struct varlena *last_hash;
 	Rows		rows;
 
 	MarkEngineUsed();
 	CallLock(call, "audit", "");
-	ArgTenant(&args, call);
-	rows = QueryRun(&last, &args);
+	rows = QueryOfTenant(call, &last);
 	entry.id = 1;
 	if (rows.count > 0)
 	{
-		entry.id = DatumGetInt64(RowDatum(&rows, 0, 1, &isnull)) + 1;
-		last_hash = DatumGetPointer(RowDatum(&rows, 0, 2, &isnull));
+		entry.id = RowEntryId(&rows, 0, 1) + 1;
+		last_hash = RowVarlena(&rows, 0, 2);
 		if (VARSIZE_ANY_EXHDR(last_hash) == sizeof(hash))
 			memcpy(hash, VARDATA_ANY(last_hash), sizeof(hash));
 	}
@@ -241,18 +251,14 @@ AuditAppendPlanless(Call *call, const char *event, Jsonb *detail)
 Datum
 stepwise_audit_guard(PG_FUNCTION_ARGS)
 {
-	TriggerData *trigger = (TriggerData *) fcinfo->context;
+	TriggerData *trigger = TriggerOf(fcinfo);
 
-	if (!CALLED_AS_TRIGGER(fcinfo))
-		elog(ERROR, "not called as a trigger");
 	if (!EngineWrites() && !(TRIGGER_FIRED_BY_INSERT(trigger->tg_event) && RestoreMayInsert()))
 		ereport(ERROR,
 				(errcode(ERRCODE_AUDIT_IMMUTABLE),
 				 errmsg("the audit log is append-only, and only the engine appends"),
 				 errhint("Entries are written by the functions of pg_stepwise; CALL stepwise.purge(before) removes those of finished plans.")));
-	if (TRIGGER_FIRED_FOR_STATEMENT(trigger->tg_event))
-		return PointerGetDatum(NULL);
-	return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(trigger->tg_event) ? trigger->tg_newtuple : trigger->tg_trigtuple);
+	return TriggerPass(trigger);
 }
 
 /* ---------- verifying ---------- */
@@ -287,8 +293,6 @@ static void
 VerifyResult(Verification *v, const Rows *rows, uint64 row, const Entry *entry, const Jsonb *detail)
 {
 	char	   *stored = JsonGetText(detail, "resultDigest");
-	bool		isnull;
-	Datum		result;
 	char	   *now;
 
 	if (strcmp(entry->event, "step_completed") != 0)
@@ -298,8 +302,7 @@ VerifyResult(Verification *v, const Rows *rows, uint64 row, const Entry *entry, 
 		VerifyFails(v, entry->id, entry->event, "the step of this entry is gone");
 		return;
 	}
-	result = RowDatum(rows, row, V_RESULT, &isnull);
-	now = isnull ? NULL : DigestText(DatumGetPointer(result));
+	now = DigestText(RowVarlena(rows, row, V_RESULT));
 	if ((stored == NULL) != (now == NULL) || (stored && strcmp(stored, now) != 0))
 		VerifyFails(v, entry->id, entry->event, "the stored result of the step is not the one that was recorded");
 }
@@ -311,14 +314,13 @@ VerifyEntry(Verification *v, const Call *call, const pg_uuid_t *plan_id, const R
 	Jsonb	   *detail = RowJson(rows, row, V_DETAIL);
 	pg_uuid_t	step_id = RowUuid(rows, row, V_STEP_ID);
 	uint8		hash[32];
-	bool		isnull;
-	Datum		stored = RowDatum(rows, row, V_HASH, &isnull);
+	struct varlena *stored = RowVarlena(rows, row, V_HASH);
 
 	entry.tenant = call->tenant;
 	entry.plan_id = plan_id;
-	entry.id = DatumGetInt64(RowDatum(rows, row, V_ID, &isnull));
+	entry.id = RowEntryId(rows, row, V_ID);
 	entry.step_id = RowIsNull(rows, row, V_STEP_ID) ? NULL : &step_id;
-	entry.at = DatumGetTimestampTz(RowDatum(rows, row, V_AT, &isnull));
+	entry.at = RowTime(rows, row, V_AT);
 	entry.event = RowText(rows, row, V_EVENT);
 	entry.actor = RowText(rows, row, V_ACTOR);
 	entry.session = RowText(rows, row, V_SESSION);
@@ -329,8 +331,7 @@ VerifyEntry(Verification *v, const Call *call, const pg_uuid_t *plan_id, const R
 		VerifyFails(v, entry.id, entry.event,
 					entry.id > v->entries ? "an entry before this one is missing" : "this entry was inserted");
 	EntryHash(&entry, v->head, hash);
-	if (VARSIZE_ANY_EXHDR(DatumGetPointer(stored)) != 32 ||
-		memcmp(hash, VARDATA_ANY(DatumGetPointer(stored)), 32) != 0)
+	if (VARSIZE_ANY_EXHDR(stored) != 32 || memcmp(hash, VARDATA_ANY(stored), 32) != 0)
 		VerifyFails(v, entry.id, entry.event, "the hash does not fit the entry and the one before it");
 	memcpy(v->head, hash, sizeof(hash));
 	VerifyResult(v, rows, row, &entry, detail);
@@ -356,7 +357,6 @@ ChainVerify(Call *call, const pg_uuid_t *plan_id, int entries)
 	{
 		Args		args = {0};
 		MemoryContext outer;
-		bool		isnull;
 
 		ArgTenant(&args, call);
 		ArgUuid(&args, plan_id);
@@ -368,7 +368,7 @@ ChainVerify(Call *call, const pg_uuid_t *plan_id, int entries)
 			VerifyEntry(&v, call, plan_id, &rows, i);
 		MemoryContextSwitchTo(outer);
 		if (rows.count > 0)
-			after = DatumGetInt64(RowDatum(&rows, rows.count - 1, V_ID, &isnull));
+			after = RowEntryId(&rows, rows.count - 1, V_ID);
 		RowsFree(&rows);
 		if (v.bad_event != NULL)
 			v.bad_event = pstrdup(v.bad_event);
@@ -392,15 +392,10 @@ VerifyNothingBehind(Call *call, const PlanRow *plan, Verification *v)
 		" WHERE p.tenant = $1 AND p.id = $2 ORDER BY a.id LIMIT 1",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
-	bool		isnull;
-	Rows		rows;
+	Rows		rows = QueryById(call, &behind, &plan->id);
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	rows = QueryRun(&behind, &args);
 	if (rows.count > 0)
-		VerifyFails(v, DatumGetInt64(RowDatum(&rows, 0, 1, &isnull)), RowText(&rows, 0, 2), "this entry was inserted");
+		VerifyFails(v, RowEntryId(&rows, 0, 1), RowText(&rows, 0, 2), "this entry was inserted");
 	RowsFree(&rows);
 }
 
@@ -451,14 +446,11 @@ TreeVerify(Call *call, const PlanRow *plan)
 	Verification v = PlanVerify(call, plan);
 	bool		valid = v.reason == NULL;
 	JsonBuilder b = {0};
-	Args		args = {0};
 	Rows		rows;
 
 	JsonObjectStart(&b, NULL);
 	VerificationToJson(&b, &plan->id, &v);
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	rows = QueryRun(&below, &args);
+	rows = QueryById(call, &below, &plan->id);
 	JsonArrayStart(&b, "nested");
 	for (uint64 i = 0; i < rows.count; i++)
 	{
@@ -481,7 +473,7 @@ Datum
 stepwise_verify_audit(PG_FUNCTION_ARGS)
 {
 	Call		call;
-	PlanRow	   *plan;
+	PlanRow    *plan;
 	Verification v;
 	JsonBuilder b = {0};
 
@@ -500,7 +492,7 @@ Datum
 stepwise_audit_head(PG_FUNCTION_ARGS)
 {
 	Call		call;
-	PlanRow	   *plan;
+	PlanRow    *plan;
 	JsonBuilder b = {0};
 
 	CallBegin(&call);

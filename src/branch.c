@@ -16,8 +16,8 @@ enum
 /* one branching condition, and the step after which it stands */
 typedef struct Branch
 {
-	PlanRow	   *plan;
-	StepRow	   *step;
+	PlanRow    *plan;
+	StepRow    *step;
 	char	   *action;
 	pg_uuid_t	target_id;
 	Jsonb	   *params;
@@ -41,7 +41,7 @@ ActSkipTo(Call *call, Branch *branch)
 		" AND s.step_order < $4 AND s.status = 'pending' ORDER BY s.step_order",
 		4, {TEXTOID, UUIDOID, INT4OID, INT4OID}
 	};
-	StepRow	   *target = StepRead(call, &branch->target_id);
+	StepRow    *target = StepRead(call, &branch->target_id);
 	Args		args = {0};
 	Rows		rows;
 
@@ -57,7 +57,7 @@ ActSkipTo(Call *call, Branch *branch)
 	rows = QueryRun(&between, &args);
 	for (uint64 i = 0; i < rows.count; i++)
 	{
-		StepRow	   *step = StepFromTuple(rows.table->vals[i], rows.table->tupdesc);
+		StepRow    *step = RowStep(&rows, i);
 
 		step->message = psprintf("a branch after step \"%s\" skipped to \"%s\"", branch->step->name, target->name);
 		StepMove(call, branch->plan, step, STEP_SKIPPED, NULL);
@@ -90,13 +90,9 @@ static void
 ActFail(Call *call, Branch *branch)
 {
 	char	   *reason = JsonGetText(branch->params, "reason");
-	JsonBuilder b = {0};
 
 	branch->plan->message = reason ? reason : psprintf("a branch after step \"%s\" failed the plan", branch->step->name);
-	JsonObjectStart(&b, NULL);
-	JsonPutText(&b, "reason", branch->plan->message);
-	JsonObjectEnd(&b);
-	PlanMove(call, branch->plan, PLAN_FAILED, JsonFinish(&b));
+	PlanMove(call, branch->plan, PLAN_FAILED, JsonTextOf("reason", branch->plan->message));
 }
 
 /* Add a checkpoint step after this one, already waiting; max_steps is no reason to leave a review out. */
@@ -104,18 +100,12 @@ static void
 ActRequestReview(Call *call, Branch *branch)
 {
 	char	   *summary = JsonGetText(branch->params, "summary");
-	StepRow	   *step = PlanAddCheckpointStep(call, branch->plan, branch->step);
-	Waiting    *waiting = palloc0(sizeof(Waiting));
+	StepRow    *step = PlanAddCheckpointStep(call, branch->plan, branch->step);
 
-	waiting->checkpoint_id = UuidNew();
-	waiting->review = true;
-	waiting->prompt = summary ? summary : psprintf("Review the result of step \"%s\".", branch->step->name);
-	waiting->questions = JsonGetJson(branch->params, "questions");
+	if (summary == NULL)
+		summary = psprintf("Review the result of step \"%s\".", branch->step->name);
+	StepRequestReview(call, branch->plan, step, summary, JsonGetJson(branch->params, "questions"));
 	branch->added = list_make1(step->name);
-	StepMove(call, branch->plan, step, STEP_IN_PROGRESS, NULL);
-	step->waiting = waiting;
-	StepMove(call, branch->plan, step, STEP_AWAITING_INPUT, NULL);
-	AuditReviewRequested(call, branch->plan, step);
 }
 
 static const struct
@@ -142,20 +132,6 @@ BranchAct(Call *call, Branch *branch)
 	elog(ERROR, "unknown branching action \"%s\"", branch->action);
 }
 
-/* A fork from before the branch takes back what it did: so its entry names the steps. */
-static void
-PutNames(JsonBuilder *b, const char *key, const List *names)
-{
-	ListCell   *cell;
-
-	if (names == NIL)
-		return;
-	JsonArrayStart(b, key);
-	foreach(cell, names)
-		JsonPutText(b, NULL, lfirst(cell));
-	JsonArrayEnd(b);
-}
-
 /* Write down one evaluation; the fired one is also part of the answer. */
 static Jsonb *
 BranchDetail(const Rows *rows, uint64 row, ConditionResult result, const char *why, const Branch *fired)
@@ -172,11 +148,11 @@ BranchDetail(const Rows *rows, uint64 row, ConditionResult result, const char *w
 		JsonPutText(&b, "undecided", why ? why : "the condition cannot be decided");
 	if (fired != NULL && fired->note != NULL)
 		JsonPutText(&b, "note", fired->note);
-	if (fired != NULL)
-	{
-		PutNames(&b, "addedSteps", fired->added);
-		PutNames(&b, "skippedSteps", fired->skipped);
-	}
+	/* a fork from before the branch takes back what it did: so its entry names the steps */
+	if (fired != NULL && fired->added != NIL)
+		JsonPutTexts(&b, "addedSteps", fired->added);
+	if (fired != NULL && fired->skipped != NIL)
+		JsonPutTexts(&b, "skippedSteps", fired->skipped);
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
 }
@@ -211,20 +187,13 @@ BranchesAfter(Call *call, PlanRow *plan, StepRow *step)
 		" FROM stepwise.branching_condition AS b WHERE b.tenant = $1 AND b.step_id = $2 ORDER BY b.position",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
-	Rows		rows;
+	Rows		rows = QueryById(call, &read, &step->id);
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &step->id);
-	rows = QueryRun(&read, &args);
 	for (uint64 i = 0; i < rows.count; i++)
 	{
-		bool		isnull;
-		Datum		path = RowDatum(&rows, i, B_PATH, &isnull);
-		Datum		operands = RowDatum(&rows, i, B_OPERANDS, &isnull);
+		Datum		path = PointerGetDatum(RowVarlena(&rows, i, B_PATH));
 		char	   *why = NULL;
-		ConditionResult result = BranchConditionDecide(call, plan, step, path,
-													   isnull ? NULL : (struct varlena *) DatumGetPointer(operands), &why);
+		ConditionResult result = BranchConditionDecide(call, plan, step, path, RowVarlena(&rows, i, B_OPERANDS), &why);
 
 		if (result == CONDITION_TRUE)
 		{

@@ -169,9 +169,7 @@ ReadBranch(Reader *reader, const Path *path, JsonbValue *value)
 	return branch;
 }
 
-/*
- * Read the branching conditions into a list of BranchDefinition.
- */
+/* Read the branching conditions into a list of BranchDefinition. */
 List *
 ReadBranches(Reader *reader, const Path *path, JsonbValue *value)
 {

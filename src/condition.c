@@ -183,7 +183,7 @@ ColumnAt(const Compiler *c, int offset)
 static char *
 TokenText(const Compiler *c)
 {
-	return ParseFaultQuote(c->source + c->token.offset, c->token.length);
+	return ClipText(c->source + c->token.offset, c->token.length);
 }
 
 static void
@@ -284,16 +284,11 @@ HexDigits(const char *text)
 
 	for (int i = 0; i < 4; i++)
 	{
-		char		digit = text[i];
+		int			digit = HexDigit(text[i]);
 
-		if (IsDigit(digit))
-			number = number * 16 + digit - '0';
-		else if (digit >= 'a' && digit <= 'f')
-			number = number * 16 + digit - 'a' + 10;
-		else if (digit >= 'A' && digit <= 'F')
-			number = number * 16 + digit - 'A' + 10;
-		else
+		if (digit < 0)
 			return -1;
+		number = number * 16 + digit;
 	}
 	return number;
 }
@@ -480,7 +475,7 @@ FaultWord(Compiler *c, const char *word, int offset)
 {
 	static const char *const roots[] = {"inputs", "steps", "blocks", "bindings", "plan"};
 	int			column = ColumnAt(c, offset);
-	char	   *shown = ParseFaultQuote(word, strlen(word));
+	char	   *shown = ShortText(word);
 
 	for (size_t i = 0; i < lengthof(Words); i++)
 		if (pg_strcasecmp(word, Words[i].text) == 0)
@@ -919,7 +914,7 @@ CompileIn(Compiler *c, const Part *left, bool negated)
 	{
 		ParseFaultSet(c->fault, ColumnAt(c, offset),
 					  pstrdup("Write a list in brackets, as [1, 2, 3], or a reference to one."),
-					  "\"in\" wants a list, not %s", ParseFaultQuote(right->value->text, strlen(right->value->text)));
+					  "\"in\" wants a list, not %s", ShortText(right->value->text));
 		return NULL;
 	}
 	return negated ? Negate(predicate) : predicate;

@@ -17,17 +17,6 @@ PG_FUNCTION_INFO_V1(stepwise_get_plan_context);
 PG_FUNCTION_INFO_V1(stepwise_get_step_context);
 PG_FUNCTION_INFO_V1(stepwise_list_active_plans);
 
-/* Run a query that makes one JSON. */
-Jsonb *
-QueryJson(KeptQuery *query, const Args *args)
-{
-	Rows		rows = QueryRun(query, args);
-	Jsonb	   *json = RowJson(&rows, 0, 1);
-
-	RowsFree(&rows);
-	return json;
-}
-
 static int
 CheckMax(int max)
 {
@@ -67,12 +56,9 @@ static Jsonb *
 PlanContext(Call *call, const PlanRow *plan)
 {
 	static KeptQuery read = {"SELECT j FROM stepwise.plan_context_json($1, $2) AS j", 2, {TEXTOID, UUIDOID}};
-	Args		args = {0};
 
 	NoteSession(call, plan);
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	return JsonMerge(QueryJson(&read, &args), NextCall(call, PlanMustRead(call, &plan->id)));
+	return JsonMerge(PlanJson(call, &read, &plan->id), NextCall(call, PlanMustRead(call, &plan->id)));
 }
 
 Datum
@@ -179,7 +165,7 @@ CheckPlanStatus(const char *status)
 		return;
 	FaultAdd(&faults, ERRCODE_INVALID_DEFINITION, "status",
 			 WordHint(&faults, status, PlanStatusName, PLAN_STATUSES, "statuses"),
-			 "\"%s\" is not the status of a plan", ParseFaultQuote(status, strlen(status)));
+			 "\"%s\" is not the status of a plan", ShortText(status));
 	FaultsRaise(&faults, "filter");
 }
 

@@ -5,6 +5,9 @@
  * A definition has been accepted before it comes here (define.c). Steps go in
  * by one statement, however many: as one jsonb array that PostgreSQL takes
  * apart, so that 10,000 steps cost little more than the rows.
+ *
+ * Locks: a new plan is seen by nobody yet; steps are added to a plan that the
+ * caller has locked. Of calls with the same idempotency key, one waits.
  */
 #include "stepwise.h"
 
@@ -14,15 +17,6 @@ PG_FUNCTION_INFO_V1(stepwise_create_plan);
 PG_FUNCTION_INFO_V1(stepwise_start_workflow);
 
 /* ---------- rows as JSON ---------- */
-
-static void
-PutIntOrNull(JsonBuilder *b, const char *key, int value)
-{
-	if (value > 0)
-		JsonPutInt(b, key, value);
-	else
-		JsonPutNull(b, key);
-}
 
 static void
 PutInterval(JsonBuilder *b, const char *key, Interval *interval)
@@ -58,13 +52,13 @@ PutStep(JsonBuilder *b, const StepDefinition *step, const pg_uuid_t *id, int ord
 	JsonPutBool(b, "dynamic", step->dynamic);
 	if (step->retryable >= 0)
 		JsonPutBool(b, "retryable", step->retryable == 1);
-	PutIntOrNull(b, "max_attempts", step->max_attempts);
+	JsonPutPositive(b, "max_attempts", step->max_attempts);
 	PutInterval(b, "stall_after", step->stall_after);
 	JsonPutText(b, "name", step->name);
 	JsonPutText(b, "type", step->type ? step->type : "custom");
 	JsonPutText(b, "tool", step->tool);
 	JsonPutText(b, "workflow", step->workflow);
-	PutIntOrNull(b, "version", step->version);
+	JsonPutPositive(b, "version", step->version);
 	JsonPutText(b, "binding", step->binding);
 	JsonPutText(b, "prompt", step->prompt);
 	JsonPutText(b, "instructions", step->instructions);
@@ -87,7 +81,7 @@ PutDependency(JsonBuilder *b, const pg_uuid_t *step_id, const pg_uuid_t *parent_
 	JsonObjectEnd(b);
 }
 
-/* Run a query over (tenant, plan, root, array of rows). */
+/* Run a query over (tenant, plan, root, array of rows); one that needs no root still has to name its parameter. */
 static void
 InsertRows(Call *call, KeptQuery *query, const PlanRow *plan, JsonBuilder *b)
 {
@@ -207,9 +201,9 @@ InsertPlanDetail(Call *call, const PlanRow *plan, const Definition *definition, 
 {
 	static KeptQuery insert = {
 		"INSERT INTO stepwise.plan_detail (tenant, plan_id, outputs, description, design_rationale,"
-		" output_formatting_notes, request_digest, forked_from)"
-		" VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-		8, {TEXTOID, UUIDOID, JSONBOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, UUIDOID}
+		" output_formatting_notes, request_digest)"
+		" VALUES ($1, $2, $3, $4, $5, $6, $7)",
+		7, {TEXTOID, UUIDOID, JSONBOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID}
 	};
 	Args		args = {0};
 
@@ -220,7 +214,6 @@ InsertPlanDetail(Call *call, const PlanRow *plan, const Definition *definition, 
 	ArgText(&args, origin->design_rationale);
 	ArgText(&args, definition->output_formatting_notes);
 	ArgText(&args, origin->request_digest);
-	ArgUuid(&args, origin->forked_from);
 	QueryRun(&insert, &args);
 }
 
@@ -242,7 +235,7 @@ PlanNest(PlanRow *plan, const PlanRow *parent, const StepRow *holder)
 static PlanRow *
 PlanFromDefinition(Call *call, const Definition *definition, const PlanOrigin *origin)
 {
-	PlanRow	   *plan = palloc0(sizeof(PlanRow));
+	PlanRow    *plan = palloc0(sizeof(PlanRow));
 
 	plan->id = UuidNew();
 	plan->root = plan;
@@ -268,61 +261,87 @@ PlanFromDefinition(Call *call, const Definition *definition, const PlanOrigin *o
 	return plan;
 }
 
-/* Collect the rows of the steps, and of what hangs on them. */
+/* Write the rows of the steps. */
 static void
-InsertDefinition(Call *call, const PlanRow *plan, const Definition *definition, const pg_uuid_t *ids)
+InsertDefinedSteps(Call *call, const PlanRow *plan, const Definition *definition, const pg_uuid_t *ids)
 {
-	JsonBuilder steps = {0};
-	JsonBuilder dependencies = {0};
-	JsonBuilder branches = {0};
 	bool	   *has_branches = palloc0(sizeof(bool) * (definition->nsteps + 1));
+	JsonBuilder b = {0};
 	ListCell   *cell;
 
-	JsonArrayStart(&branches, NULL);
+	foreach(cell, definition->branches)
+		has_branches[((BranchDefinition *) lfirst(cell))->after] = true;
+	JsonArrayStart(&b, NULL);
+	for (int i = 0; i < definition->nsteps; i++)
+		PutStep(&b, &definition->steps[i], &ids[i], i + 1, definition->sequential, has_branches[i + 1],
+				list_length(definition->steps[i].depends));
+	JsonArrayEnd(&b);
+	InsertSteps(call, plan, &b);
+}
+
+static void
+InsertDefinedDependencies(Call *call, const PlanRow *plan, const Definition *definition, const pg_uuid_t *ids)
+{
+	JsonBuilder b = {0};
+
+	JsonArrayStart(&b, NULL);
+	for (int i = 0; i < definition->nsteps; i++)
+	{
+		ListCell   *cell;
+
+		foreach(cell, definition->steps[i].depends)
+		{
+			DependencyDefinition *dependency = lfirst(cell);
+
+			PutDependency(&b, &ids[i], &ids[dependency->parent - 1], dependency->required);
+		}
+	}
+	JsonArrayEnd(&b);
+	InsertDependencies(call, plan, &b);
+}
+
+static void
+InsertDefinedBranches(Call *call, const PlanRow *plan, const Definition *definition, const pg_uuid_t *ids)
+{
+	JsonBuilder b = {0};
+	ListCell   *cell;
+
+	JsonArrayStart(&b, NULL);
 	foreach(cell, definition->branches)
 	{
 		BranchDefinition *branch = lfirst(cell);
 
-		has_branches[branch->after] = true;
-		JsonObjectStart(&branches, NULL);
-		JsonPutUuid(&branches, "step_id", &ids[branch->after - 1]);
-		JsonPutInt(&branches, "position", branch->position);
-		JsonPutText(&branches, "action", branch->action);
-		JsonPutUuid(&branches, "target_id", branch->target ? &ids[branch->target - 1] : NULL);
-		JsonPutJson(&branches, "params", branch->params ? branch->params : JsonEmptyObject());
-		PutCondition(&branches, branch->condition, "expression", "path", "operands");
-		JsonObjectEnd(&branches);
+		JsonObjectStart(&b, NULL);
+		JsonPutUuid(&b, "step_id", &ids[branch->after - 1]);
+		JsonPutInt(&b, "position", branch->position);
+		JsonPutText(&b, "action", branch->action);
+		JsonPutUuid(&b, "target_id", branch->target ? &ids[branch->target - 1] : NULL);
+		JsonPutJson(&b, "params", branch->params ? branch->params : JsonEmptyObject());
+		PutCondition(&b, branch->condition, "expression", "path", "operands");
+		JsonObjectEnd(&b);
 	}
-	JsonArrayEnd(&branches);
-	JsonArrayStart(&steps, NULL);
-	JsonArrayStart(&dependencies, NULL);
-	for (int i = 0; i < definition->nsteps; i++)
-	{
-		StepDefinition *step = &definition->steps[i];
-
-		PutStep(&steps, step, &ids[i], i + 1, definition->sequential, has_branches[i + 1], list_length(step->depends));
-		foreach(cell, step->depends)
-		{
-			DependencyDefinition *dependency = lfirst(cell);
-
-			PutDependency(&dependencies, &ids[i], &ids[dependency->parent - 1], dependency->required);
-		}
-	}
-	JsonArrayEnd(&dependencies);
-	JsonArrayEnd(&steps);
-	InsertSteps(call, plan, &steps);
-	if (!definition->sequential)
-		InsertDependencies(call, plan, &dependencies);
-	if (definition->branches != NIL)
-		InsertBranches(call, plan, &branches);
+	JsonArrayEnd(&b);
+	InsertBranches(call, plan, &b);
 }
 
-/* Write the rows of a plan; the plan then counts as locked by this call. */
-PlanRow *
-PlanCreate(Call *call, const Definition *definition, const PlanOrigin *origin, pg_uuid_t **step_ids)
+/* Write the rows of the steps, and of what hangs on them. */
+static void
+InsertDefinition(Call *call, const PlanRow *plan, const Definition *definition)
 {
-	PlanRow	   *plan = PlanFromDefinition(call, definition, origin);
 	pg_uuid_t  *ids = palloc(sizeof(pg_uuid_t) * definition->nsteps);
+
+	for (int i = 0; i < definition->nsteps; i++)
+		ids[i] = UuidNew();
+	InsertDefinedSteps(call, plan, definition, ids);
+	if (!definition->sequential)
+		InsertDefinedDependencies(call, plan, definition, ids);
+	if (definition->branches != NIL)
+		InsertDefinedBranches(call, plan, definition, ids);
+}
+
+static Jsonb *
+CreatedDetail(const PlanRow *plan, const Definition *definition)
+{
 	JsonBuilder b = {0};
 
 	JsonObjectStart(&b, NULL);
@@ -335,18 +354,21 @@ PlanCreate(Call *call, const Definition *definition, const PlanOrigin *origin, p
 		JsonPutText(&b, "workflow", plan->workflow);
 		JsonPutInt(&b, "version", plan->version);
 	}
-	if (origin->forked_from != NULL)
-		JsonPutUuid(&b, "forkedFrom", origin->forked_from);
 	JsonObjectEnd(&b);
-	for (int i = 0; i < definition->nsteps; i++)
-		ids[i] = UuidNew();
-	AuditAppend(call, plan, NULL, "plan_modified", JsonFinish(&b));
+	return JsonFinish(&b);
+}
+
+/* Write the rows of a plan; the plan then counts as locked by this call. */
+PlanRow *
+PlanCreate(Call *call, const Definition *definition, const PlanOrigin *origin)
+{
+	PlanRow    *plan = PlanFromDefinition(call, definition, origin);
+
+	AuditAppend(call, plan, NULL, "plan_modified", CreatedDetail(plan, definition));
 	InsertPlan(call, plan, origin->idempotency_key);
 	InsertPlanDetail(call, plan, definition, origin);
-	InsertDefinition(call, plan, definition, ids);
+	InsertDefinition(call, plan, definition);
 	call->plans = lappend(call->plans, plan);
-	if (step_ids != NULL)
-		*step_ids = ids;
 	return plan;
 }
 
@@ -362,7 +384,6 @@ PlanOfKey(Call *call, const PlanOrigin *origin)
 		" WHERE p.tenant = $1 AND p.idempotency_key = $2",
 		2, {TEXTOID, TEXTOID}
 	};
-	Args		args = {0};
 	pg_uuid_t	id;
 	Rows		rows;
 
@@ -370,9 +391,7 @@ PlanOfKey(Call *call, const PlanOrigin *origin)
 		return NULL;
 	/* one at a time per key, so that the second finds the first */
 	CallLock(call, "idempotency key", origin->idempotency_key);
-	ArgTenant(&args, call);
-	ArgText(&args, origin->idempotency_key);
-	rows = QueryRun(&find, &args);
+	rows = QueryByName(call, &find, origin->idempotency_key);
 	if (rows.count == 0)
 		return NULL;
 	id = RowUuid(&rows, 0, 1);
@@ -395,7 +414,7 @@ PutFirstStep(JsonBuilder *b, const StepRow *step)
 	JsonPutInt(b, "stepOrder", step->order);
 	JsonPutText(b, "name", step->name);
 	JsonPutText(b, "stepType", step->type);
-	JsonPutText(b, "instructions", step->instructions ? text_to_cstring((text *) step->instructions) : NULL);
+	JsonPutText(b, "instructions", TextOf(step->instructions));
 	JsonObjectEnd(b);
 }
 
@@ -406,13 +425,9 @@ CreatedAnswer(Call *call, const PlanRow *plan, bool existing)
 		"SELECT s.id FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 ORDER BY s.step_order",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
 	JsonBuilder b = {0};
-	Rows		rows;
+	Rows		rows = QueryById(call, &ids, &plan->id);
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	rows = QueryRun(&ids, &args);
 	JsonObjectStart(&b, NULL);
 	JsonPutUuid(&b, "planId", &plan->id);
 	JsonPutText(&b, "name", plan->name);
@@ -542,7 +557,7 @@ static Jsonb *
 CreatePlan(Call *call, const Jsonb *json, PlanOrigin *origin)
 {
 	Faults		faults = {0};
-	PlanRow	   *plan = PlanOfKey(call, origin);
+	PlanRow    *plan = PlanOfKey(call, origin);
 	Definition *definition;
 
 	if (plan != NULL)
@@ -552,7 +567,7 @@ CreatePlan(Call *call, const Jsonb *json, PlanOrigin *origin)
 	definition = DefinitionAcceptPlan(call, json, JsonIsObject(origin->inputs) ? origin->inputs : JsonEmptyObject(), &faults);
 	FaultsRaise(&faults, "definition");
 	CheckJsonLimits(origin->inputs, "inputs");
-	plan = PlanCreate(call, definition, origin, NULL);
+	plan = PlanCreate(call, definition, origin);
 	LinkSkill(call, plan);
 	return CreatedAnswer(call, plan, false);
 }
@@ -604,7 +619,7 @@ static Jsonb *
 StartWorkflow(Call *call, PlanOrigin *origin)
 {
 	Faults		faults = {0};
-	PlanRow	   *plan = PlanOfKey(call, origin);
+	PlanRow    *plan = PlanOfKey(call, origin);
 	Definition *definition;
 
 	if (plan != NULL)
@@ -612,7 +627,7 @@ StartWorkflow(Call *call, PlanOrigin *origin)
 	definition = WorkflowOpen(call, origin, &faults);
 	FaultsRaise(&faults, "inputs");
 	CheckJsonLimits(origin->inputs, "inputs");
-	plan = PlanCreate(call, definition, origin, NULL);
+	plan = PlanCreate(call, definition, origin);
 	LinkSkill(call, plan);
 	return CreatedAnswer(call, plan, false);
 }
@@ -660,13 +675,9 @@ ReadKnownSteps(Call *call, const PlanRow *plan, PresentStep **present, int *coun
 		" WHERE s.tenant = $1 AND s.plan_id = $2 ORDER BY s.step_order",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
 	KnownStep  *known;
-	Rows		rows;
+	Rows		rows = QueryById(call, &read, &plan->id);
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	rows = QueryRun(&read, &args);
 	*count = (int) rows.count;
 	known = palloc0(sizeof(KnownStep) * Max(rows.count, 1));
 	*present = palloc0(sizeof(PresentStep) * Max(rows.count, 1));
@@ -706,7 +717,7 @@ ShiftSteps(Call *call, const PlanRow *plan, int after, int by)
 /* the steps that are being added, and those that are there */
 typedef struct Addition
 {
-	PlanRow	   *plan;
+	PlanRow    *plan;
 	int			after;
 	const Definition *definition;
 	PresentStep *present;
@@ -806,7 +817,7 @@ CheckStillSequential(Faults *faults, const PlanRow *plan, const Definition *defi
 const Jsonb *
 PlanInputNames(Call *call, const PlanRow *plan)
 {
-	const Jsonb *given = DatumGetJsonbP(PointerGetDatum(plan->inputs));
+	const Jsonb *given = JsonOf(plan->inputs);
 	Jsonb	   *workflow = plan->workflow ? WorkflowDefinition(call, plan->workflow, plan->version) : NULL;
 
 	return workflow ? JsonMerge(JsonGetJson(workflow, "inputs"), given) : given;
@@ -836,7 +847,7 @@ PlanAddSteps(Call *call, PlanRow *plan, const Jsonb *steps, int after, Faults *f
 	for (int i = 0; i < a.definition->nsteps; i++)
 		if (a.skip[i] != NULL)
 		{
-			StepRow	   *step = StepRead(call, &a.ids[i]);
+			StepRow    *step = StepRead(call, &a.ids[i]);
 
 			step->message = a.skip[i];
 			StepMove(call, plan, step, STEP_SKIPPED, NULL);
@@ -887,7 +898,7 @@ PlanAddCheckpointStep(Call *call, PlanRow *plan, const StepRow *after)
 	StepDefinition definition = {0};
 	JsonBuilder b = {0};
 	pg_uuid_t	id = UuidNew();
-	StepRow	   *step;
+	StepRow    *step;
 
 	definition.name = FreeStepName(call, plan, after->name);
 	definition.type = "checkpoint";

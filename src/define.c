@@ -19,8 +19,6 @@
 #include "utils/fmgrprotos.h"
 #include "utils/numeric.h"
 
-#define NAME_MAX_CHARS		63	/* [A-Za-z_][A-Za-z0-9_-]{0,62} */
-#define TITLE_MAX_CHARS		200
 #define STALL_MAX_YEARS		100 /* so that no time leaves the range of timestamps */
 
 static const char *const StepTypes[] = {
@@ -29,9 +27,7 @@ static const char *const StepTypes[] = {
 
 /* ---------- values ---------- */
 
-/*
- * Check the kind of a value, as JsonKindName names it.
- */
+/* Check the kind of a value, as JsonKindName names it. */
 bool
 ExpectKind(Reader *reader, const Path *path, const JsonbValue *value, const char *kind)
 {
@@ -45,9 +41,7 @@ ExpectKind(Reader *reader, const Path *path, const JsonbValue *value, const char
 	return false;
 }
 
-/*
- * Read any text into a char *.
- */
+/* Read any text into a char *. */
 void
 ReadNote(Reader *reader, const Path *path, JsonbValue *value, void *field)
 {
@@ -61,24 +55,20 @@ ReadNote(Reader *reader, const Path *path, JsonbValue *value, void *field)
 		*(char **) field = JsonValueText(value);
 }
 
-/*
- * Read a text that says something.
- */
+/* Read a text that says something. */
 void
 ReadText(Reader *reader, const Path *path, JsonbValue *value, void *field)
 {
 	char	   *text = NULL;
 
 	ReadNote(reader, path, value, &text);
-	if (text && text[strspn(text, " \t\r\n")] == '\0')
+	if (text && TextIsBlank(text))
 		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION, "Leave out what is not set.", "must not be empty");
 	else if (text)
 		*(char **) field = text;
 }
 
-/*
- * Read the name of a workflow, plan or tool: one line of text.
- */
+/* Read the name of a workflow, plan or tool: one line of text. */
 static void
 ReadTitle(Reader *reader, const Path *path, JsonbValue *value, void *field)
 {
@@ -102,32 +92,26 @@ ReadTitle(Reader *reader, const Path *path, JsonbValue *value, void *field)
 		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION, NULL, "must not begin or end with a space");
 }
 
-/*
- * Read a name to which references point: of a step, or a binding.
- */
+/* Read a name to which references point: of a step, or a binding. */
 static void
 ReadName(Reader *reader, const Path *path, JsonbValue *value, void *field)
 {
 	char	   *name = NULL;
-	size_t		length;
 
 	ReadText(reader, path, value, &name);
 	if (name == NULL)
 		return;
 	*(char **) field = name;
-	length = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-");
-	if (name[length] != '\0' || length > NAME_MAX_CHARS || strchr("0123456789-", name[0]) != NULL)
+	if (!ReferenceNameIsValid(name))
 		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION,
 				"A name begins with a letter or \"_\", goes on with letters, digits, \"_\" or \"-\","
 				" and has at most 63 characters.",
-				"\"%s\" cannot be a name", ParseFaultQuote(name, strlen(name)));
+				"\"%s\" cannot be a name", ShortText(name));
 	else if (strcmp(name, "__internal__") == 0)
 		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION, "Choose another name.", "\"%s\" is reserved", name);
 }
 
-/*
- * Read one of several words.
- */
+/* Read one of several words. */
 void
 ReadWord(Reader *reader, const Path *path, JsonbValue *value, const char *const *words, int count, char **field)
 {
@@ -141,7 +125,7 @@ ReadWord(Reader *reader, const Path *path, JsonbValue *value, const char *const 
 	else
 		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION,
 				WordHint(reader->faults, word, words, count, "values"),
-				"\"%s\" is not one of %s", ParseFaultQuote(word, strlen(word)), WordList(words, count));
+				"\"%s\" is not one of %s", ShortText(word), WordList(words, count));
 }
 
 static void
@@ -167,9 +151,7 @@ ReadBool(Reader *reader, const Path *path, JsonbValue *value, void *field)
 		*(bool *) field = value->val.boolean;
 }
 
-/*
- * Read true or false into an int, which can also say: not given.
- */
+/* Read true or false into an int, which can also say: not given. */
 void
 ReadFlag(Reader *reader, const Path *path, JsonbValue *value, void *field)
 {
@@ -177,9 +159,7 @@ ReadFlag(Reader *reader, const Path *path, JsonbValue *value, void *field)
 		*(int *) field = value->val.boolean;
 }
 
-/*
- * Read a whole number from 1 on.
- */
+/* Read a whole number from 1 on. */
 void
 ReadCount(Reader *reader, const Path *path, JsonbValue *value, void *field)
 {
@@ -214,7 +194,7 @@ ReadInterval(Reader *reader, const Path *path, JsonbValue *value, void *field)
 		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION,
 				"Write it as PostgreSQL does, for example \"10 minutes\".",
 				"\"%s\" is not an interval between 0 and %d years",
-				ParseFaultQuote(text, strlen(text)), STALL_MAX_YEARS);
+				ShortText(text), STALL_MAX_YEARS);
 	else
 		*(Interval **) field = DatumGetIntervalP(interval);
 }
@@ -241,9 +221,7 @@ ReadObject(Reader *reader, const Path *path, JsonbValue *value, void *field)
 	ReadJsonOfKind(reader, path, value, "object", field);
 }
 
-/*
- * Read an array of texts.
- */
+/* Read an array of texts. */
 void
 ReadTexts(Reader *reader, const Path *path, JsonbValue *value, void *field)
 {
@@ -273,9 +251,7 @@ ReadResources(Reader *reader, const Path *path, JsonbValue *value, void *field)
 		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION, "Leave out what is not set.", "must not be empty");
 }
 
-/*
- * Compile a condition of a step, or of a branch.
- */
+/* Compile a condition of a step, or of a branch. */
 static void
 ReadExpression(Reader *reader, const Path *path, JsonbValue *value, bool branching, Condition **field)
 {
@@ -317,7 +293,7 @@ RefuseKey(Reader *reader, const Path *path, const KeyRule *rules, int count, con
 		keys[i] = rules[i].key;
 	FaultAt(reader, path, ERRCODE_INVALID_DEFINITION,
 			count ? WordHint(reader->faults, path->key, keys, count, "keys") : "Leave it out.",
-			"%s has no key \"%s\"", what, ParseFaultQuote(path->key, strlen(path->key)));
+			"%s has no key \"%s\"", what, ShortText(path->key));
 	pfree(keys);
 }
 
@@ -372,9 +348,7 @@ static const KeyRule DependencyKeys[] = {
 	{"required", ReadBool, offsetof(DependencyDefinition, required), false},
 };
 
-/*
- * Read one element of dependsOn: a name, or an object that has it.
- */
+/* Read one element of dependsOn: a name, or an object that has it. */
 static DependencyDefinition *
 ReadDependency(Reader *reader, const Path *path, JsonbValue *value)
 {
@@ -437,9 +411,7 @@ static const KeyRule StepKeys[] = {
 	{"stallAfter", ReadInterval, offsetof(StepDefinition, stall_after), false},
 };
 
-/*
- * Check which keys stand together.
- */
+/* Check which keys stand together. */
 static void
 CheckStepKeys(Reader *reader, const Path *path, const StepDefinition *step)
 {
@@ -467,7 +439,7 @@ ReadStep(Reader *reader, const Path *path, JsonbValue *value, StepDefinition *st
 }
 
 /*
- * Read an array of steps, which have the orders after "after"; count is how
+ * Read an array of steps, which have the orders after "after"; "others" is how
  * many the plan has beside them.
  */
 static StepDefinition *
@@ -507,9 +479,7 @@ ReadStepArray(Reader *reader, const Path *path, JsonbValue *value, int after, in
 	return steps;
 }
 
-/*
- * Check what one step refers to.
- */
+/* Check what one step refers to. */
 static void
 CheckStep(Reader *reader, const Path *path, StepDefinition *step, int number)
 {
@@ -522,9 +492,7 @@ CheckStep(Reader *reader, const Path *path, StepDefinition *step, int number)
 		WorkflowCheckCall(reader, &((Path) {.up = path,.key = "workflow"}), step->workflow, step->version);
 }
 
-/*
- * Name the steps of the scope, put them in order, and check them.
- */
+/* Name the steps of the scope, put them in order, and check them. */
 static void
 CheckSteps(Reader *reader, const Path *path)
 {
@@ -536,9 +504,7 @@ CheckSteps(Reader *reader, const Path *path)
 		CheckStep(reader, &((Path) {.up = path,.index = i}), &scope->steps[i], scope->offset + i + 1);
 }
 
-/*
- * Read and check steps that are added to those of the scope around.
- */
+/* Read and check steps that are added to those of the scope around. */
 Scope *
 ReadAddedSteps(Reader *outer, const Path *path, JsonbValue *value, Scope *around, int after)
 {
@@ -557,9 +523,7 @@ ReadAddedSteps(Reader *outer, const Path *path, JsonbValue *value, Scope *around
 
 /* ---------- the whole ---------- */
 
-/*
- * Read the steps into the scope; the field is filled when they are checked.
- */
+/* Read the steps, and make the scope in which they are checked later. */
 static void
 ReadSteps(Reader *reader, const Path *path, JsonbValue *value, void *field)
 {
@@ -570,9 +534,7 @@ ReadSteps(Reader *reader, const Path *path, JsonbValue *value, void *field)
 	*(StepDefinition **) field = steps;
 }
 
-/*
- * Keep a value, to be read when what it needs is known.
- */
+/* Keep a value, to be read when what it needs is known. */
 void
 ReadLater(Reader *reader pg_attribute_unused(), const Path *path pg_attribute_unused(), JsonbValue *value, void *field)
 {
@@ -607,20 +569,7 @@ static const KeyRule DefinitionKeys[] = {
 
 static const Path Root = {.key = ""};
 
-static void
-ValueOfJson(const Jsonb *json, JsonbValue *value)
-{
-	if (json == NULL)
-		value->type = jbvNull;
-	else if (JB_ROOT_IS_SCALAR(json))
-		JsonbExtractScalar(unconstify(JsonbContainer *, &json->root), value);
-	else
-		JsonbToJsonbValue(unconstify(Jsonb *, json), value);
-}
-
-/*
- * Check the definition as a whole, when all of it has been read.
- */
+/* Check the definition as a whole, when all of it has been read. */
 static void
 CheckDefinition(Reader *reader, Draft *draft)
 {
@@ -637,9 +586,7 @@ CheckDefinition(Reader *reader, Draft *draft)
 		definition->branches = ReadBranches(reader, &branching, draft->branching);
 }
 
-/*
- * Accept a workflow's definition.
- */
+/* Accept a workflow's definition. */
 Definition *
 DefinitionAccept(Call *call, const Jsonb *json, Faults *faults)
 {
@@ -647,7 +594,7 @@ DefinitionAccept(Call *call, const Jsonb *json, Faults *faults)
 	Draft	   *draft = palloc0(sizeof(Draft));
 	JsonbValue	value;
 
-	ValueOfJson(json, &value);
+	JsonToValue(json, &value);
 	ReadKeys(&reader, &Root, &value, DefinitionKeys, WORKFLOW_KEYS, draft, "a definition");
 	reader.self = draft->definition.name;
 	if (reader.scope)
@@ -669,7 +616,7 @@ DefinitionAcceptPlan(Call *call, const Jsonb *json, const Jsonb *inputs, Faults 
 	Draft	   *draft = palloc0(sizeof(Draft));
 	JsonbValue	value;
 
-	ValueOfJson(json, &value);
+	JsonToValue(json, &value);
 	ReadKeys(&reader, &Root, &value, DefinitionKeys, PLAN_KEYS, draft, "a plan");
 	if (reader.scope)
 	{
@@ -679,9 +626,7 @@ DefinitionAcceptPlan(Call *call, const Jsonb *json, const Jsonb *inputs, Faults 
 	return &draft->definition;
 }
 
-/*
- * Make the scope of the steps that a plan has.
- */
+/* Make the scope of the steps that a plan has. */
 static Scope *
 ScopeOfKnown(const KnownStep *known, int nknown, bool sequential)
 {
@@ -720,7 +665,7 @@ DefinitionAcceptSteps(Call *call, const Jsonb *steps, const KnownStep *known, in
 	JsonbValue	value;
 
 	around->inputs = inputs;
-	ValueOfJson(steps, &value);
+	JsonToValue(steps, &value);
 	scope = ReadAddedSteps(&reader, &place, &value, around, after);
 	definition->steps = scope->steps;
 	definition->nsteps = scope->nsteps;

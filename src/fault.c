@@ -11,9 +11,7 @@
  */
 #include "stepwise.h"
 
-#include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
-#include "utils/varlena.h"
 
 typedef struct Fault
 {
@@ -28,44 +26,27 @@ typedef struct Fault
 #define FAULTS_RAISED	100		/* shown in DETAIL */
 #define FAULTS_HINTED	50		/* looking for a near word costs the most */
 
-#define WORD_MAX		255		/* longer words are not compared */
-#define WORDS_LISTED	20
 #define KEY_SHOWN		63		/* bytes of a key in a path */
 
-/*
- * Note a fault.
- */
+/* Note a fault. */
 void
 FaultAdd(Faults *faults, int sqlstate, const char *path, const char *hint, const char *format,...)
 {
-	StringInfoData message;
 	Fault	   *fault;
+	va_list		args;
 
 	if (list_length(faults->items) >= FAULTS_KEPT)
 	{
 		faults->more++;
 		return;
 	}
-
-	initStringInfo(&message);
-	for (;;)
-	{
-		va_list		args;
-		int			needed;
-
-		va_start(args, format);
-		needed = appendStringInfoVA(&message, format, args);
-		va_end(args);
-		if (needed == 0)
-			break;
-		enlargeStringInfo(&message, needed);
-	}
-
 	fault = palloc(sizeof(Fault));
 	fault->sqlstate = sqlstate;
 	fault->path = pstrdup(path);
 	fault->hint = hint ? pstrdup(hint) : NULL;
-	fault->message = message.data;
+	va_start(args, format);
+	fault->message = FormatText(format, args);
+	va_end(args);
 	faults->items = lappend(faults->items, fault);
 }
 
@@ -75,9 +56,7 @@ FaultsAny(const Faults *faults)
 	return faults->items != NIL;
 }
 
-/*
- * Write the first faults as an array, and how many there are beyond.
- */
+/* Write the first faults as an array, and how many there are beyond. */
 static void
 PutFaults(JsonBuilder *b, const char *key, const Faults *faults, int max)
 {
@@ -115,9 +94,7 @@ FaultsToJson(JsonBuilder *b, const char *key, const Faults *faults)
 	PutFaults(b, key, faults, FAULTS_KEPT);
 }
 
-/*
- * Find the SQLSTATE of all: their own if they share one.
- */
+/* Find the SQLSTATE of all: their own if they share one. */
 static int
 SharedState(const Faults *faults)
 {
@@ -132,9 +109,7 @@ SharedState(const Faults *faults)
 	return sqlstate;
 }
 
-/*
- * Put the first fault in words: where, and what.
- */
+/* Put the first fault in words: where, and what. */
 char *
 FaultsFirst(const Faults *faults)
 {
@@ -143,9 +118,7 @@ FaultsFirst(const Faults *faults)
 	return psprintf("%s%s%s", first->path, first->path[0] ? ": " : "", first->message);
 }
 
-/*
- * Put all faults in words, in one line.
- */
+/* Put all faults in words, in one line. */
 char *
 FaultsText(const Faults *faults)
 {
@@ -212,9 +185,7 @@ AppendPath(StringInfo text, const Path *path)
 	}
 }
 
-/*
- * Spell a path.
- */
+/* Spell a path. */
 char *
 PathText(const Path *path)
 {
@@ -225,116 +196,7 @@ PathText(const Path *path)
 	return text.data;
 }
 
-/*
- * Say by what a value exceeds the limits; NULL if by nothing.
- */
-char *
-JsonExcess(const Jsonb *json)
-{
-	JsonbIterator *iterator;
-	JsonbValue	ignored;
-	JsonbIteratorToken token;
-	int			depth = 0;
-
-	if (VARSIZE(json) > (size_t) MaxResultBytes)
-		return psprintf("is too large: %d bytes, of at most %d (stepwise.max_result_bytes)",
-						(int) VARSIZE(json), MaxResultBytes);
-	iterator = JsonbIteratorInit(unconstify(JsonbContainer *, &json->root));
-	while ((token = JsonbIteratorNext(&iterator, &ignored, false)) != WJB_DONE)
-	{
-		if (token == WJB_END_ARRAY || token == WJB_END_OBJECT)
-			depth--;
-		else if ((token == WJB_BEGIN_ARRAY || token == WJB_BEGIN_OBJECT) && ++depth > MaxJsonDepth)
-			return psprintf("is nested too deeply: at most %d levels (stepwise.max_json_depth)", MaxJsonDepth);
-	}
-	return NULL;
-}
-
-/*
- * The arrow in a spelled chain; not every encoding has the true one.
- */
-const char *
-Arrow(void)
-{
-	return GetDatabaseEncoding() == PG_UTF8 ? " → " : " -> ";
-}
-
-/*
- * Bring a word into the form in which words are compared: the case of letters
- * and the style of joining words (dependsOn, depends_on) do not count. Returns
- * its length.
- */
-static int
-FoldWord(const char *word, char folded[WORD_MAX + 1])
-{
-	int			length = 0;
-
-	for (; *word && length < WORD_MAX; word++)
-	{
-		if (*word != '_' && *word != '-' && *word != ' ')
-			folded[length++] = pg_ascii_tolower((unsigned char) *word);
-	}
-	folded[length] = '\0';
-	return length;
-}
-
-/*
- * Find the word that was probably meant.
- */
-const char *
-NearestWord(const char *word, const char *const *words, int count)
-{
-	char		wanted[WORD_MAX + 1];
-	char		folded[WORD_MAX + 1];
-	const char *nearest = NULL;
-	int			length;
-	int			most;
-
-	if (strlen(word) > WORD_MAX)
-		return NULL;
-	length = FoldWord(word, wanted);
-	/* about one letter in three may differ */
-	most = Min(4, (length + 1) / 3);
-
-	for (int i = 0; i < count && most >= 0; i++)
-	{
-		int			other;
-		int			distance;
-
-		if (strlen(words[i]) > WORD_MAX)
-			continue;
-		other = FoldWord(words[i], folded);
-		if (other == 0 || abs(other - length) > most)
-			continue;
-		distance = varstr_levenshtein_less_equal(wanted, length, folded, other, 1, 1, 1, most, true);
-		if (distance <= most)
-		{
-			nearest = words[i];
-			most = distance - 1;
-		}
-	}
-	return nearest;
-}
-
-/*
- * List words for a message, not more than one can read.
- */
-char *
-WordList(const char *const *words, int count)
-{
-	StringInfoData list;
-
-	initStringInfo(&list);
-	for (int i = 0; i < count && i < WORDS_LISTED; i++)
-		appendStringInfo(&list, "%s%s", i > 0 ? ", " : "", words[i]);
-	if (count > WORDS_LISTED)
-		appendStringInfo(&list, " and %d more", count - WORDS_LISTED);
-	return list.data;
-}
-
-/*
- * Is it worth while to look for words? Not when there are many faults already.
- */
+/* Is it worth looking for words? Not when there are many faults already. */
 bool
 HintsWanted(const Faults *faults)
 {

@@ -14,7 +14,6 @@
 #include "stepwise.h"
 
 #include "utils/array.h"
-#include "utils/fmgrprotos.h"
 
 PG_FUNCTION_INFO_V1(stepwise_fork_plan);
 
@@ -43,12 +42,6 @@ static const char FreshPlan[] =
 " \"skipped\": 0, \"unsuccessful\": 0, \"paused\": 0, \"started_steps\": 0, \"next_order\": 1, \"started_at\": null,"
 " \"completed_at\": null, \"message\": null, \"pause_reason\": null, \"outputs\": null}";
 
-static Jsonb *
-JsonFromText(const char *text)
-{
-	return DatumGetJsonbP(DirectFunctionCall1(jsonb_in, CStringGetDatum(text)));
-}
-
 static Datum
 UuidArray(Datum *ids, int count)
 {
@@ -72,16 +65,24 @@ UuidCopy(const pg_uuid_t *uuid)
 
 /* ---------- which steps keep their results ---------- */
 
-static Copies
-PlanCopies(Call *call, const PlanRow *plan, const StepRow *from)
+/* columns of the query that judges the steps */
+enum
 {
-	/*
-	 * What begins again: the step, in a sequence those after it, what had not
-	 * ended, and what hangs on any of these, by a dependency or because their
-	 * branch had skipped it. What was only skipped when the plan was cancelled
-	 * has not ended. What a branch added is left out if the branch is still to
-	 * be decided.
-	 */
+	J_ID = 1, J_KEPT, J_REVIEW
+};
+
+/*
+ * Find which steps of a plan are copied, and which of them keep their results.
+ *
+ * What begins again: the step, in a sequence those after it, what had not
+ * ended, and what hangs on any of these, by a dependency or because their
+ * branch had skipped it. What was only skipped when the plan was cancelled
+ * has not ended. What a branch added is left out if the branch is still to
+ * be decided.
+ */
+static Rows
+JudgedSteps(Call *call, const PlanRow *plan, const StepRow *from)
+{
 	static KeptQuery find = {
 		"WITH RECURSIVE done AS (SELECT s.id, s.name, s.step_order, s.status = 'completed' OR"
 		" (s.status = 'skipped' AND (s.message IS NULL OR s.message NOT LIKE '" CANCELLED_WITH_PLAN "%')) AS done"
@@ -104,30 +105,35 @@ PlanCopies(Call *call, const PlanRow *plan, const StepRow *from)
 		5, {TEXTOID, UUIDOID, UUIDOID, BOOLOID, INT4OID}
 	};
 	Args		args = {0};
-	Copies		copies = {0};
-	Rows		rows;
 
 	ArgTenant(&args, call);
 	ArgUuid(&args, &plan->id);
 	ArgUuid(&args, from ? &from->id : NULL);
 	ArgBool(&args, plan->sequential);
 	ArgInt(&args, from ? from->order : 0);
-	rows = QueryRun(&find, &args);
-	copies.count = (int) rows.count;
-	copies.whole = from == NULL;
+	return QueryRun(&find, &args);
+}
+
+/* Give each step of a plan that is copied a new id; from is the step that begins again, or NULL. */
+static Copies
+PlanCopies(Call *call, const PlanRow *plan, const StepRow *from)
+{
+	Rows		rows = JudgedSteps(call, plan, from);
+	Copies		copies = {.count = (int) rows.count,.whole = from == NULL};
+
 	copies.old_ids = palloc(sizeof(Datum) * Max(rows.count, 1));
 	copies.new_ids = palloc(sizeof(Datum) * Max(rows.count, 1));
 	copies.kept = palloc(sizeof(Datum) * Max(rows.count, 1));
 	copies.review = palloc(sizeof(bool) * Max(rows.count, 1));
 	for (uint64 i = 0; i < rows.count; i++)
 	{
-		pg_uuid_t	old_id = RowUuid(&rows, i, 1);
+		pg_uuid_t	old_id = RowUuid(&rows, i, J_ID);
 		pg_uuid_t	new_id = UuidNew();
 
 		copies.old_ids[i] = UuidCopy(&old_id);
 		copies.new_ids[i] = UuidCopy(&new_id);
-		copies.kept[i] = BoolGetDatum(RowBool(&rows, i, 2));
-		copies.review[i] = RowBool(&rows, i, 3);
+		copies.kept[i] = BoolGetDatum(RowBool(&rows, i, J_KEPT));
+		copies.review[i] = RowBool(&rows, i, J_REVIEW);
 	}
 	RowsFree(&rows);
 	return copies;
@@ -138,7 +144,7 @@ PlanCopies(Call *call, const PlanRow *plan, const StepRow *from)
 static void
 CopySteps(Call *call, const PlanRow *copy, const Copies *copies)
 {
-	static KeptQuery steps = {
+	static KeptQuery insert = {
 		"WITH m AS (SELECT * FROM ROWS FROM (pg_catalog.unnest($4), pg_catalog.unnest($5), pg_catalog.unnest($6))"
 		" WITH ORDINALITY AS u (old_id, new_id, kept, step_order))"
 		" INSERT INTO stepwise.step SELECT r.* FROM ("
@@ -153,6 +159,24 @@ CopySteps(Call *call, const PlanRow *copy, const Copies *copies)
 		" 'blockers', x.blockers) || CASE WHEN x.kept THEN '{}' ELSE $9 END) AS r",
 		9, {TEXTOID, UUIDOID, UUIDOID, UUIDARRAYOID, UUIDARRAYOID, BOOLARRAYOID, BOOLOID, BOOLOID, JSONBOID}
 	};
+	Args		args = {0};
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, &copy->id);
+	ArgUuid(&args, &copy->root_id);
+	ArgDatum(&args, UuidArray(copies->old_ids, copies->count));
+	ArgDatum(&args, UuidArray(copies->new_ids, copies->count));
+	ArgDatum(&args, KeptArray(copies));
+	ArgBool(&args, copies->whole);
+	ArgBool(&args, copy->sequential);
+	ArgDatum(&args, JsonbPGetDatum(JsonParse(FreshStep)));
+	QueryRun(&insert, &args);
+}
+
+/* Copy what hangs on the steps: their dependencies and branches. */
+static void
+CopyLinks(Call *call, const PlanRow *copy, const Copies *copies)
+{
 	static KeptQuery dependencies = {
 		"INSERT INTO stepwise.dependency (tenant, plan_id, step_id, depends_on, required)"
 		" SELECT $1, $2, m.new_id, n.new_id, d.required FROM stepwise.dependency AS d"
@@ -170,27 +194,14 @@ CopySteps(Call *call, const PlanRow *copy, const Copies *copies)
 		" WHERE b.tenant = $1 AND b.step_id = ANY ($3)",
 		4, {TEXTOID, UUIDOID, UUIDARRAYOID, UUIDARRAYOID}
 	};
-	Datum		old_ids = UuidArray(copies->old_ids, copies->count);
-	Datum		new_ids = UuidArray(copies->new_ids, copies->count);
 	Args		args = {0};
-	Args		hanging = {0};
 
 	ArgTenant(&args, call);
 	ArgUuid(&args, &copy->id);
-	ArgUuid(&args, &copy->root_id);
-	ArgDatum(&args, old_ids);
-	ArgDatum(&args, new_ids);
-	ArgDatum(&args, KeptArray(copies));
-	ArgBool(&args, copies->whole);
-	ArgBool(&args, copy->sequential);
-	ArgDatum(&args, JsonbPGetDatum(JsonFromText(FreshStep)));
-	QueryRun(&steps, &args);
-	ArgTenant(&hanging, call);
-	ArgUuid(&hanging, &copy->id);
-	ArgDatum(&hanging, old_ids);
-	ArgDatum(&hanging, new_ids);
-	QueryRun(&dependencies, &hanging);
-	QueryRun(&branches, &hanging);
+	ArgDatum(&args, UuidArray(copies->old_ids, copies->count));
+	ArgDatum(&args, UuidArray(copies->new_ids, copies->count));
+	QueryRun(&dependencies, &args);
+	QueryRun(&branches, &args);
 }
 
 /* Copy the row of a plan and its detail with some columns laid over; the copy has no audit entries yet. */
@@ -211,16 +222,12 @@ CopyPlan(Call *call, const PlanRow *plan, PlanRow *root, const Jsonb *over)
 		4, {TEXTOID, UUIDOID, UUIDOID, BOOLOID}
 	};
 	pg_uuid_t	id = UuidNew();
-	JsonBuilder b = {0};
 	Args		args = {0};
 
-	JsonObjectStart(&b, NULL);
-	JsonPutUuid(&b, "root_id", root ? &root->id : &id);
-	JsonObjectEnd(&b);
 	ArgTenant(&args, call);
 	ArgUuid(&args, &plan->id);
 	ArgUuid(&args, &id);
-	ArgDatum(&args, JsonbPGetDatum(JsonMerge(over, JsonFinish(&b))));
+	ArgDatum(&args, JsonbPGetDatum(JsonMerge(over, JsonTextOf("root_id", UuidText(root ? &root->id : &id)))));
 	ArgTime(&args, CallNow(call, plan));
 	QueryRun(&row, &args);
 	args.count = 3;
@@ -385,6 +392,7 @@ CopyNested(Call *call, PlanRow *root, PlanRow *parent, Datum old_holder, Datum n
 	AuditCreated(call, copy, &nested_id, NULL);
 	copies = PlanCopies(call, nested, NULL);
 	CopySteps(call, copy, &copies);
+	CopyLinks(call, copy, &copies);
 	for (int i = 0; i < copies.count; i++)
 	{
 		StepRow    *step = StepRead(call, DatumGetUUIDP(copies.new_ids[i]));
@@ -410,25 +418,11 @@ ReviewAgain(Call *call, PlanRow *copy, const pg_uuid_t *old_id, const pg_uuid_t 
 		" ORDER BY a.id DESC LIMIT 1",
 		2, {TEXTOID, UUIDOID}
 	};
-	StepRow    *step = StepRead(call, new_id);
-	Waiting    *waiting = palloc0(sizeof(Waiting));
-	Args		args = {0};
-	Rows		rows;
+	Rows		rows = QueryById(call, &read, old_id);
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, old_id);
-	rows = QueryRun(&read, &args);
-	if (rows.count == 0)
-		return;
-	waiting->checkpoint_id = UuidNew();
-	waiting->review = true;
-	waiting->prompt = RowText(&rows, 0, 1);
-	waiting->questions = RowJson(&rows, 0, 2);
+	if (rows.count > 0)
+		StepRequestReview(call, copy, StepRead(call, new_id), RowText(&rows, 0, 1), RowJson(&rows, 0, 2));
 	RowsFree(&rows);
-	StepMove(call, copy, step, STEP_IN_PROGRESS, NULL);
-	step->waiting = waiting;
-	StepMove(call, copy, step, STEP_AWAITING_INPUT, NULL);
-	AuditReviewRequested(call, copy, step);
 }
 
 /* Steps that wait for nothing are ready, in a plan with dependencies. */
@@ -439,13 +433,10 @@ MarkReady(Call *call, const PlanRow *copy)
 		"UPDATE stepwise.step SET ready = true WHERE tenant = $1 AND plan_id = $2 AND status = 'pending' AND blockers = 0",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
 
 	if (copy->sequential)
 		return;
-	ArgTenant(&args, call);
-	ArgUuid(&args, &copy->id);
-	QueryRun(&mark, &args);
+	QueryById(call, &mark, &copy->id);
 }
 
 static Jsonb *
@@ -480,9 +471,10 @@ Fork(Call *call, PlanRow *plan, const char *from_step)
 				 errmsg("plan \"%s\" has no step \"%s\"", plan->name, ShortText(from_step)),
 				 errhint("stepwise.get_plan_context(plan_id) lists the steps of a plan.")));
 	copies = PlanCopies(call, plan, from);
-	copy = CopyPlan(call, plan, NULL, JsonFromText(FreshPlan));
+	copy = CopyPlan(call, plan, NULL, JsonParse(FreshPlan));
 	AuditCreated(call, copy, &plan->id, from_step);
 	CopySteps(call, copy, &copies);
+	CopyLinks(call, copy, &copies);
 	MarkReady(call, copy);
 	AdoptSteps(call, copy, &copies);
 	AuditBranches(call, copy, plan, &copies);

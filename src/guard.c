@@ -2,7 +2,8 @@
  * guard.c
  *	  triggers for raw SQL on the tables of plans and steps
  *
- * The engine's own statements pass at once. A plain UPDATE of steps comes in
+ * The engine's own statements pass at once, and what it writes without a
+ * statement (table.c) comes past no trigger. A plain UPDATE of steps comes in
  * twice: before each row, to be checked and stamped like any move, and after
  * the statement, to be counted, audited and settled once per plan. Rows that
  * a restore inserts pass as they are, as long as the engine has not been used
@@ -45,7 +46,7 @@ RestoreMayInsert(void)
 	return !used;
 }
 
-static TriggerData *
+TriggerData *
 TriggerOf(FunctionCallInfo fcinfo)
 {
 	if (!CALLED_AS_TRIGGER(fcinfo))
@@ -54,8 +55,8 @@ TriggerOf(FunctionCallInfo fcinfo)
 }
 
 /* What a trigger returns to let its row pass. */
-static Datum
-Pass(const TriggerData *trigger)
+Datum
+TriggerPass(const TriggerData *trigger)
 {
 	if (TRIGGER_FIRED_FOR_STATEMENT(trigger->tg_event))
 		return PointerGetDatum(NULL);
@@ -127,11 +128,11 @@ stepwise_engine_guard(PG_FUNCTION_ARGS)
 	TriggerData *trigger = TriggerOf(fcinfo);
 
 	if (EngineWrites())
-		return Pass(trigger);
+		return TriggerPass(trigger);
 	if (TRIGGER_FIRED_BY_INSERT(trigger->tg_event) && RestoreMayInsert())
-		return Pass(trigger);
+		return TriggerPass(trigger);
 	if (TRIGGER_FIRED_FOR_ROW(trigger->tg_event) && TRIGGER_FIRED_BY_UPDATE(trigger->tg_event) && ChangesNothing(trigger))
-		return Pass(trigger);
+		return TriggerPass(trigger);
 	RefuseByHand(trigger);
 	return (Datum) 0;
 }
@@ -269,12 +270,12 @@ static Datum
 RawUpdate(const TriggerData *trigger, TimestampTz now)
 {
 	TupleDesc	desc = RelationGetDescr(trigger->tg_relation);
-	StepRow	   *old;
-	StepRow	   *new;
+	StepRow    *old;
+	StepRow    *new;
 	StepStatus	to;
 
 	if (ChangesNothing(trigger) || LacksRequired(trigger->tg_newtuple, desc))
-		return Pass(trigger);
+		return TriggerPass(trigger);
 	old = StepFromTuple(trigger->tg_trigtuple, desc);
 	CheckRawColumns(trigger, old);
 	new = StepFromTuple(trigger->tg_newtuple, desc);
@@ -283,7 +284,7 @@ RawUpdate(const TriggerData *trigger, TimestampTz now)
 	{
 		CheckStepNotFinal(old);
 		CheckLease(new);
-		return Pass(trigger);
+		return TriggerPass(trigger);
 	}
 	CheckNotHeld(old, to);
 	new->status = old->status;
@@ -311,7 +312,7 @@ RawInsert(const TriggerData *trigger)
 {
 	TupleDesc	desc = RelationGetDescr(trigger->tg_relation);
 	HeapTuple	tuple = trigger->tg_trigtuple;
-	StepRow	   *step;
+	StepRow    *step;
 	char	   *tenant;
 	bool		isnull;
 	int			numbers[] = {SPI_fnumber(desc, "root_id"), SPI_fnumber(desc, "wave"), SPI_fnumber(desc, "ready")};
@@ -320,10 +321,10 @@ RawInsert(const TriggerData *trigger)
 	pg_uuid_t	root_id;
 	bool		sequential;
 	Call		call;
-	PlanRow	   *plan;
+	PlanRow    *plan;
 
 	if (LacksRequired(tuple, desc))
-		return Pass(trigger);
+		return TriggerPass(trigger);
 	step = StepFromTuple(tuple, desc);
 	CheckInsertedStep(step);
 	tenant = TextDatumGetCString(SPI_getbinval(tuple, desc, SPI_fnumber(desc, "tenant"), &isnull));
@@ -345,13 +346,13 @@ stepwise_step_guard(PG_FUNCTION_ARGS)
 	TriggerData *trigger = TriggerOf(fcinfo);
 
 	if (EngineWrites())
-		return Pass(trigger);
+		return TriggerPass(trigger);
 	if (TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
 	{
 		if (TRIGGER_FIRED_BY_UPDATE(trigger->tg_event))
 			return RawUpdate(trigger, StatementNow(fcinfo->flinfo));
 		if (TRIGGER_FIRED_BY_INSERT(trigger->tg_event))
-			return RestoreMayInsert() ? Pass(trigger) : RawInsert(trigger);
+			return RestoreMayInsert() ? TriggerPass(trigger) : RawInsert(trigger);
 	}
 	RefuseByHand(trigger);
 	return (Datum) 0;
@@ -363,8 +364,8 @@ stepwise_step_guard(PG_FUNCTION_ARGS)
 typedef struct RawChange
 {
 	char	   *tenant;
-	StepRow	   *old;			/* NULL: inserted */
-	StepRow	   *new;
+	StepRow    *old;			/* NULL: inserted */
+	StepRow    *new;
 } RawChange;
 
 /*
@@ -486,8 +487,6 @@ RestampInPlan(Call *call, const PlanRow *plan, StepRow *step, StepStatus from)
 static void
 RawMoved(Call *call, PlanRow *plan, RawChange *change)
 {
-	JsonBuilder b = {0};
-
 	PlanCheckOpen(plan);
 	CheckNotHolding(call, change->new);
 	NoteLease(call, plan->root, change->new);
@@ -501,10 +500,7 @@ RawMoved(Call *call, PlanRow *plan, RawChange *change)
 		StepMoved(call, plan, change->new, change->old->status, NULL);
 		return;
 	}
-	JsonObjectStart(&b, NULL);
-	JsonPutText(&b, "action", "update_by_hand");
-	JsonObjectEnd(&b);
-	AuditAppend(call, plan, &change->new->id, "plan_modified", JsonFinish(&b));
+	AuditAppend(call, plan, &change->new->id, "plan_modified", JsonTextOf("action", "update_by_hand"));
 }
 
 static void
@@ -514,12 +510,8 @@ CheckOrders(Call *call, const PlanRow *plan)
 		"SELECT pg_catalog.count(*)::int, pg_catalog.max(s.step_order) FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
-	Rows		rows;
+	Rows		rows = QueryById(call, &count, &plan->id);
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	rows = QueryRun(&count, &args);
 	if (RowInt(&rows, 0, 1) != RowInt(&rows, 0, 2))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_DEFINITION),
@@ -567,7 +559,7 @@ static void
 RawSettle(List *changes, int from, int to)
 {
 	Call		call;
-	PlanRow	   *plan = NULL;
+	PlanRow    *plan = NULL;
 	List	   *plans = NIL;
 	ListCell   *cell;
 

@@ -76,7 +76,7 @@ StepArgument(const StepRow *step)
 static Jsonb *
 SketchedArguments(const Wait *w)
 {
-	Jsonb	   *written = w->step->arguments ? DatumGetJsonbP(PointerGetDatum(w->step->arguments)) : NULL;
+	Jsonb	   *written = JsonOf(w->step->arguments);
 	Jsonb	   *missing = JsonGetJson(w->reason, "missingFields");
 	JsonBuilder b = {0};
 	JsonbValue	name;
@@ -96,7 +96,7 @@ SketchedText(const Wait *w, PlanRow *plan, const struct varlena *written)
 	JsonbValue	text;
 
 	JsonArrayStart(&b, NULL);
-	JsonPutText(&b, NULL, text_to_cstring((const struct varlena *) written));
+	JsonPutText(&b, NULL, TextOf(written));
 	JsonArrayEnd(&b);
 	JsonGetIndex(ResolveSketch(w->call, plan, JsonFinish(&b)), 0, &text);
 	return JsonScalarText(&text);
@@ -280,16 +280,14 @@ MoveDecide(Wait *w)
 static char *
 SayUnresolvable(const Wait *w)
 {
-	return psprintf("step \"%s\" has no value for its argument \"%s\"%s%s", w->step->name,
-					JsonGetText(w->reason, "missingParam"), w->step->message ? ": " : "",
-					w->step->message ? w->step->message : "");
+	return psprintf("step \"%s\" has no value for its argument \"%s\"%s", w->step->name,
+					JsonGetText(w->reason, "missingParam"), Because(w->step->message));
 }
 
 static char *
 SayMismatch(const Wait *w)
 {
-	return psprintf("the arguments of step \"%s\" do not fit its tool%s%s", w->step->name,
-					w->step->message ? ": " : "", w->step->message ? w->step->message : "");
+	return psprintf("the arguments of step \"%s\" do not fit its tool%s", w->step->name, Because(w->step->message));
 }
 
 static char *
@@ -311,9 +309,8 @@ SayResource(const Wait *w)
 static char *
 SayDependency(const Wait *w)
 {
-	return psprintf("step \"%s\" needs what step \"%s\" did not produce%s%s", w->step->name,
-					JsonGetText(w->reason, "producingStep"), w->step->message ? ": " : "",
-					w->step->message ? w->step->message : "");
+	return psprintf("step \"%s\" needs what step \"%s\" did not produce%s", w->step->name,
+					JsonGetText(w->reason, "producingStep"), Because(w->step->message));
 }
 
 static char *
@@ -389,8 +386,6 @@ PausedSince(const Wait *w)
 		4, {TEXTOID, UUIDOID, UUIDOID, TIMESTAMPTZOID}
 	};
 	Args		args = {0};
-	bool		isnull;
-	Datum		since;
 	Rows		rows;
 
 	ArgTenant(&args, w->call);
@@ -398,8 +393,7 @@ PausedSince(const Wait *w)
 	ArgUuid(&args, &w->step->id);
 	ArgTime(&args, w->step->completed_at);
 	rows = QueryRun(&find, &args);
-	since = RowDatum(&rows, 0, 1, &isnull);
-	return isnull ? 0 : DatumGetTimestampTz(since);
+	return RowTime(&rows, 0, 1);
 }
 
 static void
@@ -422,8 +416,7 @@ WaitOfEnded(Wait *w)
 
 	w->on = "nobody";
 	w->since = plan->completed_at;
-	w->message = psprintf("the plan is %s%s%s", PlanStatusName[plan->status], plan->message ? ": " : "",
-						  plan->message ? plan->message : "");
+	w->message = psprintf("the plan is %s%s", PlanStatusName[plan->status], Because(plan->message));
 }
 
 /* Find the nested plan that a step of a plan holds open; NULL: none. */
@@ -437,13 +430,9 @@ OpenNested(const Wait *w, const PlanRow *plan)
 		" ORDER BY s.step_order LIMIT 1",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
 	pg_uuid_t	id;
-	Rows		rows;
+	Rows		rows = QueryById(w->call, &find, &plan->id);
 
-	ArgTenant(&args, w->call);
-	ArgUuid(&args, &plan->id);
-	rows = QueryRun(&find, &args);
 	if (rows.count == 0)
 		return NULL;
 	id = RowUuid(&rows, 0, 1);
@@ -524,7 +513,7 @@ WaitOf(Call *call, PlanRow *scope)
 	}
 	if (scope->pause_reason != NULL)
 	{
-		w.reason = DatumGetJsonbP(PointerGetDatum(scope->pause_reason));
+		w.reason = JsonOf(scope->pause_reason);
 		w.step = StepOfReason(call, scope);
 	}
 	if (w.step != NULL)
@@ -608,13 +597,9 @@ stepwise_why(PG_FUNCTION_ARGS)
 static void
 TellPlan(StringInfo out, const PlanRow *plan)
 {
-	int			total = 0;
-
-	for (int i = 0; i < STEP_STATUSES; i++)
-		total += plan->counts[i];
 	appendStringInfo(out, "Plan \"%s\"%s%s\nPlan id: %s\nStatus: %s, %d of %d steps done\n", plan->name,
 					 *plan->goal ? ": " : "", plan->goal, UuidText(&plan->id), PlanStatusName[plan->status],
-					 plan->counts[STEP_COMPLETED] + plan->counts[STEP_SKIPPED], total);
+					 plan->counts[STEP_COMPLETED] + plan->counts[STEP_SKIPPED], StepTotal(plan->counts));
 }
 
 static void
@@ -634,8 +619,8 @@ TellMoves(StringInfo out, const Wait *w)
 		if (move->kind == MOVE_WORDS)
 			appendStringInfo(out, "%s\n", move->name);
 		else
-			appendStringInfo(out, "Call %s%s with %s%s%s\n", move->kind == MOVE_TOOL ? "tool " : "stepwise.", move->name,
-							 JsonToText(move->arguments), move->note ? ": " : "", move->note ? move->note : "");
+			appendStringInfo(out, "Call %s%s with %s%s\n", move->kind == MOVE_TOOL ? "tool " : "stepwise.", move->name,
+							 JsonToText(move->arguments), Because(move->note));
 	}
 }
 
@@ -643,7 +628,7 @@ TellMoves(StringInfo out, const Wait *w)
 static void
 TellStep(StringInfo out, const Wait *w, PlanRow *plan, const StepRow *step)
 {
-	Jsonb	   *arguments = step->arguments ? DatumGetJsonbP(PointerGetDatum(step->arguments)) : JsonEmptyObject();
+	Jsonb	   *arguments = step->arguments ? JsonOf(step->arguments) : JsonEmptyObject();
 	Tool	   *tool = step->tool ? ToolFind(w->call, step->tool) : NULL;
 
 	appendStringInfo(out, "%s: ", step->name);
@@ -781,7 +766,7 @@ Handoff(Call *call, PlanRow *scope)
 	if (!PlanIsTerminal(scope->status))
 		TellRest(&out, &w);
 	else if (scope->outputs != NULL)
-		appendStringInfo(&out, "Outputs: %s\n", JsonToText(DatumGetJsonbP(PointerGetDatum(scope->outputs))));
+		appendStringInfo(&out, "Outputs: %s\n", JsonToText(JsonOf(scope->outputs)));
 	return out.data;
 }
 

@@ -13,24 +13,7 @@
 
 PG_FUNCTION_INFO_V1(stepwise_execution_as_of);
 
-/* columns of the query that reads the steps of a plan as they were */
-enum
-{
-	H_ID = 1, H_STATUS, H_OUTCOME, H_STARTED_AT, H_ENDED_AT, H_BEGUN, H_ATTEMPT, H_MESSAGE, H_ACTOR, H_DIGEST, H_NESTED,
-	/* of a step that was removed since */
-	H_NAME, H_WAVE, H_EXECUTION_ORDER, H_INPUTS
-};
-
 static void PutBlocksAsOf(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, TimestampTz at);
-
-static TimestampTz
-RowTime(const Rows *rows, uint64 row, int column)
-{
-	bool		isnull;
-	Datum		value = RowDatum(rows, row, column, &isnull);
-
-	return isnull ? 0 : DatumGetTimestampTz(value);
-}
 
 /* Find which of the words stands in a row. */
 static int
@@ -79,6 +62,63 @@ ReadPlanThen(Call *call, const pg_uuid_t *plan_id, TimestampTz at)
 									  PlanIsTerminal(NameIndex(then.status, PlanStatusName, PLAN_STATUSES))))
 		then.pause_reason = NULL;
 	return then;
+}
+
+/* columns of the query that reads the steps of a plan as they were */
+enum
+{
+	H_ID = 1, H_STATUS, H_OUTCOME, H_STARTED_AT, H_ENDED_AT, H_BEGUN, H_ATTEMPT, H_MESSAGE, H_ACTOR, H_DIGEST, H_NESTED,
+	/* of a step that was removed since */
+	H_NAME, H_WAVE, H_EXECUTION_ORDER, H_INPUTS
+};
+
+/*
+ * Read the steps of a plan as they were.
+ *
+ * All steps were there from the beginning, but for those that a later entry
+ * says were added; those that a later entry says were removed were still
+ * there. A branch names what it added: that is a removed step only if the
+ * removal came after it.
+ */
+static Rows
+ReadStepsThen(Call *call, const pg_uuid_t *plan_id, TimestampTz at)
+{
+	static KeptQuery read = {
+		"WITH e AS (SELECT a.id, a.step_id, a.at, a.actor, a.detail FROM stepwise.audit AS a"
+		" WHERE a.tenant = $1 AND a.plan_id = $2 AND a.at <= $3 AND a.step_id IS NOT NULL AND a.detail ? 'to'),"
+		" last AS (SELECT DISTINCT ON (e.step_id) e.* FROM e ORDER BY e.step_id, e.id DESC),"
+		" started AS (SELECT e.step_id, pg_catalog.max(e.id) AS id, pg_catalog.max(e.at) AS at FROM e"
+		" WHERE e.detail ->> 'to' = 'in_progress' AND e.detail ->> 'from' <> 'awaiting_input' GROUP BY e.step_id),"
+		" reset AS (SELECT e.step_id, pg_catalog.max(e.id) AS id FROM e WHERE e.detail ->> 'to' = 'pending' GROUP BY e.step_id),"
+		" later AS (SELECT a.id, a.step_id, a.detail FROM stepwise.audit AS a WHERE a.tenant = $1 AND a.plan_id = $2 AND a.at > $3"
+		" AND a.event = 'plan_modified' AND (a.detail ->> 'action' IN ('add_steps', 'remove_step') OR a.detail ? 'addedSteps')),"
+		" steps AS (SELECT s.id, s.name, s.step_order, s.started_at, s.completed_at, NULL::bigint AS removed, NULL::jsonb AS detail"
+		" FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2"
+		" UNION ALL SELECT l.step_id, l.detail ->> 'name', (l.detail ->> 'stepOrder')::int, NULL, NULL, l.id, l.detail"
+		" FROM later AS l WHERE l.detail ->> 'action' = 'remove_step'),"
+		" added AS (SELECT x.id::uuid FROM later AS l, pg_catalog.jsonb_array_elements_text(l.detail -> 'stepIds') AS x (id)"
+		" UNION ALL SELECT l.step_id FROM later AS l WHERE l.detail ->> 'action' = 'add_steps'"
+		" UNION ALL SELECT s.id FROM later AS l CROSS JOIN pg_catalog.jsonb_array_elements_text(l.detail -> 'addedSteps') AS x (name)"
+		" JOIN steps AS s ON s.name = x.name AND (s.removed IS NULL OR s.removed > l.id))"
+		" SELECT s.id, l.detail ->> 'to', l.detail ->> 'outcome',"
+		" CASE WHEN l.detail ? 'forked' THEN s.started_at WHEN b.id > coalesce(r.id, 0) THEN b.at END,"
+		" CASE WHEN l.detail ? 'forked' THEN s.completed_at WHEN l.detail ->> 'to' IN ('completed', 'failed', 'skipped') THEN l.at END,"
+		" l.detail ? 'forked' OR b.id IS NOT NULL, (l.detail ->> 'attempt')::int, l.detail ->> 'message', l.actor,"
+		" l.detail ->> 'resultDigest',"
+		" (SELECT n.id FROM stepwise.plan AS n WHERE n.tenant = $1 AND n.parent_step_id = s.id AND n.created_at <= $3"
+		" ORDER BY n.id DESC LIMIT 1),"
+		" s.detail ->> 'name', (s.detail ->> 'wave')::int, (s.detail ->> 'executionOrder')::int, s.detail -> 'inputs'"
+		" FROM steps AS s LEFT JOIN last AS l ON l.step_id = s.id LEFT JOIN started AS b ON b.step_id = s.id"
+		" LEFT JOIN reset AS r ON r.step_id = s.id"
+		" WHERE NOT EXISTS (SELECT FROM added AS d WHERE d.id = s.id) ORDER BY s.step_order",
+		3, {TEXTOID, UUIDOID, TIMESTAMPTZOID}
+	};
+	Args		args = {0};
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, plan_id);
+	ArgDatum(&args, TimestampTzGetDatum(at));
+	return QueryRun(&read, &args);
 }
 
 /* Make up the row of a step that was removed since; NULL: it is still there. */
@@ -136,12 +176,7 @@ KnownUntil(TimestampTz at)
 static Jsonb *
 MetadataAsOf(const StepRow *step, const char *actor, TimestampTz at)
 {
-	JsonBuilder b = {0};
-
-	JsonObjectStart(&b, NULL);
-	JsonPutText(&b, "actor", actor);
-	JsonObjectEnd(&b);
-	return JsonMerge(StepMetadata(step, KnownUntil(at)), JsonFinish(&b));
+	return JsonMerge(StepMetadata(step, KnownUntil(at)), JsonTextOf("actor", actor));
 }
 
 static void
@@ -156,66 +191,23 @@ PutBlockAsOf(JsonBuilder *b, Call *call, const Rows *rows, uint64 row, Timestamp
 		step->pause_reason = (struct varlena *) ReadPlanThen(call, &nested_id, at).pause_reason;
 	JsonObjectStart(b, step->name);
 	JsonPutJson(b, "inputs", StepInputs(step));
-	JsonPutJson(b, "outputs", step->result ? DatumGetJsonbP(PointerGetDatum(step->result)) : NULL);
+	JsonPutJson(b, "outputs", JsonOf(step->result));
 	JsonPutJson(b, "metadata", MetadataAsOf(step, RowText(rows, row, H_ACTOR), at));
 	if (nested)
 		PutBlocksAsOf(b, call, &nested_id, at);
 	else
-	{
-		JsonObjectStart(b, "blocks");
-		JsonObjectEnd(b);
-	}
+		JsonPutJson(b, "blocks", JsonEmptyObject());
 	JsonObjectEnd(b);
 }
 
 static void
 PutBlocksAsOf(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, TimestampTz at)
 {
-	/*
-	 * All steps were there from the beginning, but for those that a later
-	 * entry says were added; those that a later entry says were removed were
-	 * still there. A branch names what it added: that is a removed step only
-	 * if the removal came after it.
-	 */
-	static KeptQuery read = {
-		"WITH e AS (SELECT a.id, a.step_id, a.at, a.actor, a.detail FROM stepwise.audit AS a"
-		" WHERE a.tenant = $1 AND a.plan_id = $2 AND a.at <= $3 AND a.step_id IS NOT NULL AND a.detail ? 'to'),"
-		" last AS (SELECT DISTINCT ON (e.step_id) e.* FROM e ORDER BY e.step_id, e.id DESC),"
-		" started AS (SELECT e.step_id, pg_catalog.max(e.id) AS id, pg_catalog.max(e.at) AS at FROM e"
-		" WHERE e.detail ->> 'to' = 'in_progress' AND e.detail ->> 'from' <> 'awaiting_input' GROUP BY e.step_id),"
-		" reset AS (SELECT e.step_id, pg_catalog.max(e.id) AS id FROM e WHERE e.detail ->> 'to' = 'pending' GROUP BY e.step_id),"
-		" later AS (SELECT a.id, a.step_id, a.detail FROM stepwise.audit AS a WHERE a.tenant = $1 AND a.plan_id = $2 AND a.at > $3"
-		" AND a.event = 'plan_modified' AND (a.detail ->> 'action' IN ('add_steps', 'remove_step') OR a.detail ? 'addedSteps')),"
-		" steps AS (SELECT s.id, s.name, s.step_order, s.started_at, s.completed_at, NULL::bigint AS removed, NULL::jsonb AS detail"
-		" FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2"
-		" UNION ALL SELECT l.step_id, l.detail ->> 'name', (l.detail ->> 'stepOrder')::int, NULL, NULL, l.id, l.detail"
-		" FROM later AS l WHERE l.detail ->> 'action' = 'remove_step'),"
-		" added AS (SELECT x.id::uuid FROM later AS l, pg_catalog.jsonb_array_elements_text(l.detail -> 'stepIds') AS x (id)"
-		" UNION ALL SELECT l.step_id FROM later AS l WHERE l.detail ->> 'action' = 'add_steps'"
-		" UNION ALL SELECT s.id FROM later AS l CROSS JOIN pg_catalog.jsonb_array_elements_text(l.detail -> 'addedSteps') AS x (name)"
-		" JOIN steps AS s ON s.name = x.name AND (s.removed IS NULL OR s.removed > l.id))"
-		" SELECT s.id, l.detail ->> 'to', l.detail ->> 'outcome',"
-		" CASE WHEN l.detail ? 'forked' THEN s.started_at WHEN b.id > coalesce(r.id, 0) THEN b.at END,"
-		" CASE WHEN l.detail ? 'forked' THEN s.completed_at WHEN l.detail ->> 'to' IN ('completed', 'failed', 'skipped') THEN l.at END,"
-		" l.detail ? 'forked' OR b.id IS NOT NULL, (l.detail ->> 'attempt')::int, l.detail ->> 'message', l.actor,"
-		" l.detail ->> 'resultDigest',"
-		" (SELECT n.id FROM stepwise.plan AS n WHERE n.tenant = $1 AND n.parent_step_id = s.id AND n.created_at <= $3"
-		" ORDER BY n.id DESC LIMIT 1),"
-		" s.detail ->> 'name', (s.detail ->> 'wave')::int, (s.detail ->> 'executionOrder')::int, s.detail -> 'inputs'"
-		" FROM steps AS s LEFT JOIN last AS l ON l.step_id = s.id LEFT JOIN started AS b ON b.step_id = s.id"
-		" LEFT JOIN reset AS r ON r.step_id = s.id"
-		" WHERE NOT EXISTS (SELECT FROM added AS d WHERE d.id = s.id) ORDER BY s.step_order",
-		3, {TEXTOID, UUIDOID, TIMESTAMPTZOID}
-	};
-	Args		args = {0};
 	Rows		rows;
 
 	check_stack_depth();
 	CHECK_FOR_INTERRUPTS();
-	ArgTenant(&args, call);
-	ArgUuid(&args, plan_id);
-	ArgDatum(&args, TimestampTzGetDatum(at));
-	rows = QueryRun(&read, &args);
+	rows = ReadStepsThen(call, plan_id, at);
 	JsonObjectStart(b, "blocks");
 	for (uint64 i = 0; i < rows.count; i++)
 		PutBlockAsOf(b, call, &rows, i, at);
@@ -270,8 +262,8 @@ ExecutionAsOf(Call *call, PlanRow *plan, TimestampTz at)
 	JsonPutTime(&more, "as_of", KnownUntil(at));
 	JsonObjectEnd(&more);
 	JsonObjectStart(&b, NULL);
-	JsonPutJson(&b, "inputs", DatumGetJsonbP(PointerGetDatum(then.inputs)));
-	JsonPutJson(&b, "outputs", then.outputs ? DatumGetJsonbP(PointerGetDatum(then.outputs)) : NULL);
+	JsonPutJson(&b, "inputs", JsonOf(then.inputs));
+	JsonPutJson(&b, "outputs", JsonOf(then.outputs));
 	JsonPutJson(&b, "metadata", JsonMerge(PlanMetadata(call, &then, KnownUntil(at)), JsonFinish(&more)));
 	PutBlocksAsOf(&b, call, &plan->id, at);
 	JsonObjectEnd(&b);

@@ -50,9 +50,7 @@ NumberIsIntegral(const JsonbValue *value)
 	return DatumGetBool(DirectFunctionCall2(numeric_eq, number, whole));
 }
 
-/*
- * Does a value have a type? Of NULL, that is, any, everything is.
- */
+/* Does a value have a type? NULL is any type. */
 bool
 JsonHasType(const JsonbValue *value, const char *type)
 {
@@ -65,9 +63,7 @@ JsonHasType(const JsonbValue *value, const char *type)
 
 /* ---------- declarations ---------- */
 
-/*
- * Check that a reference can name the input: ${inputs.NAME.path}.
- */
+/* Check that a reference can name the input: ${inputs.NAME.path}. */
 static void
 CheckInputName(Reader *reader, const Path *path)
 {
@@ -87,19 +83,14 @@ ReadDeclaration(Reader *reader, const Path *path, JsonbValue *value)
 	ReadKeys(reader, path, value, DeclarationKeys, lengthof(DeclarationKeys), &input, "an input");
 	if (!input.fallback)
 		return;
-	if (JB_ROOT_IS_SCALAR(input.fallback))
-		JsonbExtractScalar(&input.fallback->root, &fallback);
-	else
-		JsonbToJsonbValue(input.fallback, &fallback);
+	JsonToValue(input.fallback, &fallback);
 	if (!JsonHasType(&fallback, input.type))
 		FaultAt(reader, &((Path) {.up = path,.key = "default"}), ERRCODE_INVALID_DEFINITION,
 				"A default has the type of its input.",
 				"must be of type %s, not %s", input.type, JsonKindName(&fallback));
 }
 
-/*
- * Read the inputs of a workflow; field is a Jsonb *, the declarations as given.
- */
+/* Read the inputs of a workflow; field is a Jsonb *, the declarations as given. */
 void
 ReadInputs(Reader *reader, const Path *path, JsonbValue *value, void *field)
 {
@@ -125,9 +116,7 @@ ReadInputs(Reader *reader, const Path *path, JsonbValue *value, void *field)
 
 /* ---------- values ---------- */
 
-/*
- * Read a declaration that was accepted before.
- */
+/* Read a declaration that was accepted before. */
 static void
 LoadDeclaration(const Jsonb *declarations, const char *name, InputDeclaration *input)
 {
@@ -141,9 +130,7 @@ LoadDeclaration(const Jsonb *declarations, const char *name, InputDeclaration *i
 		input->required = required.val.boolean;
 }
 
-/*
- * Take the value of one declared input, or its default, into the object.
- */
+/* Take the value of one declared input, or its default, into the object. */
 static void
 AcceptInput(JsonBuilder *b, const char *name, const InputDeclaration *input, const Jsonb *values, Faults *faults)
 {
@@ -177,8 +164,8 @@ RefuseUndeclared(const Jsonb *declarations, const Jsonb *values, Faults *faults)
 {
 	int			ndeclared;
 	int			ngiven;
-	const char **declared = ScopeKeys(declarations, &ndeclared);
-	const char **given = ScopeKeys(values, &ngiven);
+	const char **declared = JsonKeys(declarations, &ndeclared);
+	const char **given = JsonKeys(values, &ngiven);
 	JsonbValue	found;
 
 	for (int i = 0; i < ngiven; i++)
@@ -199,7 +186,7 @@ InputsAccept(const Jsonb *declarations, const Jsonb *values, Faults *faults)
 {
 	JsonBuilder b = {0};
 	int			count;
-	const char **names = ScopeKeys(declarations, &count);
+	const char **names = JsonKeys(declarations, &count);
 	char	   *excess = values ? JsonExcess(values) : NULL;
 
 	if (values && !JsonIsObject(values))

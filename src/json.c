@@ -7,7 +7,6 @@
  */
 #include "stepwise.h"
 
-#include "common/hashfn.h"
 #include "miscadmin.h"
 #include "utils/datetime.h"
 #include "utils/fmgrprotos.h"
@@ -91,15 +90,7 @@ JsonPutJson(JsonBuilder *b, const char *key, const Jsonb *json)
 {
 	JsonbValue	value;
 
-	if (json == NULL)
-	{
-		JsonPutNull(b, key);
-		return;
-	}
-	if (JB_ROOT_IS_SCALAR(json))
-		JsonbExtractScalar(unconstify(JsonbContainer *, &json->root), &value);
-	else
-		JsonbToJsonbValue(unconstify(Jsonb *, json), &value);
+	JsonToValue(json, &value);
 	JsonPutValue(b, key, &value);
 }
 
@@ -111,6 +102,16 @@ JsonPutInt(JsonBuilder *b, const char *key, int64 number)
 	value.type = jbvNumeric;
 	value.val.numeric = int64_to_numeric(number);
 	JsonPutValue(b, key, &value);
+}
+
+/* Put a number that counts from 1; otherwise null. */
+void
+JsonPutPositive(JsonBuilder *b, const char *key, int number)
+{
+	if (number > 0)
+		JsonPutInt(b, key, number);
+	else
+		JsonPutNull(b, key);
 }
 
 void
@@ -133,6 +134,17 @@ void
 JsonPutTime(JsonBuilder *b, const char *key, TimestampTz at)
 {
 	JsonPutText(b, key, at ? TimeText(at) : NULL);
+}
+
+void
+JsonPutTexts(JsonBuilder *b, const char *key, const List *texts)
+{
+	ListCell   *cell;
+
+	JsonArrayStart(b, key);
+	foreach(cell, texts)
+		JsonPutText(b, NULL, lfirst(cell));
+	JsonArrayEnd(b);
 }
 
 Jsonb *
@@ -187,6 +199,32 @@ Jsonb *
 JsonFromValue(JsonbValue *value)
 {
 	return JsonbValueToJsonb(value);
+}
+
+/* The value of a whole JSON, a scalar like any other; it lives as long as the JSON. */
+void
+JsonToValue(const Jsonb *json, JsonbValue *value)
+{
+	if (json == NULL)
+		value->type = jbvNull;
+	else if (JB_ROOT_IS_SCALAR(json))
+		JsonbExtractScalar(unconstify(JsonbContainer *, &json->root), value);
+	else
+		JsonbToJsonbValue(unconstify(Jsonb *, json), value);
+}
+
+/* Take a jsonb out of a row's field, perhaps toasted; NULL for NULL. */
+Jsonb *
+JsonOf(const struct varlena *field)
+{
+	return field ? DatumGetJsonbP(PointerGetDatum(field)) : NULL;
+}
+
+/* Likewise a text. */
+char *
+TextOf(const struct varlena *field)
+{
+	return field ? text_to_cstring((const text *) field) : NULL;
 }
 
 char *
@@ -248,6 +286,27 @@ JsonCompact(StringInfo text, JsonbValue *value)
 			first = true;
 		}
 	}
+}
+
+/* Collect the keys of an object; none of what is no object. */
+const char **
+JsonKeys(const Jsonb *object, int *count)
+{
+	const char **keys = palloc(sizeof(char *) * (JsonIsObject(object) ? JB_ROOT_COUNT(object) + 1 : 1));
+	JsonbIterator *iterator;
+	JsonbValue	value;
+	JsonbIteratorToken token;
+
+	*count = 0;
+	if (!JsonIsObject(object))
+		return keys;
+	iterator = JsonbIteratorInit(unconstify(JsonbContainer *, &object->root));
+	while ((token = JsonbIteratorNext(&iterator, &value, true)) != WJB_DONE)
+	{
+		if (token == WJB_KEY)
+			keys[(*count)++] = JsonValueText(&value);
+	}
+	return keys;
 }
 
 char *
@@ -400,8 +459,8 @@ JsonIsNull(const Jsonb *json)
 {
 	JsonbValue	value;
 
-	return JB_ROOT_IS_SCALAR(json) && JsonbExtractScalar(unconstify(JsonbContainer *, &json->root), &value) &&
-		value.type == jbvNull;
+	JsonToValue(json, &value);
+	return value.type == jbvNull;
 }
 
 Jsonb *
@@ -426,124 +485,6 @@ JsonScalarText(const JsonbValue *value)
 	initStringInfo(&text);
 	JsonCompact(&text, unconstify(JsonbValue *, value));
 	return text.data;
-}
-
-static int
-JsonDepth(const Jsonb *value)
-{
-	JsonbIterator *iterator = JsonbIteratorInit(unconstify(JsonbContainer *, &value->root));
-	JsonbValue	ignored;
-	JsonbIteratorToken token;
-	int			depth = 0;
-	int			deepest = 0;
-
-	while ((token = JsonbIteratorNext(&iterator, &ignored, false)) != WJB_DONE)
-	{
-		if (token == WJB_BEGIN_ARRAY || token == WJB_BEGIN_OBJECT)
-		{
-			depth++;
-			deepest = Max(deepest, depth);
-		}
-		else if (token == WJB_END_ARRAY || token == WJB_END_OBJECT)
-			depth--;
-	}
-	return deepest;
-}
-
-static void
-CheckSize(size_t size, const char *what)
-{
-	if (size > (size_t) MaxResultBytes)
-		ereport(ERROR,
-				(errcode(ERRCODE_VALUE_TOO_LARGE),
-				 errmsg("%s is too large: %zu bytes", what, size),
-				 errdetail("The limit, stepwise.max_result_bytes, is %d bytes.", MaxResultBytes),
-				 errhint("Split it, or keep the content elsewhere and hand over where it is.")));
-}
-
-static void
-CheckDepth(const Jsonb *value, const char *what)
-{
-	if (JsonDepth(value) > MaxJsonDepth)
-		ereport(ERROR,
-				(errcode(ERRCODE_VALUE_TOO_LARGE),
-				 errmsg("%s is nested too deeply", what),
-				 errdetail("The limit, stepwise.max_json_depth, is %d levels.", MaxJsonDepth),
-				 errhint("Flatten the value, or store it as text.")));
-}
-
-void
-CheckJsonLimits(const Jsonb *value, const char *what)
-{
-	if (value == NULL)
-		return;
-	CheckSize(VARSIZE(value), what);
-	if (!JB_ROOT_IS_SCALAR(value))
-		CheckDepth(value, what);
-}
-
-/* Names of sessions, workers, keys and people go into every entry, and into indexes. */
-void
-CheckNameLimit(const char *value, const char *what)
-{
-	if (value != NULL && strlen(value) > NAME_MAX_BYTES)
-		ereport(ERROR,
-				(errcode(ERRCODE_VALUE_TOO_LARGE),
-				 errmsg("%s is too long: %zu bytes", what, strlen(value)),
-				 errdetail("It may have %d bytes at most.", NAME_MAX_BYTES)));
-}
-
-void
-CheckTextLimit(const char *value, const char *what)
-{
-	if (value != NULL)
-		CheckSize(strlen(value), what);
-}
-
-char *
-UuidText(const pg_uuid_t *uuid)
-{
-	return DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(uuid)));
-}
-
-bool
-UuidEqual(const pg_uuid_t *a, const pg_uuid_t *b)
-{
-	return memcmp(a->data, b->data, UUID_LEN) == 0;
-}
-
-/* Read the usual form of a UUID, 36 characters; false when it is not one. */
-bool
-UuidParse(const char *text, pg_uuid_t *uuid)
-{
-	if (strlen(text) != 36)
-		return false;
-	for (int i = 0, byte = 0; i < 36; i++)
-	{
-		unsigned char c = text[i];
-		int			digit;
-
-		if (i == 8 || i == 13 || i == 18 || i == 23)
-		{
-			if (c != '-')
-				return false;
-			continue;
-		}
-		if (c >= '0' && c <= '9')
-			digit = c - '0';
-		else if (c >= 'a' && c <= 'f')
-			digit = c - 'a' + 10;
-		else if (c >= 'A' && c <= 'F')
-			digit = c - 'A' + 10;
-		else
-			return false;
-		if (byte % 2 == 0)
-			uuid->data[byte / 2] = digit << 4;
-		else
-			uuid->data[byte / 2] |= digit;
-		byte++;
-	}
-	return true;
 }
 
 /* Show a time as JSON does, whatever DateStyle says. */

@@ -91,18 +91,6 @@ WalkOperands(Walk *walk, struct varlena *operands, bool branching)
 
 /* ---------- one step ---------- */
 
-static const Jsonb *
-JsonOf(struct varlena *value)
-{
-	return value ? DatumGetJsonbP(PointerGetDatum(value)) : NULL;
-}
-
-static const char *
-TextOf(struct varlena *value)
-{
-	return value ? text_to_cstring((text *) value) : NULL;
-}
-
 static void
 WalkStep(Walk *walk, const StepRow *step)
 {
@@ -138,14 +126,10 @@ WalkSteps(Call *call, const PlanRow *plan, Walk *walk)
 		" AND (s.dynamic OR s.condition_operands IS NOT NULL) ORDER BY s.step_order",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
-	Rows		rows;
+	Rows		rows = QueryById(call, &read, &plan->id);
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	rows = QueryRun(&read, &args);
 	for (uint64 i = 0; i < rows.count; i++)
-		WalkStep(walk, StepFromTuple(rows.table->vals[i], rows.table->tupdesc));
+		WalkStep(walk, RowStep(&rows, i));
 	RowsFree(&rows);
 }
 
@@ -181,21 +165,14 @@ WalkBranches(Call *call, const PlanRow *plan, Walk *walk)
 		" ORDER BY s.step_order, b.position",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
-	Rows		rows;
+	Rows		rows = QueryById(call, &read, &plan->id);
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	rows = QueryRun(&read, &args);
 	walk->branch = true;
 	walk->place = "branchingConditions";
 	for (uint64 i = 0; i < rows.count; i++)
 	{
-		bool		isnull;
-		Datum		operands = RowDatum(&rows, i, 2, &isnull);
-
 		walk->order = RowInt(&rows, i, 1);
-		WalkOperands(walk, isnull ? NULL : (struct varlena *) DatumGetPointer(operands), true);
+		WalkOperands(walk, RowVarlena(&rows, i, 2), true);
 		WalkAddedSteps(walk, JsonGetJson(RowJson(&rows, i, 3), "steps"));
 	}
 	walk->branch = false;
@@ -209,17 +186,10 @@ WalkOutputs(Call *call, const PlanRow *plan, Walk *walk)
 		"SELECT d.outputs FROM stepwise.plan_detail AS d WHERE d.tenant = $1 AND d.plan_id = $2",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
-	Rows		rows;
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	rows = QueryRun(&read, &args);
 	walk->order = 0;
 	walk->place = "outputs";
-	if (rows.count > 0)
-		WalkJson(walk, RowJson(&rows, 0, 1));
-	RowsFree(&rows);
+	WalkJson(walk, PlanJson(call, &read, &plan->id));
 }
 
 List *

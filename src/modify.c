@@ -38,9 +38,9 @@ typedef struct ModifyParams
 typedef struct Change
 {
 	Call	   *call;
-	PlanRow	   *plan;
+	PlanRow    *plan;
 	ModifyParams params;
-	StepRow	   *step;			/* that stepId names, or NULL */
+	StepRow    *step;			/* that stepId names, or NULL */
 	bool		removed;		/* there is no such step any more */
 	Faults		faults;
 	JsonBuilder detail;			/* of the audit entry; an object that is open */
@@ -54,38 +54,6 @@ typedef struct ActionRule
 	int			nkeys;
 	void		(*act) (Change *change);
 } ActionRule;
-
-static int
-StepCount(const PlanRow *plan)
-{
-	int			count = 0;
-
-	for (int i = 0; i < STEP_STATUSES; i++)
-		count += plan->counts[i];
-	return count;
-}
-
-/* Run a query over (tenant, plan). */
-static Rows
-PlanQuery(KeptQuery *query, const Change *change)
-{
-	Args		args = {0};
-
-	ArgTenant(&args, change->call);
-	ArgUuid(&args, &change->plan->id);
-	return QueryRun(query, &args);
-}
-
-/* Run a query over (tenant, step). */
-static Rows
-StepQuery(KeptQuery *query, const Change *change)
-{
-	Args		args = {0};
-
-	ArgTenant(&args, change->call);
-	ArgUuid(&args, &change->step->id);
-	return QueryRun(query, &args);
-}
 
 /* ---------- params ---------- */
 
@@ -102,7 +70,7 @@ ReadStepId(Reader *reader, const Path *path, JsonbValue *value, void *field)
 		*(pg_uuid_t **) field = id;
 	else
 		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION, "stepwise.get_plan_context(plan_id) lists the steps with their ids.",
-				"\"%s\" is not the id of a step", ParseFaultQuote(text, strlen(text)));
+				"\"%s\" is not the id of a step", ShortText(text));
 }
 
 static void
@@ -145,7 +113,7 @@ static int
 InsertAfter(Change *change)
 {
 	JsonbValue *value = change->params.after;
-	int			count = StepCount(change->plan);
+	int			count = StepTotal(change->plan->counts);
 
 	if (value == NULL)
 		return -1;
@@ -169,7 +137,7 @@ PutIds(JsonBuilder *b, const char *key, const pg_uuid_t *ids, int count)
 static void
 ActAddSteps(Change *change)
 {
-	int			before = StepCount(change->plan);
+	int			before = StepTotal(change->plan->counts);
 	int			after = InsertAfter(change);
 	int			count = 0;
 	pg_uuid_t  *ids = PlanAddSteps(change->call, change->plan, JsonFromValue(change->params.steps), after,
@@ -218,7 +186,7 @@ CheckHoldsNoPlan(Change *change)
 static void
 CheckNotOnly(Change *change)
 {
-	if (StepCount(change->plan) == 1)
+	if (StepTotal(change->plan->counts) == 1)
 		FaultAdd(&change->faults, ERRCODE_INVALID_DEFINITION, "stepId",
 				 "Add another step first, or end the plan with stepwise.cancel_plan(plan_id).",
 				 "step \"%s\" is the only step of its plan", change->step->name);
@@ -260,7 +228,7 @@ CheckNoDependents(Change *change)
 		" WHERE d.tenant = $1 AND d.depends_on = $2 ORDER BY s.step_order",
 		2, {TEXTOID, UUIDOID}
 	};
-	Rows		rows = StepQuery(&dependents, change);
+	Rows		rows = QueryById(change->call, &dependents, &change->step->id);
 
 	for (uint64 i = 0; i < rows.count; i++)
 		FaultInUse(change, ERRCODE_INVALID_DEFINITION, RowInt(&rows, i, 1), "dependsOn",
@@ -313,10 +281,10 @@ StepDelete(Change *change)
 		2, {TEXTOID, UUIDOID}
 	};
 
-	StepQuery(&dependencies, change);
-	StepQuery(&branches, change);
-	StepQuery(&artifacts, change);
-	StepQuery(&step, change);
+	QueryById(change->call, &dependencies, &change->step->id);
+	QueryById(change->call, &branches, &change->step->id);
+	QueryById(change->call, &artifacts, &change->step->id);
+	QueryById(change->call, &step, &change->step->id);
 }
 
 /* The row is gone: what the execution tree showed of the step is kept in the chain. */
@@ -334,8 +302,8 @@ PutRemoved(JsonBuilder *detail, const StepRow *step)
 static void
 ActRemoveStep(Change *change)
 {
-	PlanRow	   *plan = change->plan;
-	StepRow	   *step = change->step;
+	PlanRow    *plan = change->plan;
+	StepRow    *step = change->step;
 
 	CheckRemovable(step);
 	CheckHoldsNoPlan(change);
@@ -379,7 +347,7 @@ ReadOrderedSteps(const Change *change)
 		" WHERE s.tenant = $1 AND s.plan_id = $2 ORDER BY s.step_order",
 		2, {TEXTOID, UUIDOID}
 	};
-	Rows		rows = PlanQuery(&read, change);
+	Rows		rows = QueryById(change->call, &read, &change->plan->id);
 	OrderedSteps steps = {.count = (int) rows.count};
 
 	steps.names = palloc(sizeof(char *) * (steps.count + 1));
@@ -490,7 +458,7 @@ CheckTargetsOrder(Change *change, const OrderedSteps *steps)
 		" AND t.step_order <= s.step_order ORDER BY s.step_order, b.position",
 		2, {TEXTOID, UUIDOID}
 	};
-	Rows		rows = PlanQuery(&backwards, change);
+	Rows		rows = QueryById(change->call, &backwards, &change->plan->id);
 
 	for (uint64 i = 0; i < rows.count; i++)
 	{
@@ -567,7 +535,7 @@ ReaderOfPlan(Reader *reader, const Change *change)
 		2, {TEXTOID, UUIDOID}
 	};
 	Path		path = {.key = "steps"};
-	Rows		rows = PlanQuery(&read, change);
+	Rows		rows = QueryById(change->call, &read, &change->plan->id);
 	StepDefinition *steps = palloc_extended(sizeof(StepDefinition) * (rows.count + 1), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 
 	for (uint64 i = 0; i < rows.count; i++)
@@ -601,7 +569,7 @@ CheckInstructions(Change *change)
 static bool
 OccursIn(struct varlena *json)
 {
-	return json != NULL && ReferenceOccurs(JsonToText(DatumGetJsonbP(PointerGetDatum(json))));
+	return json != NULL && ReferenceOccurs(JsonToText(JsonOf(json)));
 }
 
 static void
@@ -619,7 +587,7 @@ WriteInstructions(const Change *change)
 	ArgUuid(&args, &step->id);
 	ArgText(&args, instructions);
 	ArgBool(&args, ReferenceOccurs(instructions) || OccursIn(step->arguments) || OccursIn(step->resources) ||
-			(step->prompt != NULL && ReferenceOccurs(text_to_cstring((text *) step->prompt))));
+			(step->prompt != NULL && ReferenceOccurs(TextOf(step->prompt))));
 	QueryRun(&write, &args);
 }
 
@@ -687,7 +655,7 @@ CheckAction(const char *action)
 	}
 	FaultAdd(&faults, ERRCODE_INVALID_DEFINITION, "action",
 			 WordHint(&faults, action ? action : "", names, lengthof(Actions), "actions"),
-			 "\"%s\" is not an action", action ? ParseFaultQuote(action, strlen(action)) : "");
+			 "\"%s\" is not an action", ShortText(action));
 	FaultsRaise(&faults, "modification");
 	return NULL;
 }
@@ -700,8 +668,7 @@ ReadParams(Change *change, const ActionRule *rule, const Jsonb *params)
 	Path		path = {.key = ""};
 	JsonbValue	value;
 
-	/* in an object, so that a scalar is a value like others */
-	JsonGet(JsonObjectOf("params", params ? params : JsonEmptyObject()), "params", &value);
+	JsonToValue(params ? params : JsonEmptyObject(), &value);
 	ReadKeys(&reader, &path, &value, rule->keys, rule->nkeys, &change->params, rule->name);
 	FaultsRaise(&change->faults, "params");
 	if (change->params.step_id == NULL)
@@ -729,7 +696,7 @@ ModifiedAnswer(Change *change)
 
 	JsonPutUuid(b, "planId", &change->plan->id);
 	JsonPutText(b, "planStatus", PlanStatusName[change->plan->status]);
-	JsonPutInt(b, "stepCount", StepCount(change->plan));
+	JsonPutInt(b, "stepCount", StepTotal(change->plan->counts));
 	if (change->step != NULL)
 	{
 		JsonPutUuid(b, "stepId", &change->step->id);

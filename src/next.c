@@ -9,6 +9,8 @@
  * opens checkpoints of prompts, opens nested plans, fails what has been
  * handed out too often, and notes on blocked steps why they are.
  *
+ * What a claim takes and gives back is here too.
+ *
  * Locks: the caller holds the root. Plans on the way are locked as they come.
  */
 #include "stepwise.h"
@@ -29,17 +31,6 @@ static bool SearchNested(Call *call, PlanRow *plan, StepRow *step, Next *next);
 
 /* ---------- preparing a step ---------- */
 
-static Jsonb *
-ConditionDetail(const StepRow *step)
-{
-	JsonBuilder b = {0};
-
-	JsonObjectStart(&b, NULL);
-	JsonPutText(&b, "condition", text_to_cstring((text *) step->condition));
-	JsonObjectEnd(&b);
-	return JsonFinish(&b);
-}
-
 /* Decide the condition of a step: READY means that it holds. */
 static Verdict
 PrepareCondition(Call *call, PlanRow *plan, StepRow *step)
@@ -54,8 +45,8 @@ PrepareCondition(Call *call, PlanRow *plan, StepRow *step)
 		case CONDITION_TRUE:
 			return VERDICT_READY;
 		case CONDITION_FALSE:
-			step->message = psprintf("condition is false: %s", text_to_cstring((text *) step->condition));
-			StepMove(call, plan, step, STEP_SKIPPED, ConditionDetail(step));
+			step->message = psprintf("condition is false: %s", TextOf(step->condition));
+			StepMove(call, plan, step, STEP_SKIPPED, JsonTextOf("condition", TextOf(step->condition)));
 			return VERDICT_GONE;
 		default:
 			if (not_ready)
@@ -88,7 +79,7 @@ FillStepText(Call *call, PlanRow *plan, const StepRow *step, struct varlena *tem
 
 	if (template == NULL)
 		return NULL;
-	written = text_to_cstring((text *) template);
+	written = TextOf(template);
 	return step->dynamic ? ResolveText(call, plan, written, param, fault) : written;
 }
 
@@ -100,7 +91,7 @@ FillResources(Call *call, PlanRow *plan, const StepRow *step, ResolveFault *faul
 
 	if (step->resources == NULL)
 		return NULL;
-	written = DatumGetJsonbP(PointerGetDatum(step->resources));
+	written = JsonOf(step->resources);
 	fault->param = "resources";
 	return step->dynamic ? ResolveJson(call, plan, written, fault) : written;
 }
@@ -127,7 +118,7 @@ FillArguments(Call *call, PlanRow *plan, StepRow *step, ResolveFault *fault)
 
 	if (!step->dynamic || step->arguments == NULL)
 		return false;
-	inputs = ResolveJson(call, plan, DatumGetJsonbP(PointerGetDatum(step->arguments)), fault);
+	inputs = ResolveJson(call, plan, JsonOf(step->arguments), fault);
 	if (inputs == NULL || !ArgumentsFit(inputs, fault))
 		return false;
 	step->inputs = (struct varlena *) inputs;
@@ -237,15 +228,12 @@ FirstObstacle(Call *call, const PlanRow *plan)
 		" AND s.pause_reason IS NOT NULL AND s.status <> 'pending' ORDER BY s.tenant, s.plan_id, s.step_order LIMIT 1",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
 	int			order = INT_MAX;
 	Rows		rows;
 
 	if (plan->paused == 0)
 		return order;
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	rows = QueryRun(&find, &args);
+	rows = QueryById(call, &find, &plan->id);
 	if (rows.count > 0)
 		order = RowInt(&rows, 0, 1);
 	RowsFree(&rows);
@@ -380,7 +368,7 @@ IsUnder(Call *call, PlanRow *plan, const PlanRow *scope)
 	return true;
 }
 
-/* Find the deepest nested plan that may have work; *after skips those that were tried. */
+/* Find the deepest nested plan that may have work, after the one that was tried last; NULL: none. */
 static PlanRow *
 NextWorkable(Call *call, PlanRow *root, const PlanRow *tried)
 {
@@ -501,9 +489,7 @@ ClaimedInstructions(Call *call, PlanRow *plan, const StepRow *step)
 	ResolveFault fault = {0};
 	char	   *filled = FillStepText(call, plan, step, step->instructions, "instructions", &fault);
 
-	if (filled == NULL && step->instructions != NULL)
-		filled = text_to_cstring((text *) step->instructions);
-	return filled;
+	return filled ? filled : TextOf(step->instructions);
 }
 
 /* Likewise its resources. */
@@ -513,7 +499,5 @@ ClaimedResources(Call *call, PlanRow *plan, const StepRow *step)
 	ResolveFault fault = {0};
 	Jsonb	   *filled = FillResources(call, plan, step, &fault);
 
-	if (filled == NULL && step->resources != NULL)
-		filled = DatumGetJsonbP(PointerGetDatum(step->resources));
-	return filled;
+	return filled ? filled : JsonOf(step->resources);
 }

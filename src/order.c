@@ -13,8 +13,6 @@
  */
 #include "stepwise.h"
 
-#include "lib/stringinfo.h"
-
 #define CYCLE_SHOWN		20		/* names of a spelled cycle */
 
 /* who depends on a step: children[first[i]] to children[first[i + 1] - 1] */
@@ -27,9 +25,7 @@ typedef struct Graph
 
 /* ---------- from names to numbers ---------- */
 
-/*
- * Find the step that a dependency names; false if it cannot stand.
- */
+/* Find the step that a dependency names; false if it cannot stand. */
 static bool
 LinkDependency(Reader *reader, const Path *path, int number, DependencyDefinition *depends, int *last)
 {
@@ -53,9 +49,7 @@ LinkDependency(Reader *reader, const Path *path, int number, DependencyDefinitio
 	return false;
 }
 
-/*
- * Link the dependencies of all steps, and drop those that cannot stand.
- */
+/* Link the dependencies of all steps, and drop those that cannot stand. */
 static void
 LinkSteps(Reader *reader, const Path *path)
 {
@@ -85,9 +79,7 @@ LinkSteps(Reader *reader, const Path *path)
 
 /* ---------- sorting ---------- */
 
-/*
- * Find the index of a parent, or -1 if it is around the scope.
- */
+/* Find the index of a parent, or -1 if it is around the scope. */
 static inline int
 ParentIndex(const Scope *scope, const DependencyDefinition *depends)
 {
@@ -129,9 +121,7 @@ GraphBuild(const Scope *scope, Graph *graph)
 	pfree(next);
 }
 
-/*
- * Put a step at the end of the sorted ones. Its wave is final then.
- */
+/* Put a step at the end of the sorted ones. Its wave is final then. */
 static void
 SortStep(Scope *scope, int index)
 {

@@ -4,7 +4,8 @@
  *
  * A reason is made where the step stops, stored on the step, and shown on
  * the plan (state.c takes that of the first step that blocks). Each has its
- * type and its keys in one function here.
+ * type and its keys in one function here. In a nested plan a reason also has
+ * the path of its step; the names above it are on the plan's row (holders).
  */
 #include "stepwise.h"
 
@@ -52,16 +53,10 @@ WaitingReason(const StepRow *step)
 
 	ReasonStart(&b, waiting->review ? "reviewRequested" : "inputRequired", "blockedStep", step);
 	JsonPutText(&b, waiting->review ? "summary" : "prompt", waiting->prompt);
-	if (waiting->review)
-	{
-		if (waiting->questions != NULL)
-			JsonPutJson(&b, "questions", waiting->questions);
-		else
-		{
-			JsonArrayStart(&b, "questions");
-			JsonArrayEnd(&b);
-		}
-	}
+	if (waiting->review && waiting->questions != NULL)
+		JsonPutJson(&b, "questions", waiting->questions);
+	else if (waiting->review)
+		JsonPutTexts(&b, "questions", NIL);
 	JsonPutUuid(&b, "checkpointId", &waiting->checkpoint_id);
 	return ReasonEnd(&b);
 }
@@ -97,7 +92,7 @@ ConditionReason(const StepRow *step, const char *error)
 	JsonBuilder b = {0};
 
 	ReasonStart(&b, "conditionError", "blockedStep", step);
-	JsonPutText(&b, "condition", step->condition ? text_to_cstring((text *) step->condition) : NULL);
+	JsonPutText(&b, "condition", TextOf(step->condition));
 	JsonPutText(&b, "error", error ? error : "the condition cannot be decided");
 	return ReasonEnd(&b);
 }
@@ -115,17 +110,6 @@ ClientToolReason(const StepRow *step, const Jsonb *arguments, const char *instru
 	return ReasonEnd(&b);
 }
 
-static void
-PutNames(JsonBuilder *b, const char *key, const List *names)
-{
-	ListCell   *cell;
-
-	JsonArrayStart(b, key);
-	foreach(cell, names)
-		JsonPutText(b, NULL, lfirst(cell));
-	JsonArrayEnd(b);
-}
-
 /* The reason of a step whose arguments its tool would not take. */
 Jsonb *
 SchemaReason(const StepRow *step, const SchemaFault *fault)
@@ -133,9 +117,9 @@ SchemaReason(const StepRow *step, const SchemaFault *fault)
 	JsonBuilder b = {0};
 
 	ReasonStart(&b, "schemaMismatch", "blockedStep", step);
-	PutNames(&b, "missingFields", fault->missing);
+	JsonPutTexts(&b, "missingFields", fault->missing);
 	if (fault->invalid != NIL)
-		PutNames(&b, "invalidFields", fault->invalid);
+		JsonPutTexts(&b, "invalidFields", fault->invalid);
 	PutSuggestedTool(&b, step);
 	return ReasonEnd(&b);
 }
@@ -193,7 +177,7 @@ StepAtPath(Call *call, const PlanRow *plan, const Jsonb *path)
 StepRow *
 StepOfReason(Call *call, const PlanRow *plan)
 {
-	Jsonb	   *reason = plan->pause_reason ? DatumGetJsonbP(PointerGetDatum(plan->pause_reason)) : NULL;
+	Jsonb	   *reason = JsonOf(plan->pause_reason);
 	Jsonb	   *path = JsonGetJson(reason, "path");
 	char	   *name;
 

@@ -69,7 +69,6 @@ MarkTree(Call *call, PlanRow *plan, Interval *stall_after)
 		" AND n.completed_at IS NULL ORDER BY s.step_order",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
 	Rows		rows;
 
 	if (plan->status != PLAN_EXECUTING || !HasStalledStep(call, plan, stall_after))
@@ -78,9 +77,7 @@ MarkTree(Call *call, PlanRow *plan, Interval *stall_after)
 	PlanSave(call, plan);
 	if (!plan->root->nests)
 		return;
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	rows = QueryRun(&open, &args);
+	rows = QueryById(call, &open, &plan->id);
 	for (uint64 i = 0; i < rows.count; i++)
 	{
 		pg_uuid_t	nested_id = RowUuid(&rows, i, 1);
@@ -109,17 +106,12 @@ StatusJson(Call *call, const PlanRow *plan, Interval *stall_after)
 		4, {TEXTOID, UUIDOID, INTERVALOID, INTERVALOID}
 	};
 	Args		args = {0};
-	Jsonb	   *json;
-	Rows		rows;
 
 	ArgTenant(&args, call);
 	ArgUuid(&args, &plan->id);
 	ArgInterval(&args, stall_after);
 	ArgInterval(&args, DefaultStallAfter());
-	rows = QueryRun(&read, &args);
-	json = RowJson(&rows, 0, 1);
-	RowsFree(&rows);
-	return json;
+	return QueryJson(&read, &args);
 }
 
 Datum
@@ -146,6 +138,12 @@ enum
 	R_ROOT_ID = 1, R_PLAN_ID, R_STEP_ID
 };
 
+/* a claim that stands, in a plan that is open, and that has expired or is quiet for longer than its threshold */
+#define IS_STALLED(given, otherwise) \
+	" AND s.status = 'in_progress' AND s.workflow IS NULL AND p.completed_at IS NULL" \
+	" AND (s.lease_expires_at < pg_catalog.clock_timestamp() OR pg_catalog.clock_timestamp() -" \
+	" coalesce(s.active_at, s.started_at) >= coalesce(" given ", s.stall_after, p.stall_after, " otherwise "))"
+
 static void
 PutReclaimed(JsonBuilder *b, const PlanRow *plan, const StepRow *step)
 {
@@ -162,9 +160,7 @@ StillStalled(Call *call, const StepRow *step, Interval *older_than)
 {
 	static KeptQuery find = {
 		"SELECT FROM stepwise.step AS s JOIN stepwise.plan AS p ON p.tenant = $1 AND p.id = s.plan_id"
-		" WHERE s.tenant = $1 AND s.id = $2 AND s.status = 'in_progress' AND s.workflow IS NULL AND p.completed_at IS NULL"
-		" AND (s.lease_expires_at < pg_catalog.clock_timestamp() OR pg_catalog.clock_timestamp() -"
-		" coalesce(s.active_at, s.started_at) >= coalesce($3, s.stall_after, p.stall_after, $4))",
+		" WHERE s.tenant = $1 AND s.id = $2" IS_STALLED("$3", "$4"),
 		4, {TEXTOID, UUIDOID, INTERVALOID, INTERVALOID}
 	};
 	Args		args = {0};
@@ -190,9 +186,7 @@ ReclaimStalled(Call *call, Interval *older_than)
 {
 	static KeptQuery find = {
 		"SELECT p.root_id, p.id, s.id FROM stepwise.plan AS p JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = p.id"
-		" WHERE p.tenant = $1 AND p.completed_at IS NULL AND p.in_progress > 0 AND s.status = 'in_progress'"
-		" AND s.workflow IS NULL AND (s.lease_expires_at < pg_catalog.clock_timestamp()"
-		" OR pg_catalog.clock_timestamp() - coalesce(s.active_at, s.started_at) >= coalesce($2, s.stall_after, p.stall_after, $3))"
+		" WHERE p.tenant = $1 AND p.in_progress > 0" IS_STALLED("$2", "$3")
 		" ORDER BY p.root_id, p.id, s.step_order",
 		3, {TEXTOID, INTERVALOID, INTERVALOID}
 	};

@@ -9,7 +9,6 @@
 #include "stepwise.h"
 
 #include "miscadmin.h"
-#include "nodes/parsenodes.h"
 
 PG_FUNCTION_INFO_V1(stepwise_purge);
 

@@ -220,7 +220,7 @@ IsRecorded(const StepRow *step, const Report *report)
 	if (report->is_error)
 		return step->status == STEP_FAILED && step->message && strcmp(step->message, ErrorOf(report->result)) == 0;
 	return step->status == STEP_COMPLETED && step->outcome == report->outcome &&
-		JsonEqual(step->result ? DatumGetJsonbP(PointerGetDatum(step->result)) : JsonNull(), report->result);
+		JsonEqual(step->result ? JsonOf(step->result) : JsonNull(), report->result);
 }
 
 static Jsonb *

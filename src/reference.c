@@ -15,7 +15,6 @@
 
 #define MAX_SEGMENTS		100
 #define MAX_NAME_LENGTH		63	/* [A-Za-z_][A-Za-z0-9_-]{0,62} */
-#define SHOWN_BYTES			80	/* of a user's text in a message */
 
 /* one source on its way to a Reference */
 typedef struct Parser
@@ -68,59 +67,15 @@ static const char *const PlanField[] = {"id", "name", "goal"};
 void
 ParseFaultSet(ParseFault *fault, int column, char *hint, const char *format,...)
 {
-	StringInfoData message;
+	va_list		args;
 
 	if (fault->message != NULL)
 		return;
-	initStringInfo(&message);
-	for (;;)
-	{
-		va_list		args;
-		int			needed;
-
-		va_start(args, format);
-		needed = appendStringInfoVA(&message, format, args);
-		va_end(args);
-		if (needed == 0)
-			break;
-		enlargeStringInfo(&message, needed);
-	}
-	fault->message = message.data;
+	va_start(args, format);
+	fault->message = FormatText(format, args);
+	va_end(args);
 	fault->hint = hint;
 	fault->column = column;
-}
-
-/* Cut a user's text to what a message can carry. */
-char *
-ParseFaultQuote(const char *text, int length)
-{
-	if (length <= SHOWN_BYTES)
-		return pnstrdup(text, length);
-	return psprintf("%.*s...", pg_mbcliplen(text, length, SHOWN_BYTES), text);
-}
-
-/* What a caller wrote, for a message; he may have written very much. */
-char *
-ShortText(const char *text)
-{
-	return text ? ParseFaultQuote(text, strlen(text)) : pstrdup("");
-}
-
-static char *
-Quote(const char *text)
-{
-	return ParseFaultQuote(text, strlen(text));
-}
-
-static char *
-JoinWords(const char *const *words, int count)
-{
-	StringInfoData list;
-
-	initStringInfo(&list);
-	for (int i = 0; i < count; i++)
-		appendStringInfo(&list, "%s%s", i == 0 ? "" : ", ", words[i]);
-	return list.data;
 }
 
 /* Say what may stand here, the likeliest first. */
@@ -128,20 +83,11 @@ static char *
 HintWords(const char *what, const char *word, const char *const *words, int count)
 {
 	const char *nearest = NearestWord(word, words, count);
-	char	   *known = psprintf("%s: %s.", what, JoinWords(words, count));
+	char	   *known = psprintf("%s: %s.", what, WordList(words, count));
 
 	if (nearest == NULL)
 		return known;
 	return psprintf("Did you mean \"%s\"? %s", nearest, known);
-}
-
-static int
-WordIndex(const char *word, const char *const *words, int count)
-{
-	for (int i = 0; i < count; i++)
-		if (strcmp(word, words[i]) == 0)
-			return i;
-	return -1;
 }
 
 /* Find the column of a segment; one past the last is the end of the source. */
@@ -171,9 +117,9 @@ ParseNoPath(Parser *p)
 	if (p->next == p->nsegments)
 		return true;
 	ParseFaultSet(p->fault, SegmentColumn(p, p->next),
-				  psprintf("Leave out \".%s\".", Quote(p->segments[p->next])),
+				  psprintf("Leave out \".%s\".", ShortText(p->segments[p->next])),
 				  "reference \"${%s}\" goes on after \"%s\", which has no parts",
-				  Quote(p->source), p->segments[p->next - 1]);
+				  ShortText(p->source), p->segments[p->next - 1]);
 	return false;
 }
 
@@ -195,7 +141,7 @@ ParseStepName(Parser *p)
 	{
 		ParseFaultSet(p->fault, SegmentColumn(p, p->next),
 					  pstrdup("Name the step and its field, as ${steps.NAME.outputs}."),
-					  "reference \"${%s}\" names no step", Quote(p->source));
+					  "reference \"${%s}\" names no step", ShortText(p->source));
 		return false;
 	}
 	if (!ReferenceNameIsValid(p->segments[p->next]))
@@ -203,7 +149,7 @@ ParseStepName(Parser *p)
 		ParseFaultSet(p->fault, SegmentColumn(p, p->next),
 					  pstrdup("Step names are letters, digits, _ and -, start with a letter or _, and have at most 63 characters."),
 					  "reference \"${%s}\" has \"%s\" where a step's name belongs",
-					  Quote(p->source), Quote(p->segments[p->next]));
+					  ShortText(p->source), ShortText(p->segments[p->next]));
 		return false;
 	}
 	p->reference->steps[p->reference->nsteps++] = p->segments[p->next++];
@@ -219,18 +165,18 @@ ParseField(Parser *p)
 	if (p->next == p->nsegments)
 	{
 		ParseFaultSet(p->fault, SegmentColumn(p, p->next),
-					  psprintf("Say what of it, as ${%s.outputs}. Fields are: %s.", Quote(p->source),
-							   JoinWords(FieldName, lengthof(FieldName))),
-					  "reference \"${%s}\" names no field of step \"%s\"", Quote(p->source), last);
+					  psprintf("Say what of it, as ${%s.outputs}. Fields are: %s.", ShortText(p->source),
+							   WordList(FieldName, lengthof(FieldName))),
+					  "reference \"${%s}\" names no field of step \"%s\"", ShortText(p->source), last);
 		return false;
 	}
-	field = WordIndex(p->segments[p->next], FieldName, lengthof(FieldName));
+	field = NameIndex(p->segments[p->next], FieldName, lengthof(FieldName));
 	if (field < 0)
 	{
 		ParseFaultSet(p->fault, SegmentColumn(p, p->next),
 					  HintWords("Fields of a step are", p->segments[p->next], FieldName, lengthof(FieldName)),
 					  "reference \"${%s}\" has the unknown field \"%s\"",
-					  Quote(p->source), Quote(p->segments[p->next]));
+					  ShortText(p->source), ShortText(p->segments[p->next]));
 		return false;
 	}
 	p->next++;
@@ -261,7 +207,7 @@ ParseBinding(Parser *p)
 	{
 		ParseFaultSet(p->fault, SegmentColumn(p, p->next),
 					  pstrdup("Name the binding, as ${bindings.NAME}."),
-					  "reference \"${%s}\" names no binding", Quote(p->source));
+					  "reference \"${%s}\" names no binding", ShortText(p->source));
 		return false;
 	}
 	p->reference->nsteps = 1;
@@ -274,11 +220,11 @@ ParsePlan(Parser *p)
 {
 	const char *field = p->next < p->nsegments ? p->segments[p->next] : "";
 
-	if (WordIndex(field, PlanField, lengthof(PlanField)) < 0)
+	if (NameIndex(field, PlanField, lengthof(PlanField)) < 0)
 	{
 		ParseFaultSet(p->fault, SegmentColumn(p, p->next),
 					  pstrdup("Of a plan there are ${plan.id}, ${plan.name} and ${plan.goal}."),
-					  "reference \"${%s}\" does not say what of the plan", Quote(p->source));
+					  "reference \"${%s}\" does not say what of the plan", ShortText(p->source));
 		return false;
 	}
 	p->reference->npath = 1;
@@ -299,7 +245,7 @@ SplitSegments(Parser *p)
 	if (p->nsegments > MAX_SEGMENTS)
 	{
 		ParseFaultSet(p->fault, p->column, psprintf("At most %d are allowed.", MAX_SEGMENTS),
-					  "reference \"${%s}\" has %d segments", Quote(p->source), p->nsegments);
+					  "reference \"${%s}\" has %d segments", ShortText(p->source), p->nsegments);
 		return false;
 	}
 	p->segments = palloc(sizeof(char *) * p->nsegments);
@@ -323,13 +269,13 @@ CheckSegments(Parser *p)
 		{
 			ParseFaultSet(p->fault, SegmentColumn(p, i),
 						  pstrdup("Write names separated by single dots, as ${inputs.region}."),
-						  "reference \"${%s}\" has an empty segment", Quote(p->source));
+						  "reference \"${%s}\" has an empty segment", ShortText(p->source));
 			return false;
 		}
 		if (strcmp(p->segments[i], "__internal__") == 0)
 		{
 			ParseFaultSet(p->fault, SegmentColumn(p, i), NULL,
-						  "reference \"${%s}\" reads \"__internal__\", which is not accessible", Quote(p->source));
+						  "reference \"${%s}\" reads \"__internal__\", which is not accessible", ShortText(p->source));
 			return false;
 		}
 	}
@@ -354,7 +300,7 @@ ParseRoot(Parser *p, bool branching)
 	}
 	ParseFaultSet(p->fault, p->column,
 				  HintWords("References start with one of", p->segments[0], names, count),
-				  "reference \"${%s}\" has the unknown root \"%s\"", Quote(p->source), Quote(p->segments[0]));
+				  "reference \"${%s}\" has the unknown root \"%s\"", ShortText(p->source), ShortText(p->segments[0]));
 	return false;
 }
 
@@ -397,7 +343,7 @@ ReferenceParse(const char *source, int column, bool branching, ParseFault *fault
 	if (strstr(p.source, "${") != NULL)
 	{
 		ParseFaultSet(fault, column, pstrdup("Close the first reference before the second; they cannot be nested."),
-					  "reference \"${%s\" contains \"${\"", Quote(p.source));
+					  "reference \"${%s\" contains \"${\"", ShortText(p.source));
 		return NULL;
 	}
 	p.reference = palloc0(sizeof(Reference));
@@ -425,7 +371,7 @@ ReferenceEnd(const char *source, int column, ParseFault *fault)
 
 	if (end == NULL)
 		ParseFaultSet(fault, column, pstrdup("End it with \"}\"; for a literal \"${\" write \"$${\"."),
-					  "reference \"${%s\" has no end", Quote(source));
+					  "reference \"${%s\" has no end", ShortText(source));
 	return end;
 }
 

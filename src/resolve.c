@@ -22,8 +22,8 @@
 typedef struct Resolver
 {
 	Call	   *call;
-	PlanRow	   *plan;
-	StepRow	   *completed;		/* of a branching condition: the step that completed */
+	PlanRow    *plan;
+	StepRow    *completed;		/* of a branching condition: the step that completed */
 	bool		lenient;		/* what cannot be resolved is null */
 	bool		sketch;			/* or stays as it is written, in <…> instead of ${…} */
 	ResolveFault *fault;
@@ -144,15 +144,6 @@ WalkPath(Resolver *r, const Reference *ref, JsonbValue *value)
 }
 
 static void
-ValueOfJson(Jsonb *json, JsonbValue *value)
-{
-	if (JB_ROOT_IS_SCALAR(json))
-		JsonbExtractScalar(&json->root, value);
-	else
-		JsonbToJsonbValue(json, value);
-}
-
-static void
 ValueOfText(const char *text, JsonbValue *value)
 {
 	value->type = jbvString;
@@ -165,15 +156,6 @@ ValueOfBool(bool truth, JsonbValue *value)
 {
 	value->type = jbvBool;
 	value->val.boolean = truth;
-}
-
-static void
-ValueOfVarlena(struct varlena *jsonb, JsonbValue *value)
-{
-	if (jsonb == NULL)
-		value->type = jbvNull;
-	else
-		ValueOfJson(DatumGetJsonbP(PointerGetDatum(jsonb)), value);
 }
 
 /* ---------- steps ---------- */
@@ -210,7 +192,7 @@ static StepRow *
 StepOfReference(Resolver *r, const Reference *ref, bool *open)
 {
 	pg_uuid_t	plan_id = r->plan->id;
-	StepRow	   *step = NULL;
+	StepRow    *step = NULL;
 
 	*open = true;
 	if (ref->root == REF_BINDINGS)
@@ -251,7 +233,7 @@ ValueOfResult(Resolver *r, const Reference *ref, StepRow *step, bool open, Jsonb
 	switch (step->status)
 	{
 		case STEP_COMPLETED:
-			ValueOfVarlena(step->result, value);
+			JsonToValue(JsonOf(step->result), value);
 			return WalkPath(r, ref, value) ||
 				FaultOfStep(r, RESOLVE_MISSING, ref, step, NULL);
 		case STEP_FAILED:
@@ -270,7 +252,7 @@ ValueOfInputs(Resolver *r, const Reference *ref, StepRow *step, bool open, Jsonb
 {
 	if (step->dynamic && step->arguments != NULL && step->inputs == NULL)
 		return FaultOfOpenStep(r, ref, step, open);
-	ValueOfJson(StepInputs(step), value);
+	JsonToValue(StepInputs(step), value);
 	return WalkPath(r, ref, value);
 }
 
@@ -301,7 +283,7 @@ static bool
 ValueOfStep(Resolver *r, const Reference *ref, JsonbValue *value)
 {
 	bool		open;
-	StepRow	   *step = StepOfReference(r, ref, &open);
+	StepRow    *step = StepOfReference(r, ref, &open);
 
 	if (step == NULL)
 		return false;
@@ -314,7 +296,7 @@ ValueOfStep(Resolver *r, const Reference *ref, JsonbValue *value)
 		case FIELD_INPUTS:
 			return ValueOfInputs(r, ref, step, open, value);
 		case FIELD_METADATA:
-			ValueOfJson(StepMetadata(step, GetCurrentTimestamp()), value);
+			JsonToValue(StepMetadata(step, GetCurrentTimestamp()), value);
 			return WalkPath(r, ref, value);
 		case FIELD_STATUS:
 			ValueOfText(TreeStatusOfStep(step), value);
@@ -341,14 +323,14 @@ ValueOfPlan(Resolver *r, const Reference *ref, JsonbValue *value)
 static bool
 ValueOfCompleted(Resolver *r, const Reference *ref, JsonbValue *value)
 {
-	StepRow	   *step = r->completed;
+	StepRow    *step = r->completed;
 
 	if (step == NULL)
 		return Fault(r, RESOLVE_MISSING, psprintf("%s has a value in branching conditions only", ref->source));
 	switch (ref->root)
 	{
 		case REF_RESULT:
-			ValueOfVarlena(step->result, value);
+			JsonToValue(JsonOf(step->result), value);
 			return WalkPath(r, ref, value);
 		case REF_CONFIDENCE:
 			if (step->confidence == NULL)
@@ -362,7 +344,7 @@ ValueOfCompleted(Resolver *r, const Reference *ref, JsonbValue *value)
 		default:
 			if (step->result_summary == NULL)
 				return Fault(r, RESOLVE_MISSING, pstrdup("the step was submitted without summary"));
-			ValueOfText(text_to_cstring((text *) step->result_summary), value);
+			ValueOfText(TextOf(step->result_summary), value);
 			return true;
 	}
 }
@@ -373,7 +355,7 @@ ValueOfReference(Resolver *r, const Reference *ref, JsonbValue *value)
 	switch (ref->root)
 	{
 		case REF_INPUTS:
-			ValueOfVarlena(r->plan->inputs, value);
+			JsonToValue(JsonOf(r->plan->inputs), value);
 			return WalkPath(r, ref, value);
 		case REF_STEPS:
 		case REF_BINDINGS:
@@ -567,13 +549,13 @@ static Jsonb *
 RawDocument(const Resolver *r)
 {
 	JsonBuilder b = {0};
-	StepRow	   *step = r->completed;
+	StepRow    *step = r->completed;
 
 	JsonObjectStart(&b, NULL);
-	JsonPutJson(&b, "inputs", DatumGetJsonbP(PointerGetDatum(r->plan->inputs)));
+	JsonPutJson(&b, "inputs", JsonOf(r->plan->inputs));
 	if (step != NULL)
 	{
-		JsonPutJson(&b, "result", step->result ? DatumGetJsonbP(PointerGetDatum(step->result)) : NULL);
+		JsonPutJson(&b, "result", JsonOf(step->result));
 		if (step->confidence != NULL)
 		{
 			JsonbValue	value;
@@ -584,7 +566,7 @@ RawDocument(const Resolver *r)
 		}
 		JsonPutText(&b, "outcome", OutcomeName[step->outcome]);
 		if (step->result_summary != NULL)
-			JsonPutText(&b, "summary", text_to_cstring((text *) step->result_summary));
+			JsonPutText(&b, "summary", TextOf(step->result_summary));
 	}
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
@@ -651,14 +633,7 @@ PlanOutputs(Call *call, PlanRow *plan)
 	};
 	ResolveFault fault = {0};
 	Resolver	r = {.call = call, .plan = plan, .lenient = true, .fault = &fault};
-	Args		args = {0};
-	Jsonb	   *outputs;
-	Rows		rows;
+	Jsonb	   *outputs = PlanJson(call, &read, &plan->id);
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	rows = QueryRun(&read, &args);
-	outputs = rows.count > 0 ? RowJson(&rows, 0, 1) : JsonEmptyObject();
-	RowsFree(&rows);
-	return (struct varlena *) FillJson(&r, outputs);
+	return (struct varlena *) FillJson(&r, outputs ? outputs : JsonEmptyObject());
 }

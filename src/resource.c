@@ -75,17 +75,6 @@ FunctionOfResource(const ResourcePlace *place, const char *uri)
 }
 
 static Jsonb *
-UriObject(const char *uri)
-{
-	JsonBuilder b = {0};
-
-	JsonObjectStart(&b, NULL);
-	JsonPutText(&b, "uri", uri);
-	JsonObjectEnd(&b);
-	return JsonFinish(&b);
-}
-
-static Jsonb *
 ContentEntry(const char *uri, const Jsonb *content)
 {
 	JsonBuilder b = {0};
@@ -113,7 +102,7 @@ FunctionRead(const ResourcePlace *place, const char *uri, ToolFault **fault)
 	if (SignatureTakesText(function))
 		argument = CStringGetTextDatum(uri);
 	else
-		argument = JsonbPGetDatum(UriObject(uri));
+		argument = JsonbPGetDatum(JsonTextOf("uri", uri));
 	content = Invoke(function, argument, "resource", fault);
 	if (*fault != NULL)
 		return NULL;

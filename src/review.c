@@ -24,8 +24,8 @@ ShownDigest(const StepRow *step)
 
 	JsonArrayStart(&b, NULL);
 	JsonPutJson(&b, NULL, StepInputs(step));
-	JsonPutJson(&b, NULL, step->arguments ? DatumGetJsonbP(PointerGetDatum(step->arguments)) : NULL);
-	JsonPutText(&b, NULL, step->instructions ? text_to_cstring((text *) step->instructions) : NULL);
+	JsonPutJson(&b, NULL, JsonOf(step->arguments));
+	JsonPutText(&b, NULL, TextOf(step->instructions));
 	JsonArrayEnd(&b);
 	return DigestText(JsonFinish(&b));
 }
@@ -61,14 +61,11 @@ CheckpointClose(Call *call, const StepRow *step)
 		"DELETE FROM stepwise.checkpoint WHERE tenant = $1 AND step_id = $2",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &step->id);
-	QueryRun(&delete, &args);
+	QueryById(call, &delete, &step->id);
 }
 
-void
+static void
 AuditReviewRequested(Call *call, PlanRow *plan, const StepRow *step)
 {
 	JsonBuilder b = {0};
@@ -81,6 +78,23 @@ AuditReviewRequested(Call *call, PlanRow *plan, const StepRow *step)
 		JsonPutJson(&b, "questions", step->waiting->questions);
 	JsonObjectEnd(&b);
 	AuditAppend(call, plan, &step->id, "user_reviewed", JsonFinish(&b));
+}
+
+/* Let a step that is pending or in progress wait for a review. */
+void
+StepRequestReview(Call *call, PlanRow *plan, StepRow *step, const char *summary, Jsonb *questions)
+{
+	Waiting    *waiting = palloc0(sizeof(Waiting));
+
+	waiting->checkpoint_id = UuidNew();
+	waiting->review = true;
+	waiting->prompt = summary;
+	waiting->questions = questions;
+	if (step->status == STEP_PENDING)
+		StepMove(call, plan, step, STEP_IN_PROGRESS, NULL);
+	step->waiting = waiting;
+	StepMove(call, plan, step, STEP_AWAITING_INPUT, NULL);
+	AuditReviewRequested(call, plan, step);
 }
 
 /* ---------- finding a checkpoint ---------- */
@@ -113,12 +127,8 @@ CheckpointRead(Call *call, const pg_uuid_t *id, Checkpoint *checkpoint)
 		" WHERE k.tenant = $1 AND k.id = $2",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
-	Rows		rows;
+	Rows		rows = QueryById(call, &read, id);
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, id);
-	rows = QueryRun(&read, &args);
 	if (rows.count == 0)
 		return false;
 	checkpoint->id = *id;
@@ -207,7 +217,7 @@ ReviewAgain(const PlanRow *plan, const StepRow *step, const char *summary, const
 
 	if (step->status != STEP_AWAITING_INPUT || step->pause_reason == NULL)
 		return NULL;
-	reason = DatumGetJsonbP(PointerGetDatum(step->pause_reason));
+	reason = JsonOf(step->pause_reason);
 	shown = JsonGetText(reason, "summary");
 	asked = JsonGetJson(reason, "questions");
 	if (shown == NULL || strcmp(shown, summary) != 0 || !SameQuestions(asked, questions) ||
@@ -227,23 +237,14 @@ CheckReviewable(const StepRow *step)
 static Jsonb *
 RequestReview(Call *call, PlanRow *plan, StepRow *step, const char *summary, Jsonb *questions)
 {
-	Waiting    *waiting = palloc0(sizeof(Waiting));
 	Jsonb	   *again = ReviewAgain(plan, step, summary, questions);
 
 	if (again != NULL)
 		return again;
 	CheckReviewable(step);
-	if (step->status == STEP_PENDING)
-		StepMove(call, plan, step, STEP_IN_PROGRESS, NULL);
-	waiting->checkpoint_id = UuidNew();
-	waiting->review = true;
-	waiting->prompt = summary;
-	waiting->questions = questions;
-	step->waiting = waiting;
-	StepMove(call, plan, step, STEP_AWAITING_INPUT, NULL);
-	AuditReviewRequested(call, plan, step);
+	StepRequestReview(call, plan, step, summary, questions);
 	PlanSettle(call, plan);
-	return ReviewAnswer(plan, step, &waiting->checkpoint_id, false);
+	return ReviewAnswer(plan, step, &step->waiting->checkpoint_id, false);
 }
 
 Datum
@@ -335,15 +336,10 @@ DecideApprove(Call *call, Decision *d)
 static void
 DecideReject(Call *call, Decision *d)
 {
-	JsonBuilder b = {0};
-
-	d->step->message = psprintf("rejected by review%s%s", d->feedback ? ": " : "", d->feedback ? d->feedback : "");
+	d->step->message = psprintf("rejected by review%s", Because(d->feedback));
 	StepMove(call, d->plan, d->step, STEP_FAILED, NULL);
 	d->plan->message = psprintf("step \"%s\" was %s", d->step->name, d->step->message);
-	JsonObjectStart(&b, NULL);
-	JsonPutText(&b, "reason", d->plan->message);
-	JsonObjectEnd(&b);
-	PlanMove(call, d->plan, PLAN_FAILED, JsonFinish(&b));
+	PlanMove(call, d->plan, PLAN_FAILED, JsonTextOf("reason", d->plan->message));
 }
 
 /* What a person wrote is no template: "${" in it stays. */
@@ -365,7 +361,7 @@ EscapeReferences(const char *text)
 static void
 DecideModify(Call *call, Decision *d)
 {
-	const char *before = d->step->instructions ? text_to_cstring((text *) d->step->instructions) : "";
+	const char *before = d->step->instructions ? TextOf(d->step->instructions) : "";
 	char	   *feedback;
 	char	   *instructions;
 
@@ -384,7 +380,7 @@ DecideModify(Call *call, Decision *d)
 static void
 DecideSkip(Call *call, Decision *d)
 {
-	d->step->message = psprintf("skipped by review%s%s", d->feedback ? ": " : "", d->feedback ? d->feedback : "");
+	d->step->message = psprintf("skipped by review%s", Because(d->feedback));
 	StepMove(call, d->plan, d->step, STEP_SKIPPED, NULL);
 }
 
@@ -479,19 +475,12 @@ stepwise_submit_user_decision(PG_FUNCTION_ARGS)
 static Jsonb *
 Resume(Call *call, PlanRow *plan, StepRow *step, const Checkpoint *checkpoint, Jsonb *response)
 {
-	JsonBuilder result = {0};
-	JsonBuilder detail = {0};
+	Jsonb	   *result = JsonObjectOf("response", response);
 
 	CheckKind(checkpoint, false);
-	JsonObjectStart(&result, NULL);
-	JsonPutJson(&result, "response", response);
-	JsonObjectEnd(&result);
-	JsonObjectStart(&detail, NULL);
-	JsonPutUuid(&detail, "checkpointId", &checkpoint->id);
-	JsonObjectEnd(&detail);
-	step->result = (struct varlena *) JsonFinish(&result);
-	CheckJsonLimits((Jsonb *) step->result, "response as a result");
-	StepMove(call, plan, step, STEP_COMPLETED, JsonFinish(&detail));
+	CheckJsonLimits(result, "response as a result");
+	step->result = (struct varlena *) result;
+	StepMove(call, plan, step, STEP_COMPLETED, JsonTextOf("checkpointId", UuidText(&checkpoint->id)));
 	PlanSettle(call, plan);
 	return JsonMerge(WorkflowResponse(call, plan->root, false), StepAnswer(plan, step));
 }

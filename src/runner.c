@@ -19,7 +19,6 @@
 #include "access/htup_details.h"
 #include "funcapi.h"
 #include "miscadmin.h"
-#include "nodes/parsenodes.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 

@@ -67,7 +67,7 @@ CheckSchemaProperties(const Jsonb *properties)
 		return;
 	if (!JsonIsObject(properties))
 		SchemaRefuse("properties", "must be an object");
-	names = ScopeKeys(properties, &count);
+	names = JsonKeys(properties, &count);
 	for (int i = 0; i < count; i++)
 	{
 		JsonbValue	property;
@@ -177,7 +177,7 @@ SchemaMatch(const Jsonb *schema, const Jsonb *arguments, SchemaFault *fault)
 	for (int i = 0; JsonGetIndex(required, i, &name); i++)
 		if (!JsonGet(arguments, JsonValueText(&name), &value))
 			Mismatch(&fault->missing, &why, JsonValueText(&name), "is missing");
-	names = ScopeKeys(properties, &count);
+	names = JsonKeys(properties, &count);
 	for (int i = 0; i < count; i++)
 		if (JsonGet(arguments, names[i], &value))
 			MatchProperty(fault, &why, names[i], JsonGetJson(properties, names[i]), &value);

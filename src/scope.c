@@ -44,9 +44,7 @@ NamesNew(int size)
 	return names_create(CurrentMemoryContext, Max(size, 8), NULL);
 }
 
-/*
- * Enter a name, which must live as long as the table; false if it is there.
- */
+/* Enter a name, which must live as long as the table; false if it is there. */
 bool
 NamesAdd(struct names_hash *names, const char *name, int number)
 {
@@ -115,9 +113,7 @@ FindBinding(const Scope *scope, const char *name)
 	return number;
 }
 
-/*
- * Collect the names of all steps, or their bindings, for a hint.
- */
+/* Collect the names of all steps, or their bindings, for a hint. */
 static const char **
 AllNames(const Scope *scope, bool bindings, int *count)
 {
@@ -136,9 +132,7 @@ AllNames(const Scope *scope, bool bindings, int *count)
 	return names;
 }
 
-/*
- * Say which step, or binding, was probably meant.
- */
+/* Say which step, or binding, was probably meant. */
 static char *
 NameHint(Reader *reader, const char *name, bool bindings)
 {
@@ -159,9 +153,7 @@ ScopeStepHint(Reader *reader, const char *name)
 
 /* ---------- names of the steps ---------- */
 
-/*
- * Enter the names that were given, each of which must be new.
- */
+/* Enter the names that were given, each of which must be new. */
 static void
 EnterGivenNames(Reader *reader, const Path *path)
 {
@@ -211,13 +203,11 @@ ScopeNameSteps(Reader *reader, const Path *path)
 
 /* ---------- references ---------- */
 
-/*
- * Show a reference in a message, cut if it is long.
- */
+/* Show a reference in a message, cut if it is long. */
 static const char *
 Shown(const Reference *reference)
 {
-	return ParseFaultQuote(reference->source, strlen(reference->source));
+	return ShortText(reference->source);
 }
 
 /*
@@ -255,29 +245,6 @@ CheckReach(Reader *reader, const Path *path, const Reference *reference, int tar
 				"${%s} refers to step \"%s\", on which this step does not depend", Shown(reference), name);
 }
 
-/*
- * Collect the keys of an object, for a hint.
- */
-const char **
-ScopeKeys(const Jsonb *object, int *count)
-{
-	const char **keys = palloc(sizeof(char *) * (JsonIsObject(object) ? JB_ROOT_COUNT(object) + 1 : 1));
-	JsonbIterator *iterator;
-	JsonbValue	value;
-	JsonbIteratorToken token;
-
-	*count = 0;
-	if (!JsonIsObject(object))
-		return keys;
-	iterator = JsonbIteratorInit(unconstify(JsonbContainer *, &object->root));
-	while ((token = JsonbIteratorNext(&iterator, &value, true)) != WJB_DONE)
-	{
-		if (token == WJB_KEY)
-			keys[(*count)++] = JsonValueText(&value);
-	}
-	return keys;
-}
-
 static void
 CheckInput(Reader *reader, const Path *path, const Reference *reference)
 {
@@ -290,7 +257,7 @@ CheckInput(Reader *reader, const Path *path, const Reference *reference)
 		return;
 
 	if (HintsWanted(reader->faults))
-		names = ScopeKeys(inputs, &count);
+		names = JsonKeys(inputs, &count);
 	FaultAt(reader, path, ERRCODE_UNRESOLVED_REFERENCE,
 			WordHint(reader->faults, reference->path[0], names, count, "inputs"),
 			"${%s}: input \"%s\" does not exist", Shown(reference), reference->path[0]);
@@ -344,9 +311,7 @@ CheckReference(Reader *reader, const Path *path, const Reference *reference, int
 		CheckBinding(reader, path, reference, from);
 }
 
-/*
- * Check the references in a text.
- */
+/* Check the references in a text. */
 void
 ScopeCheckText(Reader *reader, const Path *path, const char *text, int from)
 {

@@ -63,7 +63,7 @@ CheckSkillStatus(const char *status)
 		return index;
 	FaultAdd(&faults, ERRCODE_INVALID_DEFINITION, "status",
 			 WordHint(&faults, status ? status : "", SkillStatusName, lengthof(SkillStatusName), "statuses"),
-			 "\"%s\" is not the status of a skill execution", status ? ParseFaultQuote(status, strlen(status)) : "");
+			 "\"%s\" is not the status of a skill execution", ShortText(status));
 	FaultsRaise(&faults, "skill execution");
 	return SKILL_STARTED;
 }
@@ -185,7 +185,7 @@ FindOpen(Call *call, SkillNote *note)
 	return (note->plan_id != NULL && FindOfPlan(call, note)) || (note->session != NULL && FindOfSession(call, note));
 }
 
-/* Has it a time of end? */
+/* Does the execution end with this status? */
 static bool
 Ends(SkillStatus status)
 {
@@ -252,15 +252,9 @@ SkillAnswer(Call *call, const PlanRow *plan, const SkillNote *note)
 		"SELECT stepwise.skill_json(e) FROM stepwise.skill_execution AS e WHERE e.tenant = $1 AND e.id = $2",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
-	JsonBuilder b = {0};
+	Rows		rows = QueryById(call, &read, &note->id);
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &note->id);
-	JsonObjectStart(&b, NULL);
-	JsonPutText(&b, "planStatus", plan ? PlanStatusName[plan->status] : NULL);
-	JsonObjectEnd(&b);
-	return JsonMerge(QueryJson(&read, &args), JsonFinish(&b));
+	return JsonMerge(RowJson(&rows, 0, 1), JsonTextOf("planStatus", plan ? PlanStatusName[plan->status] : NULL));
 }
 
 static Jsonb *

@@ -9,6 +9,8 @@
  * in PlanSettle, however many steps have moved; a queue instead of recursion,
  * so that a cascade of any length needs no stack.
  *
+ * The clock is read once a call (CallNow): what moves together has one time.
+ *
  * Locks: the caller holds the tree's root and the plan.
  */
 #include "stepwise.h"
@@ -161,7 +163,7 @@ DefaultWaiting(const StepRow *step)
 
 	waiting->checkpoint_id = UuidNew();
 	waiting->review = step->prompt == NULL;
-	waiting->prompt = step->prompt ? text_to_cstring((text *) step->prompt) : psprintf("Step \"%s\" waits for a decision.", step->name);
+	waiting->prompt = step->prompt ? TextOf(step->prompt) : psprintf("Step \"%s\" waits for a decision.", step->name);
 	return waiting;
 }
 
@@ -278,13 +280,10 @@ PlanUnblock(Call *call, PlanRow *plan)
 		" AND pause_reason ->> 'type' IN ('unresolvedDependency', 'conditionError')",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
 
 	if (plan->paused == 0)
 		return;
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	plan->paused -= QueryRun(&unblock, &args).count;
+	plan->paused -= QueryById(call, &unblock, &plan->id).count;
 }
 
 /* Count and audit a move that is already in the table; note what has to look at it. */
@@ -330,7 +329,7 @@ StepPause(Call *call, PlanRow *plan, StepRow *step, Jsonb *reason)
 {
 	if (reason == NULL && step->pause_reason == NULL)
 		return;
-	if (reason && step->pause_reason && JsonEqual(reason, DatumGetJsonbP(PointerGetDatum(step->pause_reason))))
+	if (reason && step->pause_reason && JsonEqual(reason, JsonOf(step->pause_reason)))
 		return;
 	step->pause_reason = (struct varlena *) reason;
 	/* the message of a step that waits says why */
@@ -429,7 +428,7 @@ DependentsSkip(Call *call, PlanRow *plan, const StepRow *step, bool required)
 	rows = QueryRun(&find, &args);
 	for (uint64 i = 0; i < rows.count; i++)
 	{
-		StepRow	   *child = StepFromTuple(rows.table->vals[i], rows.table->tupdesc);
+		StepRow    *child = RowStep(&rows, i);
 
 		DependentSkip(call, plan, child, step, required);
 	}
@@ -463,7 +462,7 @@ ParentsLook(Call *call, PlanRow *plan, StepRow *step)
 		rows = QueryRun(&find, &args);
 		for (uint64 i = 0; i < rows.count && step->status == STEP_PENDING; i++)
 		{
-			StepRow    *parent = StepFromTuple(rows.table->vals[i], rows.table->tupdesc);
+			StepRow    *parent = RowStep(&rows, i);
 
 			if (DependentVerdictOf(plan, parent->status, parent->outcome, required) == DEPENDENT_SKIPPED)
 				DependentSkip(call, plan, step, parent, required);
@@ -493,7 +492,7 @@ PlanDrain(Call *call, PlanRow *plan)
 	/* not foreach: the list grows while we walk it */
 	for (plan->drained = 0; plan->drained < list_length(plan->settled); plan->drained++)
 	{
-		StepRow	   *step = list_nth(plan->settled, plan->drained);
+		StepRow    *step = list_nth(plan->settled, plan->drained);
 
 		if (step->branches && step->status == STEP_COMPLETED && !PlanIsTerminal(plan->status))
 		{
@@ -572,15 +571,12 @@ FirstPauseReason(Call *call, PlanRow *plan)
 		" AND s.pause_reason IS NOT NULL ORDER BY s.tenant, s.plan_id, s.step_order LIMIT 1",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
 	Jsonb	   *reason = NULL;
 	Rows		rows;
 
 	if (plan->paused == 0 || PlanIsTerminal(plan->status))
 		return NULL;
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	rows = QueryRun(&find, &args);
+	rows = QueryById(call, &find, &plan->id);
 	if (rows.count > 0)
 		reason = ReasonWithPath(call, plan, RowJson(&rows, 0, 1));
 	RowsFree(&rows);
@@ -590,9 +586,8 @@ FirstPauseReason(Call *call, PlanRow *plan)
 static void
 PlanUpdatePauseReason(Call *call, PlanRow *plan)
 {
-	Jsonb	   *before = plan->pause_reason ? DatumGetJsonbP(PointerGetDatum(plan->pause_reason)) : NULL;
+	Jsonb	   *before = JsonOf(plan->pause_reason);
 	Jsonb	   *reason = FirstPauseReason(call, plan);
-	JsonBuilder b = {0};
 
 	if (JsonEqual(before, reason))
 		return;
@@ -600,10 +595,7 @@ PlanUpdatePauseReason(Call *call, PlanRow *plan)
 	/* that a plan has ended says also that its pause has */
 	if (PlanIsTerminal(plan->status))
 		return;
-	JsonObjectStart(&b, NULL);
-	JsonPutJson(&b, "reason", reason);
-	JsonObjectEnd(&b);
-	AuditAppend(call, plan, NULL, "plan_paused", JsonFinish(&b));
+	AuditAppend(call, plan, NULL, "plan_paused", JsonObjectOf("reason", reason));
 }
 
 /* Draw the consequences of what has moved, and save the plan. */

@@ -101,12 +101,8 @@ StateNotFound(const char *name)
 static Jsonb *
 StateOfName(Call *call, KeptQuery *query, const char *name)
 {
-	Args		args = {0};
-	Rows		rows;
+	Rows		rows = QueryByName(call, query, name);
 
-	ArgTenant(&args, call);
-	ArgText(&args, name);
-	rows = QueryRun(query, &args);
 	return rows.count > 0 ? RowJson(&rows, 0, 1) : NULL;
 }
 

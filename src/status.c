@@ -10,7 +10,6 @@
 #include "access/htup_details.h"
 #include "catalog/pg_enum.h"
 #include "utils/array.h"
-#include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
 const char *const StepStatusName[STEP_STATUSES] = {
@@ -51,15 +50,6 @@ PG_FUNCTION_INFO_V1(stepwise_plan_fits);
 PG_FUNCTION_INFO_V1(stepwise_step_transition_allowed);
 PG_FUNCTION_INFO_V1(stepwise_plan_transition_allowed);
 
-int
-NameIndex(const char *name, const char *const *names, int count)
-{
-	for (int i = 0; i < count; i++)
-		if (strcmp(name, names[i]) == 0)
-			return i;
-	return -1;
-}
-
 bool
 StepTransitionAllowed(StepStatus from, StepStatus to)
 {
@@ -91,15 +81,23 @@ StepTransitionsText(StepStatus from)
 	return text.len ? text.data : pstrdup("nothing");
 }
 
+int
+StepTotal(const int counts[STEP_STATUSES])
+{
+	int			total = 0;
+
+	for (int i = 0; i < STEP_STATUSES; i++)
+		total += counts[i];
+	return total;
+}
+
 /* Derive what the states of its steps say of a plan: the rules of the contract, in their order. */
 PlanStatus
 PlanDeriveStatus(const int counts[STEP_STATUSES], OnFailure on_failure)
 {
-	int			total = 0;
+	int			total = StepTotal(counts);
 	int			done = counts[STEP_COMPLETED] + counts[STEP_SKIPPED];
 
-	for (int i = 0; i < STEP_STATUSES; i++)
-		total += counts[i];
 	if (on_failure == ON_FAILURE_CONTINUE)
 		done += counts[STEP_FAILED];
 
@@ -132,18 +130,30 @@ EnumIndex(Oid value, const char *const *names, int count)
 	return index;
 }
 
+/* Read on_failure as callers write it. */
+static OnFailure
+CheckOnFailure(const char *name)
+{
+	int			index = NameIndex(name, OnFailureName, ON_FAILURES);
+
+	if (index < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("unknown on_failure \"%s\"", ShortText(name)),
+				 errhint("Use continue, pause or fail.")));
+	return index;
+}
+
 Datum
 stepwise_derive_plan_status(PG_FUNCTION_ARGS)
 {
 	ArrayType  *statuses = PG_GETARG_ARRAYTYPE_P(0);
-	char	   *on_failure_name = text_to_cstring(PG_GETARG_TEXT_PP(1));
-	int			on_failure = NameIndex(on_failure_name, OnFailureName, ON_FAILURES);
+	OnFailure	on_failure = CheckOnFailure(text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	int			counts[STEP_STATUSES] = {0};
 	Datum	   *values;
 	bool	   *nulls;
 	int			count;
 
-	CheckOnFailure(on_failure_name);
 	deconstruct_array(statuses, ARR_ELEMTYPE(statuses), sizeof(Oid), true, TYPALIGN_INT, &values, &nulls, &count);
 	for (int i = 0; i < count; i++)
 	{
@@ -195,18 +205,4 @@ stepwise_plan_transition_allowed(PG_FUNCTION_ARGS)
 	int			to = EnumIndex(PG_GETARG_OID(1), PlanStatusName, PLAN_STATUSES);
 
 	PG_RETURN_BOOL(PlanTransitionAllowed(from, to));
-}
-
-/* Read on_failure as callers write it. */
-OnFailure
-CheckOnFailure(const char *name)
-{
-	int			index = NameIndex(name, OnFailureName, ON_FAILURES);
-
-	if (index < 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_DEFINITION),
-				 errmsg("unknown on_failure \"%s\"", ShortText(name)),
-				 errhint("Use continue, pause or fail.")));
-	return index;
 }

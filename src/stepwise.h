@@ -1,6 +1,9 @@
 /*
  * stepwise.h
  *	  the one internal header: types, and prototypes under a heading per file
+ *
+ * From the ground up: settings and tables, values and texts, definitions, the
+ * rows of plans and what moves them, tools, and last what callers ask for.
  */
 #ifndef STEPWISE_H
 #define STEPWISE_H
@@ -81,13 +84,12 @@ extern const char *const PlanStatusName[PLAN_STATUSES];
 extern const char *const OutcomeName[OUTCOMES];
 extern const char *const OnFailureName[ON_FAILURES];
 
-extern int	NameIndex(const char *name, const char *const *names, int count);	/* -1: not there */
 extern bool StepTransitionAllowed(StepStatus from, StepStatus to);
 extern bool PlanTransitionAllowed(PlanStatus from, PlanStatus to);
 extern bool PlanIsTerminal(PlanStatus status);
 extern char *StepTransitionsText(StepStatus from);
+extern int	StepTotal(const int counts[STEP_STATUSES]);
 extern PlanStatus PlanDeriveStatus(const int counts[STEP_STATUSES], OnFailure on_failure);
-extern OnFailure CheckOnFailure(const char *name);
 extern int	EnumIndex(Oid value, const char *const *names, int count);
 
 /* ---------- query.c: kept SPI plans, run as the owner ---------- */
@@ -158,7 +160,7 @@ typedef struct Call
 	bool		as_owner;
 	bool		deferred;		/* plans are saved once, at the end: PlansSave */
 	TimestampTz now;			/* 0: the clock has not been read yet; see CallNow */
-	List	   *plans;			/* of Plan: those that this call has locked */
+	List	   *plans;			/* of PlanRow: those that this call has locked */
 } Call;
 
 extern void CallBegin(Call *call);	/* in the caller's tenant */
@@ -240,7 +242,7 @@ extern void SetVarlena(Changes *c, int column, const void *value);
 extern void SetText(Changes *c, int column, const char *value);
 extern void SetEnum(Changes *c, int column, const char *type, const char *label);
 
-/* ---------- tenant.c ---------- */
+/* ---------- tenant.c: who may work in which tenant ---------- */
 
 extern void TenantInit(void);
 extern char *TenantOfCaller(void);	/* raises SW010 when there is none or several */
@@ -265,17 +267,23 @@ extern void JsonPutText(JsonBuilder *b, const char *key, const char *value);	/* 
 extern void JsonPutJson(JsonBuilder *b, const char *key, const Jsonb *value);	/* NULL: null */
 extern void JsonPutValue(JsonBuilder *b, const char *key, JsonbValue *value);
 extern void JsonPutInt(JsonBuilder *b, const char *key, int64 value);
+extern void JsonPutPositive(JsonBuilder *b, const char *key, int value);	/* otherwise null */
 extern void JsonPutBool(JsonBuilder *b, const char *key, bool value);
 extern void JsonPutUuid(JsonBuilder *b, const char *key, const pg_uuid_t *value);	/* NULL: null */
 extern void JsonPutTime(JsonBuilder *b, const char *key, TimestampTz value);	/* 0: null */
 extern void JsonPutNull(JsonBuilder *b, const char *key);
+extern void JsonPutTexts(JsonBuilder *b, const char *key, const List *texts);	/* of char * */
 extern Jsonb *JsonFinish(JsonBuilder *b);
 
 extern bool JsonGet(const Jsonb *object, const char *key, JsonbValue *value);
 extern char *JsonGetText(const Jsonb *object, const char *key); /* NULL unless a string */
 extern Jsonb *JsonGetJson(const Jsonb *object, const char *key);	/* NULL if not there */
+extern const char **JsonKeys(const Jsonb *object, int *count);
 extern bool JsonGetIndex(const Jsonb *array, int index, JsonbValue *value);
 extern Jsonb *JsonFromValue(JsonbValue *value);
+extern void JsonToValue(const Jsonb *json, JsonbValue *value);	/* NULL: null */
+extern Jsonb *JsonOf(const struct varlena *field);	/* of a row; NULL if null */
+extern char *TextOf(const struct varlena *field);	/* likewise */
 extern char *JsonToText(const Jsonb *value);
 extern void JsonCompact(StringInfo text, JsonbValue *value); /* append as JSON without spaces */
 extern char *JsonValueText(const JsonbValue *value);	/* a jbvString as C string */
@@ -293,18 +301,40 @@ extern bool JsonIsNull(const Jsonb *value);
 extern Jsonb *JsonCopy(const Jsonb *value);
 extern Jsonb *JsonParse(const char *text);	/* must be JSON */
 extern char *JsonScalarText(const JsonbValue *value);	/* a string as it is, others as compact JSON */
-extern void CheckJsonLimits(const Jsonb *value, const char *what);	/* SW007 */
-extern void CheckTextLimit(const char *value, const char *what);	/* SW007 */
-#define NAME_MAX_BYTES	500
-extern void CheckNameLimit(const char *value, const char *what);	/* SW007 */
+extern char *TimeText(TimestampTz at);
+
+/* ---------- uuid.c: make, compare, read and show UUIDs ---------- */
+
+extern pg_uuid_t UuidNew(void); /* version 7, rising within the backend */
 extern char *UuidText(const pg_uuid_t *uuid);
 extern bool UuidEqual(const pg_uuid_t *a, const pg_uuid_t *b);
 extern bool UuidParse(const char *text, pg_uuid_t *uuid);
-extern char *TimeText(TimestampTz at);
 
-/* ---------- uuid.c ---------- */
+/* ---------- word.c: words among others, and texts for messages ---------- */
 
-extern pg_uuid_t UuidNew(void); /* version 7, rising within the backend */
+extern int	NameIndex(const char *name, const char *const *names, int count);	/* -1: not there */
+extern const char *NearestWord(const char *word, const char *const *words, int count);	/* NULL: none near */
+extern char *WordList(const char *const *words, int count);
+extern int	HexDigit(char c);	/* -1: none */
+extern bool TextIsBlank(const char *text);
+extern char *ClipText(const char *text, int length);
+extern char *ShortText(const char *text);	/* the same of a whole text, or of NULL */
+extern char *Because(const char *reason);	/* ": reason"; nothing for NULL */
+extern char *FormatText(const char *format, va_list args) pg_attribute_printf(1, 0);
+extern const char *Arrow(void); /* between the links of a chain that is spelled */
+
+/* ---------- limit.c: how large values and texts may be ---------- */
+
+#define NAME_MAX_BYTES	500
+#define TITLE_MAX_CHARS	200		/* an index entry must hold it */
+
+extern char *JsonExcess(const Jsonb *json); /* what is over the limits, as a message; NULL: nothing */
+extern void CheckJsonLimits(const Jsonb *value, const char *what);	/* SW007 */
+extern void CheckTextLimit(const char *value, const char *what);	/* SW007 */
+extern void CheckNameLimit(const char *value, const char *what);	/* SW007 */
+extern void CheckNotBlank(const char *value, const char *what); /* SW005 */
+extern void CheckTitle(const char *value, const char *what);	/* SW005, SW007 */
+extern void CheckOptionalTitle(const char *value, const char *what);
 
 /* ---------- fault.c: all faults of a definition, in one error ---------- */
 
@@ -331,11 +361,7 @@ extern char *FaultsText(const Faults *faults);	/* all in words, in one line */
 extern void FaultsRaise(const Faults *faults, const char *what);	/* does nothing when there are none */
 extern void FaultsToJson(JsonBuilder *b, const char *key, const Faults *faults);
 extern char *PathText(const Path *path);
-extern char *JsonExcess(const Jsonb *json);	/* what is over the limits, as a message; NULL: nothing */
-extern const char *Arrow(void); /* between the links of a chain that is spelled */
-extern const char *NearestWord(const char *word, const char *const *words, int count);	/* NULL: none near */
 extern bool HintsWanted(const Faults *faults);
-extern char *WordList(const char *const *words, int count);
 extern char *WordHint(const Faults *faults, const char *word, const char *const *words, int count,
 					  const char *plural);
 
@@ -400,8 +426,6 @@ extern const char *ReferenceEnd(const char *source, int column, ParseFault *faul
 extern bool ReferenceNameIsValid(const char *name); /* as the name of a step */
 extern void ParseFaultSet(ParseFault *fault, int column, char *hint,
 						  const char *format,...) pg_attribute_printf(4, 5);
-extern char *ParseFaultQuote(const char *text, int length); /* cut short */
-extern char *ShortText(const char *text);	/* the same of a whole text, or of NULL */
 
 /* ---------- condition.c: expressions to jsonpath; pure ---------- */
 
@@ -499,7 +523,7 @@ extern Definition *DefinitionAcceptSteps(Call *call, const Jsonb *steps, const K
 										 int after, bool sequential, const Jsonb *inputs, const char *path,
 										 Faults *faults);
 
-/* ---------- between define.c, branchdef.c, inputs.c, scope.c and order.c ---------- */
+/* ---------- define.c, shared with branchdef.c, inputs.c, scope.c, order.c and modify.c ---------- */
 
 /*
  * The steps that a definition can name. Steps have numbers: those of the
@@ -582,7 +606,6 @@ extern void ScopeNameSteps(Reader *reader, const Path *path);
 extern StepDefinition *ScopeStep(const Scope *scope, int number);
 extern int	ScopeFindStep(const Scope *scope, const char *name);	/* 0: none */
 extern char *ScopeStepHint(Reader *reader, const char *name);
-extern const char **ScopeKeys(const Jsonb *object, int *count);
 extern void ScopeCheckText(Reader *reader, const Path *path, const char *text, int from);
 extern void ScopeCheckJson(Reader *reader, const Path *path, const Jsonb *json, int from);
 extern void ScopeCheckCondition(Reader *reader, const Path *path, const Condition *condition, int from, bool itself);
@@ -594,7 +617,6 @@ extern bool OrderIsAncestor(Scope *scope, int ancestor, int step);	/* numbers of
 
 /* ---------- workflow.c: named, versioned definitions ---------- */
 
-extern int	WorkflowNewestVersion(Call *call, const char *name);	/* 0: there is none */
 extern bool WorkflowExists(Call *call, const char *name, int version);	/* version 0: any */
 extern Jsonb *WorkflowDefinition(Call *call, const char *name, int version);	/* 0: the newest; NULL: none */
 extern Jsonb *WorkflowPin(Call *call, const char *name, int *version);	/* the same, kept from being dropped; SW016 */
@@ -645,7 +667,7 @@ typedef struct PlanRow
 	bool		moved;			/* a step has moved */
 	bool		touched;		/* something has changed since it was saved */
 	const char *ending;			/* it is being cancelled: why what is nested in it ends too */
-	List	   *settled;		/* of Step: moved to an end, or back to wait for others; branches, dependents, parents have yet to look */
+	List	   *settled;		/* of StepRow: moved to an end, or back to wait; branches, dependents, parents have yet to look */
 	int			drained;		/* at so many of them they have looked */
 	Jsonb	   *branch;			/* what the last branching condition did, for the answer */
 } PlanRow;
@@ -746,12 +768,21 @@ extern void StoreInit(void);
 extern void MarkEngineUsed(void);
 extern bool EngineUsed(void);
 
-/* ---------- audit.c ---------- */
+/* ---------- lookup.c: queries by the usual keys ---------- */
+
+extern Rows QueryOfTenant(const Call *call, KeptQuery *query);
+extern Rows QueryById(const Call *call, KeptQuery *query, const pg_uuid_t *id);
+extern Rows QueryByName(const Call *call, KeptQuery *query, const char *name);
+extern Jsonb *QueryJson(KeptQuery *query, const Args *args);	/* of a query that makes one JSON */
+extern StepRow *RowStep(const Rows *rows, uint64 row);	/* of whole step rows */
+extern TimestampTz RowTime(const Rows *rows, uint64 row, int column);	/* 0 if null */
+extern struct varlena *RowVarlena(const Rows *rows, uint64 row, int column);	/* NULL if null; not copied */
+
+/* ---------- audit.c: the chain of audit entries ---------- */
 
 extern void AuditAppend(Call *call, PlanRow *plan, const pg_uuid_t *step_id, const char *event, Jsonb *detail);
 extern void AuditAppendPlanless(Call *call, const char *event, Jsonb *detail);
 extern char *DigestText(const void *jsonb_varlena); /* SHA-256 of a jsonb value's text, in hex */
-extern void Sha256(const void *data, size_t size, uint8 digest[32]);
 
 /* ---------- state.c: the one routine that moves a step ---------- */
 
@@ -780,6 +811,12 @@ typedef enum DependentVerdict
 
 extern DependentVerdict DependentVerdictOf(const PlanRow *plan, StepStatus parent, Outcome outcome, bool required);
 
+/* ---------- guard.c: triggers for raw SQL ---------- */
+
+extern bool RestoreMayInsert(void);
+extern struct TriggerData *TriggerOf(FunctionCallInfo fcinfo);	/* must be called as a trigger */
+extern Datum TriggerPass(const struct TriggerData *trigger);	/* let the row pass */
+
 /* ---------- create.c: rows of new plans and added steps ---------- */
 
 /* where a plan comes from, beside its definition */
@@ -792,23 +829,18 @@ typedef struct PlanOrigin
 	const char *design_rationale;
 	const char *idempotency_key;
 	const char *request_digest;
-	pg_uuid_t  *forked_from;
-	PlanRow	   *parent;			/* of a nested plan; so holder, the step */
-	StepRow	   *holder;
+	PlanRow    *parent;			/* of a nested plan; so holder, the step */
+	StepRow    *holder;
 } PlanOrigin;
 
-extern PlanRow *PlanCreate(Call *call, const Definition *definition, const PlanOrigin *origin, pg_uuid_t **step_ids);
+extern PlanRow *PlanCreate(Call *call, const Definition *definition, const PlanOrigin *origin);
 extern Definition *WorkflowOpen(Call *call, PlanOrigin *origin, Faults *faults);
 extern pg_uuid_t *PlanAddSteps(Call *call, PlanRow *plan, const Jsonb *steps, int after, Faults *faults, int *count);
 extern StepRow *PlanAddCheckpointStep(Call *call, PlanRow *plan, const StepRow *after);
 extern void ShiftSteps(Call *call, const PlanRow *plan, int after, int by);
 extern const Jsonb *PlanInputNames(Call *call, const PlanRow *plan);
 
-/* ---------- guard.c: triggers for raw SQL ---------- */
-
-extern bool RestoreMayInsert(void);
-
-/* ---------- branch.c ---------- */
+/* ---------- branch.c: what is decided when a step completes ---------- */
 
 extern void BranchesAfter(Call *call, PlanRow *plan, StepRow *step);
 
@@ -841,6 +873,21 @@ extern ConditionResult BranchConditionDecide(Call *call, PlanRow *plan, StepRow 
 extern struct varlena *PlanOutputs(Call *call, PlanRow *plan);
 extern Jsonb *ResolveSketch(Call *call, PlanRow *plan, const Jsonb *template);	/* <…> where there is no value yet */
 
+/* ---------- mention.c: where the steps of a plan name each other ---------- */
+
+typedef struct Mention
+{
+	int			order;			/* of the step in which it stands; 0: in the outputs of the plan */
+	const char *place;			/* key of the step: "arguments", "condition", … */
+	bool		branch;			/* in a branch after the step, which may name the step itself */
+	bool		binding;
+	char	   *name;			/* of the step, or of the binding */
+	char	   *source;			/* as it is written */
+} Mention;
+
+extern List *StepMentions(const StepRow *step); /* of Mention */
+extern List *PlanMentions(Call *call, const PlanRow *plan);
+
 /* ---------- invoke.c: registered functions, called as the caller ---------- */
 
 typedef struct ToolFault
@@ -853,6 +900,18 @@ extern char *FunctionSignature(Oid function, Oid argument, const char *hint);	/*
 extern bool FunctionTakesText(Oid function);
 extern bool SignatureTakesText(const char *signature);
 extern Jsonb *Invoke(const char *signature, Datum argument, const char *what, ToolFault **fault);	/* no call is open */
+
+/* ---------- schema.c: input schemas of tools ---------- */
+
+typedef struct SchemaFault
+{
+	List	   *missing;		/* of char *, in the order of the schema */
+	List	   *invalid;		/* of char * */
+	char	   *why;
+} SchemaFault;
+
+extern void CheckInputSchema(const Jsonb *schema);	/* SW005 */
+extern bool SchemaMatch(const Jsonb *schema, const Jsonb *arguments, SchemaFault *fault);
 
 /* ---------- tool.c: the register of tools and resources ---------- */
 
@@ -876,18 +935,6 @@ extern char *ResourceFind(Call *call, const char *uri); /* signature; NULL: none
 
 extern Tool *BuiltInTool(const char *name); /* NULL: not built in */
 extern const char *BuiltInToolName(int index);	/* NULL: no more */
-
-/* ---------- schema.c: input schemas of tools ---------- */
-
-typedef struct SchemaFault
-{
-	List	   *missing;		/* of char *, in the order of the schema */
-	List	   *invalid;		/* of char * */
-	char	   *why;
-} SchemaFault;
-
-extern void CheckInputSchema(const Jsonb *schema);	/* SW005 */
-extern bool SchemaMatch(const Jsonb *schema, const Jsonb *arguments, SchemaFault *fault);
 
 /* ---------- resource.c: read the resources of a step ---------- */
 
@@ -914,15 +961,11 @@ extern Jsonb *ReasonWithPath(Call *call, PlanRow *plan, Jsonb *reason);
 extern StepRow *StepOfReason(Call *call, const PlanRow *plan);	/* the step that blocks a plan, at any depth; NULL: none */
 extern StepRow *StepAtPath(Call *call, const PlanRow *plan, const Jsonb *path); /* from the root of its tree; NULL: none */
 
-/* ---------- handoff.c: why, and what to call next ---------- */
-
-extern Jsonb *NextCall(Call *call, PlanRow *scope);
-
-/* ---------- review.c ---------- */
+/* ---------- review.c: reviews and checkpoints ---------- */
 
 extern void CheckpointOpen(Call *call, PlanRow *plan, StepRow *step);
 extern void CheckpointClose(Call *call, const StepRow *step);
-extern void AuditReviewRequested(Call *call, PlanRow *plan, const StepRow *step);
+extern void StepRequestReview(Call *call, PlanRow *plan, StepRow *step, const char *summary, Jsonb *questions);
 
 /* ---------- tree.c: nested plans ---------- */
 
@@ -968,11 +1011,6 @@ extern void StepComplete(Call *call, PlanRow *plan, StepRow *step, Jsonb *result
 extern void StepFail(Call *call, PlanRow *plan, StepRow *step, const ToolFault *fault, Jsonb *reason);
 extern Jsonb *TaskAnswer(Call *call, const pg_uuid_t *plan_id); /* how a plan stands, as run answers it */
 
-/* ---------- variables.c: the variables of a plan ---------- */
-
-extern Jsonb *VariablesRead(Call *call, const pg_uuid_t *plan_id);	/* the plan's own */
-extern void VariablesStore(Call *call, const pg_uuid_t *plan_id, const Jsonb *variables);	/* SW007 */
-
 /* ---------- loop.c: the agent's loop ---------- */
 
 extern void PlanNoteSession(Call *call, PlanRow *plan); /* session_resumed; the caller saves */
@@ -988,29 +1026,17 @@ extern void CheckNotHolder(const StepRow *step, const char *what);
 extern void CheckNotPrompt(const StepRow *step);
 extern Jsonb *PlanJson(Call *call, KeptQuery *query, const pg_uuid_t *plan_id); /* what a query over (tenant, plan) makes */
 
-/* ---------- mention.c: where the steps of a plan name each other ---------- */
+/* ---------- variables.c: the variables of a plan ---------- */
 
-typedef struct Mention
-{
-	int			order;			/* of the step in which it stands; 0: in the outputs of the plan */
-	const char *place;			/* key of the step: "arguments", "condition", … */
-	bool		branch;			/* in a branch after the step, which may name the step itself */
-	bool		binding;
-	char	   *name;			/* of the step, or of the binding */
-	char	   *source;			/* as it is written */
-} Mention;
-
-extern List *StepMentions(const StepRow *step); /* of Mention */
-extern List *PlanMentions(Call *call, const PlanRow *plan);
+extern Jsonb *VariablesRead(Call *call, const pg_uuid_t *plan_id);	/* the plan's own */
+extern void VariablesStore(Call *call, const pg_uuid_t *plan_id, const Jsonb *variables);	/* SW007 */
 
 /* ---------- context.c: what a session needs to go on ---------- */
 
-extern Jsonb *QueryJson(KeptQuery *query, const Args *args);	/* of a query that makes one JSON */
 extern int	ArgumentMax(FunctionCallInfo fcinfo, int n, int otherwise);	/* how many rows; SW005 */
 
-/* ---------- artifact.c: artifacts, the final output, and the search over them ---------- */
+/* ---------- handoff.c: why, and what to call next ---------- */
 
-extern void CheckTitle(const char *value, const char *what);	/* SW005, SW007 */
-extern void CheckOptionalTitle(const char *value, const char *what);
+extern Jsonb *NextCall(Call *call, PlanRow *scope);
 
 #endif							/* STEPWISE_H */

@@ -15,11 +15,8 @@
 #include "access/genam.h"
 #include "access/table.h"
 #include "access/xact.h"
-#include "catalog/pg_proc.h"
 #include "commands/trigger.h"
 #include "miscadmin.h"
-#include "storage/sinval.h"
-#include "utils/acl.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -189,8 +186,7 @@ CheckMayEnter(Oid role, const char *tenant)
 	if (tenant == NULL || *tenant == '\0' || strlen(tenant) > TENANT_MAX || !RoleMayEnter(role, tenant))
 		ereport(ERROR,
 				(errcode(ERRCODE_TENANT_REFUSED),
-				 errmsg("role \"%s\" may not enter tenant \"%s\"", GetUserNameFromId(role, false),
-						tenant ? ParseFaultQuote(tenant, strlen(tenant)) : ""),
+				 errmsg("role \"%s\" may not enter tenant \"%s\"", GetUserNameFromId(role, false), ShortText(tenant)),
 				 errhint("Ask the owner of pg_stepwise for stepwise.add_member(role, tenant).")));
 }
 
@@ -350,17 +346,13 @@ stepwise_remove_member(PG_FUNCTION_ARGS)
 Datum
 stepwise_members_changed(PG_FUNCTION_ARGS)
 {
-	TriggerData *trigger = (TriggerData *) fcinfo->context;
-
-	if (!CALLED_AS_TRIGGER(fcinfo))
-		elog(ERROR, "not called as a trigger");
-	CacheInvalidateRelcache(trigger->tg_relation);
+	CacheInvalidateRelcache(TriggerOf(fcinfo)->tg_relation);
 	return PointerGetDatum(NULL);
 }
 
 /*
- * Grant by the list that the view stepwise.grants_of keeps: each row is one
- * GRANT statement without its grantee.
+ * Grant by the list that the view stepwise.grants keeps: each row is one GRANT
+ * statement without its grantee.
  */
 static Datum
 GrantRole(FunctionCallInfo fcinfo, const char *kind)

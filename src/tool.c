@@ -12,9 +12,6 @@
 #include "stepwise.h"
 
 #include "mb/pg_wchar.h"
-#include "miscadmin.h"
-
-#define NAME_MAX_CHARS	200
 
 PG_FUNCTION_INFO_V1(stepwise_register_tool);
 PG_FUNCTION_INFO_V1(stepwise_drop_tool);
@@ -33,11 +30,11 @@ PG_FUNCTION_INFO_V1(stepwise_drop_resource);
 static void
 CheckWord(const char *word, const char *what)
 {
-	if (word == NULL || word[strspn(word, " \t")] == '\0' || strpbrk(word, "\r\n") != NULL ||
-		pg_mbstrlen(word) > NAME_MAX_CHARS)
+	if (word == NULL || TextIsBlank(word) || strpbrk(word, "\r\n") != NULL ||
+		pg_mbstrlen(word) > TITLE_MAX_CHARS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_DEFINITION),
-				 errmsg("%s must be one line of 1 to %d characters", what, NAME_MAX_CHARS)));
+				 errmsg("%s must be one line of 1 to %d characters", what, TITLE_MAX_CHARS)));
 }
 
 void
@@ -175,14 +172,11 @@ ToolFind(Call *call, const char *name)
 		2, {TEXTOID, TEXTOID}
 	};
 	Tool	   *tool = BuiltInTool(name);
-	Args		args = {0};
 	Rows		rows;
 
 	if (tool != NULL)
 		return tool;
-	ArgTenant(&args, call);
-	ArgText(&args, name);
-	rows = QueryRun(&find, &args);
+	rows = QueryByName(call, &find, name);
 	if (rows.count > 0)
 	{
 		tool = palloc0(sizeof(Tool));
@@ -212,12 +206,9 @@ StepIsRetryable(Call *call, const StepRow *step)
 static Jsonb *
 Unregister(Call *call, KeptQuery *query, const char *kind, const char *key, const char *name)
 {
-	Args		args = {0};
 	JsonBuilder b = {0};
 
-	ArgTenant(&args, call);
-	ArgText(&args, name);
-	if (QueryRun(query, &args).count == 0)
+	if (QueryByName(call, query, name).count == 0)
 		NotRegistered(kind, name);
 	JsonObjectStart(&b, NULL);
 	JsonPutText(&b, key, name);
@@ -266,12 +257,9 @@ ListTools(Call *call)
 		1, {TEXTOID}
 	};
 	JsonBuilder b = {0};
-	Args		args = {0};
 	const char *name;
-	Rows		rows;
+	Rows		rows = QueryOfTenant(call, &list);
 
-	ArgTenant(&args, call);
-	rows = QueryRun(&list, &args);
 	JsonObjectStart(&b, NULL);
 	JsonArrayStart(&b, "tools");
 	for (uint64 i = 0; i < rows.count; i++)
@@ -401,12 +389,9 @@ ResourceFind(Call *call, const char *uri)
 		" ORDER BY pg_catalog.length(r.pattern) DESC, r.pattern",
 		1, {TEXTOID}
 	};
-	Args		args = {0};
 	char	   *function = NULL;
-	Rows		rows;
+	Rows		rows = QueryOfTenant(call, &list);
 
-	ArgTenant(&args, call);
-	rows = QueryRun(&list, &args);
 	for (uint64 i = 0; i < rows.count && function == NULL; i++)
 		if (PatternFits(RowText(&rows, i, 1), uri))
 			function = RowText(&rows, i, 2);

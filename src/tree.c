@@ -5,7 +5,8 @@
  * A step with a workflow holds a nested plan: in_progress while that runs,
  * awaiting_input while it waits for a person. Whenever the nested plan
  * changes, TreeRise tells the step, which settles the plan above, and so on
- * to the root, all in one transaction under the root's lock.
+ * to the root, all in one transaction under the root's lock. What ends a step
+ * or a plan ends the plans that are nested in it.
  */
 #include "stepwise.h"
 
@@ -55,10 +56,7 @@ StepMetadata(const StepRow *step, TimestampTz now)
 	JsonPutTime(&b, "started_at", step->started_at);
 	JsonPutTime(&b, "completed_at", step->completed_at);
 	JsonPutInt(&b, "wave", step->wave);
-	if (step->execution_order > 0)
-		JsonPutInt(&b, "execution_order", step->execution_order);
-	else
-		JsonPutNull(&b, "execution_order");
+	JsonPutPositive(&b, "execution_order", step->execution_order);
 	JsonPutText(&b, "message", step->message);
 	JsonPutInt(&b, "attempt", step->attempt);
 	JsonObjectEnd(&b);
@@ -70,9 +68,9 @@ Jsonb *
 StepInputs(const StepRow *step)
 {
 	if (step->inputs != NULL)
-		return DatumGetJsonbP(PointerGetDatum(step->inputs));
+		return JsonOf(step->inputs);
 	if (step->arguments != NULL)
-		return DatumGetJsonbP(PointerGetDatum(step->arguments));
+		return JsonOf(step->arguments);
 	return JsonEmptyObject();
 }
 
@@ -86,14 +84,9 @@ NestedPlanId(Call *call, const pg_uuid_t *step_id, pg_uuid_t *plan_id)
 		" ORDER BY p.tenant DESC, p.parent_step_id DESC, p.id DESC LIMIT 1",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
-	Rows		rows;
-	bool		found;
+	Rows		rows = QueryById(call, &find, step_id);
+	bool		found = rows.count > 0;
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, step_id);
-	rows = QueryRun(&find, &args);
-	found = rows.count > 0;
 	if (found)
 		*plan_id = RowUuid(&rows, 0, 1);
 	RowsFree(&rows);
@@ -139,7 +132,6 @@ NestedOpen(Call *call, PlanRow *plan, StepRow *step)
 	PlanOrigin	origin = {0};
 	Faults		faults = {0};
 	Definition *definition;
-	PlanRow    *nested;
 
 	if (plan->depth + 1 > MaxNesting)
 	{
@@ -165,12 +157,12 @@ NestedOpen(Call *call, PlanRow *plan, StepRow *step)
 		return false;
 	}
 	StepMove(call, plan, step, STEP_IN_PROGRESS, NULL);
-	nested = PlanCreate(call, definition, &origin, NULL);
+	PlanCreate(call, definition, &origin);
 	plan->root->nests = true;
 	PlanSettle(call, plan);
 	if (plan->root != plan)
 		PlanSave(call, plan->root);
-	return nested != NULL;
+	return true;
 }
 
 /* End every open step of a plan, then the plan; below is the reason for what is nested in it. */
@@ -182,18 +174,14 @@ PlanEnd(Call *call, PlanRow *plan, const char *reason, const char *below)
 		" AND s.status IN ('pending', 'in_progress', 'awaiting_input') ORDER BY s.step_order",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
-	JsonBuilder b = {0};
 	Rows		rows;
 
 	PlanCheckOpen(plan);
 	plan->ending = below;
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	rows = QueryRun(&open, &args);
+	rows = QueryById(call, &open, &plan->id);
 	for (uint64 i = 0; i < rows.count; i++)
 	{
-		StepRow	   *step = StepFromTuple(rows.table->vals[i], rows.table->tupdesc);
+		StepRow    *step = RowStep(&rows, i);
 
 		step->message = psprintf(CANCELLED_WITH_PLAN "%s", reason ? reason : "no reason given");
 		StepMove(call, plan, step, STEP_SKIPPED, NULL);
@@ -201,17 +189,13 @@ PlanEnd(Call *call, PlanRow *plan, const char *reason, const char *below)
 	RowsFree(&rows);
 	plan->settled = NIL;
 	plan->message = reason ? pstrdup(reason) : NULL;
-	JsonObjectStart(&b, NULL);
-	JsonPutText(&b, "reason", reason);
-	JsonObjectEnd(&b);
-	PlanMove(call, plan, PLAN_CANCELLED, JsonFinish(&b));
+	PlanMove(call, plan, PLAN_CANCELLED, JsonTextOf("reason", reason));
 }
 
 void
 PlanCancel(Call *call, PlanRow *plan, const char *reason)
 {
-	PlanEnd(call, plan, reason, psprintf("plan \"%s\" above it was cancelled%s%s", plan->name,
-										 reason ? ": " : "", reason ? reason : ""));
+	PlanEnd(call, plan, reason, psprintf("plan \"%s\" above it was cancelled%s", plan->name, Because(reason)));
 }
 
 /* What the chain of the plan above says of a nested plan. */
@@ -231,7 +215,7 @@ NestedDetail(const PlanRow *nested)
 static Jsonb *
 NestedEnd(Call *call, PlanRow *root, const pg_uuid_t *nested_id, const char *reason)
 {
-	PlanRow	   *nested = PlanInTree(call, root, nested_id);
+	PlanRow    *nested = PlanInTree(call, root, nested_id);
 
 	if (PlanIsTerminal(nested->status))
 		return NULL;
@@ -251,8 +235,7 @@ NestedCancel(Call *call, PlanRow *plan, const StepRow *step)
 	if (!NestedPlanId(call, &step->id, &nested_id))
 		return NULL;
 	if (reason == NULL)
-		reason = psprintf("step \"%s\" that holds it is %s%s%s", step->name, StepStatusName[step->status],
-						  step->message ? ": " : "", step->message ? step->message : "");
+		reason = psprintf("step \"%s\" that holds it is %s%s", step->name, StepStatusName[step->status], Because(step->message));
 	return NestedEnd(call, plan->root, &nested_id, reason);
 }
 
@@ -266,20 +249,16 @@ NestedCancelAll(Call *call, PlanRow *plan)
 		" AND n.completed_at IS NULL ORDER BY s.step_order",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
 	Rows		rows;
 
 	if (!plan->root->nests)
 		return;
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	rows = QueryRun(&open, &args);
+	rows = QueryById(call, &open, &plan->id);
 	for (uint64 i = 0; i < rows.count; i++)
 	{
 		pg_uuid_t	nested_id = RowUuid(&rows, i, 1);
 		pg_uuid_t	step_id = RowUuid(&rows, i, 2);
-		char	   *reason = psprintf("plan \"%s\" above it failed%s%s", plan->name, plan->message ? ": " : "",
-									  plan->message ? plan->message : "");
+		char	   *reason = psprintf("plan \"%s\" above it failed%s", plan->name, Because(plan->message));
 
 		AuditAppend(call, plan, &step_id, "plan_modified",
 					JsonMerge(JsonTextOf("action", "cancel_nested"), NestedEnd(call, plan->root, &nested_id, reason)));
@@ -293,7 +272,7 @@ OutputsExcess(const PlanRow *nested)
 {
 	if (nested->status != PLAN_COMPLETED || nested->outputs == NULL)
 		return NULL;
-	return JsonExcess(DatumGetJsonbP(PointerGetDatum(nested->outputs)));
+	return JsonExcess(JsonOf(nested->outputs));
 }
 
 /* What a step becomes when the plan nested in it stands so. */
@@ -345,10 +324,10 @@ Wake(Call *call, PlanRow *plan)
 void
 TreeRise(Call *call, PlanRow *nested)
 {
-	StepRow	   *step = StepRead(call, &nested->parent_step_id);
+	StepRow    *step = StepRead(call, &nested->parent_step_id);
 	Jsonb	   *reason = NULL;
 	StepStatus	to = StatusOfHolder(nested);
-	PlanRow	   *plan;
+	PlanRow    *plan;
 
 	/* when the step ends its nested plan, it has moved already */
 	if (step == NULL || (step->status != STEP_IN_PROGRESS && step->status != STEP_AWAITING_INPUT))
@@ -362,10 +341,10 @@ TreeRise(Call *call, PlanRow *nested)
 		Wake(call, nested->root);
 	}
 	if (nested->pause_reason != NULL && !PlanIsTerminal(nested->status))
-		reason = DatumGetJsonbP(PointerGetDatum(nested->pause_reason));
+		reason = JsonOf(nested->pause_reason);
 	if (step->status != to)
 		HolderMove(call, plan, step, nested, to);
-	else if (JsonEqual(reason, step->pause_reason ? DatumGetJsonbP(PointerGetDatum(step->pause_reason)) : NULL))
+	else if (JsonEqual(reason, JsonOf(step->pause_reason)))
 		return;
 	if (to == STEP_IN_PROGRESS || to == STEP_AWAITING_INPUT)
 		StepPause(call, plan, step, reason);
@@ -384,15 +363,12 @@ PutStepBlock(JsonBuilder *b, Call *call, const StepRow *step, int depth)
 
 	JsonObjectStart(b, step->name);
 	JsonPutJson(b, "inputs", StepInputs(step));
-	JsonPutJson(b, "outputs", step->result ? DatumGetJsonbP(PointerGetDatum(step->result)) : NULL);
+	JsonPutJson(b, "outputs", JsonOf(step->result));
 	JsonPutJson(b, "metadata", StepMetadata(step, GetCurrentTimestamp()));
 	if (step->workflow != NULL && depth > 0 && NestedPlanId(call, &step->id, &nested_id))
 		PutBlocks(b, call, &nested_id, depth - 1);
 	else
-	{
-		JsonObjectStart(b, "blocks");
-		JsonObjectEnd(b);
-	}
+		JsonPutJson(b, "blocks", JsonEmptyObject());
 	JsonObjectEnd(b);
 }
 
@@ -403,17 +379,14 @@ PutBlocks(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, int depth)
 		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 ORDER BY s.step_order",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
 	Rows		rows;
 
 	check_stack_depth();
 	CHECK_FOR_INTERRUPTS();
-	ArgTenant(&args, call);
-	ArgUuid(&args, plan_id);
-	rows = QueryRun(&read, &args);
+	rows = QueryById(call, &read, plan_id);
 	JsonObjectStart(b, "blocks");
 	for (uint64 i = 0; i < rows.count; i++)
-		PutStepBlock(b, call, StepFromTuple(rows.table->vals[i], rows.table->tupdesc), depth);
+		PutStepBlock(b, call, RowStep(&rows, i), depth);
 	JsonObjectEnd(b);
 	RowsFree(&rows);
 }
@@ -451,10 +424,7 @@ PlanMetadata(Call *call, const PlanRow *plan, TimestampTz now)
 	JsonPutTime(&b, "started_at", plan->started_at);
 	JsonPutTime(&b, "completed_at", plan->completed_at);
 	JsonPutInt(&b, "wave", holder ? holder->wave : 0);
-	if (holder != NULL && holder->execution_order > 0)
-		JsonPutInt(&b, "execution_order", holder->execution_order);
-	else
-		JsonPutNull(&b, "execution_order");
+	JsonPutPositive(&b, "execution_order", holder ? holder->execution_order : 0);
 	JsonPutText(&b, "message", plan->message);
 	JsonPutInt(&b, "attempt", holder ? holder->attempt : (plan->started_at ? 1 : 0));
 	JsonObjectEnd(&b);
@@ -467,16 +437,13 @@ Execution(Call *call, const PlanRow *plan, int depth)
 	JsonBuilder b = {0};
 
 	JsonObjectStart(&b, NULL);
-	JsonPutJson(&b, "inputs", DatumGetJsonbP(PointerGetDatum(plan->inputs)));
-	JsonPutJson(&b, "outputs", plan->outputs ? DatumGetJsonbP(PointerGetDatum(plan->outputs)) : NULL);
+	JsonPutJson(&b, "inputs", JsonOf(plan->inputs));
+	JsonPutJson(&b, "outputs", JsonOf(plan->outputs));
 	JsonPutJson(&b, "metadata", PlanMetadata(call, plan, GetCurrentTimestamp()));
 	if (depth > 0)
 		PutBlocks(&b, call, &plan->id, depth - 1);
 	else
-	{
-		JsonObjectStart(&b, "blocks");
-		JsonObjectEnd(&b);
-	}
+		JsonPutJson(&b, "blocks", JsonEmptyObject());
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
 }
@@ -551,16 +518,8 @@ Jsonb *
 OldestCheckpoint(Call *call, const PlanRow *plan)
 {
 	static KeptQuery read = {"SELECT j FROM stepwise.oldest_checkpoint_json($1, $2) AS j", 2, {TEXTOID, UUIDOID}};
-	Args		args = {0};
-	Jsonb	   *json;
-	Rows		rows;
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	rows = QueryRun(&read, &args);
-	json = rows.count > 0 ? RowJson(&rows, 0, 1) : NULL;
-	RowsFree(&rows);
-	return json;
+	return PlanJson(call, &read, &plan->id);
 }
 
 static void
@@ -574,7 +533,7 @@ PutPaused(JsonBuilder *b, Call *call, const PlanRow *plan)
 		JsonPutText(b, "prompt", JsonGetText(checkpoint, "prompt"));
 	}
 	else
-		JsonPutJson(b, "pause_reason", plan->pause_reason ? DatumGetJsonbP(PointerGetDatum(plan->pause_reason)) : NULL);
+		JsonPutJson(b, "pause_reason", JsonOf(plan->pause_reason));
 }
 
 Jsonb *
@@ -587,7 +546,7 @@ WorkflowResponse(Call *call, PlanRow *plan, bool detail)
 	if (plan->status == PLAN_COMPLETED && plan->outcome == OUTCOME_SUCCESS)
 	{
 		JsonPutText(&b, "status", "success");
-		JsonPutJson(&b, "outputs", plan->outputs ? DatumGetJsonbP(PointerGetDatum(plan->outputs)) : NULL);
+		JsonPutJson(&b, "outputs", JsonOf(plan->outputs));
 	}
 	else if (ended)
 	{

@@ -1,14 +1,17 @@
 /*
  * uuid.c
- *	  time-ordered UUIDs, version 7 of RFC 9562
+ *	  UUIDs: make, compare, read and show them
  *
- * 48 bits of Unix milliseconds, 12 bits of the fraction of the millisecond,
- * 62 random bits. Within a backend each one is greater than the one before,
- * also when the clock stands still or steps back.
+ * New ones are ordered by time, version 7 of RFC 9562: 48 bits of Unix
+ * milliseconds, 12 bits of the fraction of the millisecond, 62 random bits.
+ * Within a backend each one is greater than the one before, also when the
+ * clock stands still or steps back.
  */
 #include "stepwise.h"
 
 #include <time.h>
+
+#include "utils/fmgrprotos.h"
 
 #define FRACTION_BITS	12
 
@@ -46,6 +49,40 @@ UuidNew(void)
 	uuid.data[7] = tick & 0xff;
 	uuid.data[8] = (uuid.data[8] & 0x3f) | 0x80;
 	return uuid;
+}
+
+char *
+UuidText(const pg_uuid_t *uuid)
+{
+	return DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(uuid)));
+}
+
+bool
+UuidEqual(const pg_uuid_t *a, const pg_uuid_t *b)
+{
+	return memcmp(a->data, b->data, UUID_LEN) == 0;
+}
+
+/* Read the usual form of a UUID, 36 characters; false when it is not one. */
+bool
+UuidParse(const char *text, pg_uuid_t *uuid)
+{
+	if (strlen(text) != 36)
+		return false;
+	for (int byte = 0; byte < UUID_LEN; byte++)
+	{
+		int			high;
+		int			low;
+
+		if (*text == '-' && (byte == 4 || byte == 6 || byte == 8 || byte == 10))
+			text++;
+		high = HexDigit(*text++);
+		low = HexDigit(*text++);
+		if (high < 0 || low < 0)
+			return false;
+		uuid->data[byte] = high << 4 | low;
+	}
+	return *text == '\0';
 }
 
 Datum

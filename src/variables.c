@@ -69,7 +69,7 @@ CheckVariables(const Jsonb *variables)
 				 errmsg("variables must be an object"),
 				 errhint("Give names and values, such as {\"region\": \"eu\"}; null deletes a name.")));
 	CheckJsonLimits(variables, "the object of variables");
-	names = ScopeKeys(variables, &count);
+	names = JsonKeys(variables, &count);
 	for (int i = 0; i < count; i++)
 		CheckVariableName(names[i]);
 }
@@ -89,7 +89,7 @@ VariablesMerge(const Jsonb *before, const Jsonb *given)
 	Jsonb	   *joined = JsonMerge(before, given);
 	JsonBuilder b = {0};
 	int			count;
-	const char **names = ScopeKeys(joined, &count);
+	const char **names = JsonKeys(joined, &count);
 
 	JsonObjectStart(&b, NULL);
 	for (int i = 0; i < count; i++)
@@ -108,7 +108,7 @@ static void
 PutNames(JsonBuilder *b, const char *key, const Jsonb *given, bool deleted)
 {
 	int			count;
-	const char **names = ScopeKeys(given, &count);
+	const char **names = JsonKeys(given, &count);
 
 	JsonArrayStart(b, key);
 	for (int i = 0; i < count; i++)

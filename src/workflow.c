@@ -10,7 +10,6 @@
  */
 #include "stepwise.h"
 
-#include "catalog/pg_type_d.h"
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/fmgrprotos.h"
@@ -28,7 +27,7 @@ static KeptQuery ReadQuery = {
 	"SELECT version, definition, created_at FROM stepwise.workflow"
 	" WHERE tenant = $1 AND name = $2 AND ($3 IS NULL OR version = $3)"
 	" ORDER BY version DESC LIMIT 1",
-	3, {TEXTOID, TEXTOID, INT4OID}, NULL
+	3, {TEXTOID, TEXTOID, INT4OID}
 };
 
 /* the same, kept from being dropped until the transaction ends */
@@ -36,20 +35,18 @@ static KeptQuery PinQuery = {
 	"SELECT version, definition, created_at FROM stepwise.workflow"
 	" WHERE tenant = $1 AND name = $2 AND ($3 IS NULL OR version = $3)"
 	" ORDER BY version DESC LIMIT 1 FOR KEY SHARE",
-	3, {TEXTOID, TEXTOID, INT4OID}, NULL
+	3, {TEXTOID, TEXTOID, INT4OID}
 };
 
 /* 1 name */
 static KeptQuery NamesQuery = {
 	"SELECT DISTINCT name FROM stepwise.workflow WHERE tenant = $1 ORDER BY name LIMIT " NAMES_FOR_HINT,
-	1, {TEXTOID}, NULL
+	1, {TEXTOID}
 };
 
-/*
- * Run a query whose parameters are tenant, name, and version or null.
- */
-static Rows
-WithVersion(KeptQuery *query, Call *call, const char *name, int version)
+/* The first parameters of a query: tenant, name, and version or null. */
+static Args
+ArgsOfVersion(const Call *call, const char *name, int version)
 {
 	Args		args = {0};
 
@@ -59,10 +56,18 @@ WithVersion(KeptQuery *query, Call *call, const char *name, int version)
 		ArgInt(&args, version);
 	else
 		ArgNull(&args);
+	return args;
+}
+
+static Rows
+WithVersion(KeptQuery *query, const Call *call, const char *name, int version)
+{
+	Args		args = ArgsOfVersion(call, name, version);
+
 	return QueryRun(query, &args);
 }
 
-int
+static int
 WorkflowNewestVersion(Call *call, const char *name)
 {
 	Rows		rows = WithVersion(&ReadQuery, call, name, 0);
@@ -91,22 +96,18 @@ WorkflowDefinition(Call *call, const char *name, int version)
 	return definition;
 }
 
-/*
- * Say which version there is, or which workflow was probably meant.
- */
+/* Say which version there is, or which workflow was probably meant. */
 static char *
 WorkflowHint(Call *call, const Faults *faults, const char *name)
 {
 	int			newest = WorkflowNewestVersion(call, name);
-	Args		args = {0};
 	Rows		rows;
 	const char **names;
 	char	   *hint;
 
 	if (newest)
 		return psprintf("Its newest version is %d.", newest);
-	ArgTenant(&args, call);
-	rows = QueryRun(&NamesQuery, &args);
+	rows = QueryOfTenant(call, &NamesQuery);
 	names = palloc(sizeof(char *) * (rows.count + 1));
 	for (uint64 i = 0; i < rows.count; i++)
 		names[i] = RowText(&rows, i, 1);
@@ -121,9 +122,7 @@ WorkflowLabel(const char *name, int version)
 	return version ? psprintf("version %d of workflow \"%s\"", version, ShortText(name)) : psprintf("workflow \"%s\"", ShortText(name));
 }
 
-/*
- * Raise that there is no such workflow, or not that version of it.
- */
+/* Raise that there is no such workflow, or not that version of it. */
 static void
 RaiseNoWorkflow(Call *call, const char *name, int version)
 {
@@ -201,9 +200,7 @@ DefinitionCalls(const Jsonb *definition)
 	return calls;
 }
 
-/*
- * Spell a chain of calls from the place where its last name first stands.
- */
+/* Spell a chain of calls from the place where its last name first stands. */
 static char *
 SpellChain(List *chain)
 {
@@ -301,7 +298,7 @@ WorkflowCheckCall(Reader *reader, const Path *path, const char *name, int versio
 static KeptQuery InsertQuery = {
 	"INSERT INTO stepwise.workflow (tenant, name, version, definition) VALUES ($1, $2, $3, $4)"
 	" ON CONFLICT DO NOTHING",
-	4, {TEXTOID, TEXTOID, INT4OID, JSONBOID}, NULL
+	4, {TEXTOID, TEXTOID, INT4OID, JSONBOID}
 };
 
 static void
@@ -365,18 +362,13 @@ stepwise_define_workflow(PG_FUNCTION_ARGS)
 
 /* 1 name: of those given, what is not registered */
 static KeptQuery ClientToolsQuery = {
-	"SELECT name FROM unnest($2) AS given (name)"
+	"SELECT name FROM pg_catalog.unnest($2) AS given (name)"
 	" WHERE NOT EXISTS (SELECT FROM stepwise.tool AS t"
 	" WHERE t.tenant = $1 AND t.name = given.name AND t.function IS NOT NULL)",
-	2, {TEXTOID, TEXTARRAYOID}, NULL
+	2, {TEXTOID, TEXTARRAYOID}
 };
 
-/* tools that are there for every tenant */
-static const char *const BuiltInTools[] = {"state_read", "state_write", "state_merge"};
-
-/*
- * Find which tools of a definition the client has to call.
- */
+/* Find which tools of a definition the client has to call. */
 static struct names_hash *
 ClientTools(Call *call, const Definition *definition)
 {
@@ -398,16 +390,14 @@ ClientTools(Call *call, const Definition *definition)
 	{
 		char	   *name = RowText(&rows, i, 1);
 
-		if (NameIndex(name, BuiltInTools, lengthof(BuiltInTools)) < 0)
+		if (BuiltInTool(name) == NULL)
 			NamesAdd(tools, name, 1);
 	}
 	RowsFree(&rows);
 	return tools;
 }
 
-/*
- * Note what is allowed, but perhaps not meant.
- */
+/* Note what is allowed, but perhaps not meant. */
 static void
 CollectWarnings(Call *call, const Definition *definition, Faults *warnings)
 {
@@ -459,17 +449,14 @@ stepwise_validate_definition(PG_FUNCTION_ARGS)
 /* 1 version */
 static KeptQuery VersionsQuery = {
 	"SELECT version FROM stepwise.workflow WHERE tenant = $1 AND name = $2 ORDER BY version",
-	2, {TEXTOID, TEXTOID}, NULL
+	2, {TEXTOID, TEXTOID}
 };
 
 static Rows
 AllVersions(Call *call, const char *name)
 {
-	Args		args = {0};
 
-	ArgTenant(&args, call);
-	ArgText(&args, name);
-	return QueryRun(&VersionsQuery, &args);
+	return QueryByName(call, &VersionsQuery, name);
 }
 
 static void
@@ -487,7 +474,6 @@ GetWorkflow(Call *call, const char *name, int version)
 	JsonBuilder b = {0};
 	Rows		rows = WithVersion(&ReadQuery, call, name, version);
 	Rows		versions;
-	bool		isnull;
 
 	if (rows.count == 0)
 		RaiseNoWorkflow(call, name, version);
@@ -497,15 +483,13 @@ GetWorkflow(Call *call, const char *name, int version)
 	JsonPutText(&b, "name", name);
 	JsonPutInt(&b, "version", RowInt(&rows, 0, 1));
 	PutVersions(&b, "versions", &versions);
-	JsonPutTime(&b, "createdAt", DatumGetTimestampTz(RowDatum(&rows, 0, 3, &isnull)));
+	JsonPutTime(&b, "createdAt", RowTime(&rows, 0, 3));
 	JsonPutJson(&b, "definition", RowJson(&rows, 0, 2));
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
 }
 
-/*
- * Raise that no workflow was named.
- */
+/* Raise that no workflow was named. */
 static void
 CheckNamed(const char *name)
 {
@@ -516,9 +500,7 @@ CheckNamed(const char *name)
 				 errhint("Call list_workflows() to see which there are.")));
 }
 
-/*
- * Read a version: 0 if none is meant, which nobody can ask for.
- */
+/* Read a version: 0 if none is meant, which nobody can ask for. */
 static int
 ArgumentVersion(FunctionCallInfo fcinfo, int n)
 {
@@ -546,22 +528,19 @@ stepwise_get_workflow(PG_FUNCTION_ARGS)
  * 7 created_at
  */
 static KeptQuery ListQuery = {
-	"SELECT DISTINCT ON (name) name, version, (count(*) OVER (PARTITION BY name))::int,"
-	" definition ->> 'description', definition -> 'inputs', jsonb_array_length(definition -> 'steps'), created_at"
+	"SELECT DISTINCT ON (name) name, version, (pg_catalog.count(*) OVER (PARTITION BY name))::int,"
+	" definition ->> 'description', definition -> 'inputs', pg_catalog.jsonb_array_length(definition -> 'steps'), created_at"
 	" FROM stepwise.workflow WHERE tenant = $1 ORDER BY name, version DESC",
-	1, {TEXTOID}, NULL
+	1, {TEXTOID}
 };
 
 static Jsonb *
 ListWorkflows(Call *call)
 {
 	JsonBuilder b = {0};
-	Args		args = {0};
 	Rows		rows;
-	bool		isnull;
 
-	ArgTenant(&args, call);
-	rows = QueryRun(&ListQuery, &args);
+	rows = QueryOfTenant(call, &ListQuery);
 	JsonObjectStart(&b, NULL);
 	JsonArrayStart(&b, "workflows");
 	for (uint64 i = 0; i < rows.count; i++)
@@ -573,7 +552,7 @@ ListWorkflows(Call *call)
 		JsonPutText(&b, "description", RowText(&rows, i, 4));
 		JsonPutJson(&b, "inputs", RowIsNull(&rows, i, 5) ? JsonEmptyObject() : RowJson(&rows, i, 5));
 		JsonPutInt(&b, "stepCount", RowInt(&rows, i, 6));
-		JsonPutTime(&b, "createdAt", DatumGetTimestampTz(RowDatum(&rows, i, 7, &isnull)));
+		JsonPutTime(&b, "createdAt", RowTime(&rows, i, 7));
 		JsonObjectEnd(&b);
 	}
 	JsonArrayEnd(&b);
@@ -600,12 +579,12 @@ stepwise_list_workflows(PG_FUNCTION_ARGS)
 static KeptQuery DoomedQuery = {
 	"SELECT version FROM stepwise.workflow"
 	" WHERE tenant = $1 AND name = $2 AND ($3 IS NULL OR version = $3) ORDER BY version FOR UPDATE",
-	3, {TEXTOID, TEXTOID, INT4OID}, NULL
+	3, {TEXTOID, TEXTOID, INT4OID}
 };
 
 static KeptQuery DeleteQuery = {
 	"DELETE FROM stepwise.workflow WHERE tenant = $1 AND name = $2 AND ($3 IS NULL OR version = $3)",
-	3, {TEXTOID, TEXTOID, INT4OID}, NULL
+	3, {TEXTOID, TEXTOID, INT4OID}
 };
 
 /*
@@ -627,7 +606,7 @@ static KeptQuery PlanUsesQuery = {
 	" WHERE s.workflow = $2 AND s.status NOT IN ('completed', 'skipped')"
 	" AND ($3 IS NULL OR s.version = $3 OR (s.version IS NULL AND $4))"
 	" LIMIT 1",
-	4, {TEXTOID, TEXTOID, INT4OID, BOOLOID}, NULL
+	4, {TEXTOID, TEXTOID, INT4OID, BOOLOID}
 };
 
 /*
@@ -638,17 +617,15 @@ static KeptQuery PlanUsesQuery = {
 	" ? (@.workflow == $name && ($all == true || @.version == $version || ($last == true && !exists (@.version))))"
 static KeptQuery WorkflowUsesQuery = {
 	"SELECT w.name, w.version FROM stepwise.workflow AS w,"
-	" jsonb_build_object('name', $2, 'version', $3, 'all', $3 IS NULL, 'last', $4) AS vars"
+	" pg_catalog.jsonb_build_object('name', $2, 'version', $3, 'all', $3 IS NULL, 'last', $4) AS vars"
 	" WHERE w.tenant = $1 AND w.name <> $2 AND"
-	" (jsonb_path_exists(w.definition, '$.steps[*]" CALLS_IT "', vars)"
-	" OR jsonb_path_exists(w.definition, '$.branchingConditions[*].actionParams.steps[*]" CALLS_IT "', vars))"
+	" (pg_catalog.jsonb_path_exists(w.definition, '$.steps[*]" CALLS_IT "', vars)"
+	" OR pg_catalog.jsonb_path_exists(w.definition, '$.branchingConditions[*].actionParams.steps[*]" CALLS_IT "', vars))"
 	" ORDER BY w.name, w.version LIMIT 1",
-	4, {TEXTOID, TEXTOID, INT4OID, BOOLOID}, NULL
+	4, {TEXTOID, TEXTOID, INT4OID, BOOLOID}
 };
 
-/*
- * Raise that a workflow cannot be dropped because of its user.
- */
+/* Raise that a workflow cannot be dropped because of its user. */
 static void
 RaiseInUse(const char *name, int version, const char *user, const char *hint)
 {
@@ -662,17 +639,10 @@ RaiseInUse(const char *name, int version, const char *user, const char *hint)
 static void
 CheckUnused(Call *call, const char *name, int version)
 {
-	Args		args = {0};
+	Args		args = ArgsOfVersion(call, name, version);
 	Rows		rows;
 
-	ArgTenant(&args, call);
-	ArgText(&args, name);
-	if (version)
-		ArgInt(&args, version);
-	else
-		ArgNull(&args);
 	ArgBool(&args, AllVersions(call, name).count == 1);
-
 	rows = QueryRun(&PlanUsesQuery, &args);
 	if (rows.count > 0)
 	{

@@ -1,0 +1,132 @@
+/*
+ * limit.c
+ *	  how large values and texts may be
+ *
+ * What is stored has a limit, or one value could fill the memory of every
+ * reader. A Check raises SW007; where faults are collected, or where only one
+ * step is to stop, JsonExcess says the same as a message.
+ */
+#include "stepwise.h"
+
+#include "mb/pg_wchar.h"
+
+/* ---------- values ---------- */
+
+/* A scalar is one level deep, as all that may be stored can be. */
+static bool
+JsonIsTooDeep(const Jsonb *json)
+{
+	JsonbIterator *iterator = JsonbIteratorInit(unconstify(JsonbContainer *, &json->root));
+	JsonbValue	ignored;
+	JsonbIteratorToken token;
+	int			depth = 0;
+
+	while ((token = JsonbIteratorNext(&iterator, &ignored, false)) != WJB_DONE)
+	{
+		if (token == WJB_END_ARRAY || token == WJB_END_OBJECT)
+			depth--;
+		else if ((token == WJB_BEGIN_ARRAY || token == WJB_BEGIN_OBJECT) && ++depth > MaxJsonDepth)
+			return true;
+	}
+	return false;
+}
+
+/* Say by what a value exceeds the limits; NULL if by nothing. */
+char *
+JsonExcess(const Jsonb *json)
+{
+	if (VARSIZE(json) > (size_t) MaxResultBytes)
+		return psprintf("is too large: %d bytes, of at most %d (stepwise.max_result_bytes)",
+						(int) VARSIZE(json), MaxResultBytes);
+	if (JsonIsTooDeep(json))
+		return psprintf("is nested too deeply: at most %d levels (stepwise.max_json_depth)", MaxJsonDepth);
+	return NULL;
+}
+
+static void
+CheckSize(size_t size, const char *what)
+{
+	if (size > (size_t) MaxResultBytes)
+		ereport(ERROR,
+				(errcode(ERRCODE_VALUE_TOO_LARGE),
+				 errmsg("%s is too large: %zu bytes", what, size),
+				 errdetail("The limit, stepwise.max_result_bytes, is %d bytes.", MaxResultBytes),
+				 errhint("Split it, or keep the content elsewhere and hand over where it is.")));
+}
+
+static void
+CheckDepth(const Jsonb *value, const char *what)
+{
+	if (JsonIsTooDeep(value))
+		ereport(ERROR,
+				(errcode(ERRCODE_VALUE_TOO_LARGE),
+				 errmsg("%s is nested too deeply", what),
+				 errdetail("The limit, stepwise.max_json_depth, is %d levels.", MaxJsonDepth),
+				 errhint("Flatten the value, or store it as text.")));
+}
+
+void
+CheckJsonLimits(const Jsonb *value, const char *what)
+{
+	if (value == NULL)
+		return;
+	CheckSize(VARSIZE(value), what);
+	CheckDepth(value, what);
+}
+
+/* ---------- texts ---------- */
+
+void
+CheckTextLimit(const char *value, const char *what)
+{
+	if (value != NULL)
+		CheckSize(strlen(value), what);
+}
+
+/* Names of sessions, workers, keys and people go into every entry, and into indexes. */
+void
+CheckNameLimit(const char *value, const char *what)
+{
+	if (value != NULL && strlen(value) > NAME_MAX_BYTES)
+		ereport(ERROR,
+				(errcode(ERRCODE_VALUE_TOO_LARGE),
+				 errmsg("%s is too long: %zu bytes", what, strlen(value)),
+				 errdetail("It may have %d bytes at most.", NAME_MAX_BYTES)));
+}
+
+void
+CheckNotBlank(const char *value, const char *what)
+{
+	if (value == NULL || TextIsBlank(value))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("%s must not be empty", what),
+				 errhint("Give %s as a text.", what)));
+}
+
+static void
+CheckTitleLength(const char *value, const char *what)
+{
+	if (pg_mbstrlen(value) > TITLE_MAX_CHARS)
+		ereport(ERROR,
+				(errcode(ERRCODE_VALUE_TOO_LARGE),
+				 errmsg("%s is too long: %d characters", what, pg_mbstrlen(value)),
+				 errdetail("The limit is %d characters.", TITLE_MAX_CHARS),
+				 errhint("Put details into the content, and use a short %s.", what)));
+}
+
+/* A name that one can find again: not empty, and short. */
+void
+CheckTitle(const char *value, const char *what)
+{
+	CheckNotBlank(value, what);
+	CheckTitleLength(value, what);
+}
+
+/* The same, where it may be left out. */
+void
+CheckOptionalTitle(const char *value, const char *what)
+{
+	if (value != NULL)
+		CheckTitle(value, what);
+}
