@@ -84,6 +84,7 @@ COMMENT ON COLUMN stepwise.plan.next_order IS 'no step of a lower order is pendi
 COMMENT ON COLUMN stepwise.plan.audit_entries IS 'length of the audit chain';
 COMMENT ON COLUMN stepwise.plan.updated_at IS 'when the engine last saved the row; never goes back';
 COMMENT ON COLUMN stepwise.plan.stall_after IS 'how long a claim may show no sign of life, where its step does not say; null: the setting';
+ALTER TABLE stepwise.plan ALTER COLUMN audit_head SET STORAGE PLAIN;
 COMMENT ON COLUMN stepwise.plan.audit_head IS 'hash of the newest audit entry';
 COMMENT ON COLUMN stepwise.plan.session_id IS 'the session that works on it, as the last call named it';
 COMMENT ON COLUMN stepwise.plan.message IS 'why the plan failed or was cancelled';
@@ -377,7 +378,8 @@ CREATE TABLE stepwise.audit (
     detail     jsonb NOT NULL,
     hash       bytea NOT NULL
 );
-CREATE UNIQUE INDEX audit_chain ON stepwise.audit (tenant, plan_id, id);
+CREATE UNIQUE INDEX audit_chain ON stepwise.audit (tenant, plan_id, id) NULLS NOT DISTINCT;
+ALTER TABLE stepwise.audit ALTER COLUMN hash SET STORAGE PLAIN;
 COMMENT ON TABLE stepwise.audit IS 'append-only log: one entry per change, the entries of a plan form a SHA-256 chain';
 COMMENT ON COLUMN stepwise.audit.plan_id IS 'null: an entry of the chain of its tenant';
 COMMENT ON COLUMN stepwise.audit.id IS 'position in the chain of its plan, from 1';

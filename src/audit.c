@@ -217,7 +217,7 @@ AuditAppendPlanless(Call *call, const char *event, Jsonb *detail)
 	static KeptQuery last = {
 		"SELECT a.id, a.hash FROM stepwise.audit AS a WHERE a.tenant = $1 AND a.plan_id IS NULL"
 		" ORDER BY a.id DESC LIMIT 1",
-		1, {TEXTOID}
+		1, {TEXTOID}, .latest = true
 	};
 	Entry		entry = {0};
 	uint8		hash[32] = {0};
@@ -226,6 +226,7 @@ AuditAppendPlanless(Call *call, const char *event, Jsonb *detail)
 
 	MarkEngineUsed();
 	CallLock(call, "audit", "");
+	CommandCounterIncrement();
 	rows = QueryOfTenant(call, &last);
 	entry.id = 1;
 	if (rows.count > 0)

@@ -82,7 +82,10 @@ TableOid(const char *name)
 		return k->oid;
 	relid = get_relname_relid(name, get_namespace_oid("stepwise", false));
 	if (!OidIsValid(relid))
-		elog(ERROR, "table stepwise.%s not found", name);
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("stepwise.%s not found", name),
+				 errhint("The engine finds its tables and indexes by name: was one of them renamed or dropped?")));
 	return Keep("", name, relid);
 }
 

@@ -85,12 +85,14 @@ InputSafe(PGFunction input, char *text, Datum *result)
 #if PG_VERSION_NUM >= 160000
 typedef TU_UpdateIndexes UpdateIndexes;
 #define NO_INDEXES		TU_None
-#define InsertIndexTuples(info, slot, estate, update) \
-	ExecInsertIndexTuples(info, slot, estate, update, false, NULL, NIL, false)
+#define OnlySummaries(indexes) ((indexes) == TU_Summarizing)
+#define InsertIndexTuples(info, slot, estate, update, summaries) \
+	ExecInsertIndexTuples(info, slot, estate, update, false, NULL, NIL, summaries)
 #else
 typedef bool UpdateIndexes;
 #define NO_INDEXES		false
-#define InsertIndexTuples(info, slot, estate, update) \
+#define OnlySummaries(indexes) false
+#define InsertIndexTuples(info, slot, estate, update, summaries) \
 	ExecInsertIndexTuples(info, slot, estate, update, false, NULL, NIL)
 #endif
 

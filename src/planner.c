@@ -40,7 +40,7 @@ TableLooksLarge(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel)
 
 	if (previous_hook != NULL)
 		previous_hook(root, relid, inhparent, rel);
-	if (!EngineWrites() || get_rel_namespace(relid) != get_namespace_oid("stepwise", true))
+	if (!EngineRuns() || get_rel_namespace(relid) != get_namespace_oid("stepwise", true))
 		return;
 	rel->tuples = Max(rel->tuples, ROWS_AT_LEAST);
 	rel->pages = Max(rel->pages, PAGES_AT_LEAST);

@@ -27,18 +27,34 @@
 #include "nodes/parsenodes.h"
 #include "storage/lock.h"
 #include "utils/acl.h"
+#include "utils/fmgrprotos.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
-/* set while the engine's own statement runs: its triggers then have nothing to check */
-static bool engine_writes = false;
+/* set while the engine's own statement runs, and how deep in triggers that was */
+static bool engine_runs = false;
+static int	engine_depth;
 
+bool
+EngineRuns(void)
+{
+	return engine_runs;
+}
+
+static int
+TriggerDepth(void)
+{
+	return DatumGetInt32(DirectFunctionCall1(pg_trigger_depth, (Datum) 0));
+}
+
+/* Was our trigger fired by the engine's own statement, and not by what somebody's trigger on it did? */
 bool
 EngineWrites(void)
 {
-	return engine_writes;
+	return engine_runs && TriggerDepth() == engine_depth + 1;
 }
 
 /* ---------- arguments ---------- */
@@ -152,19 +168,26 @@ PathUnlock(int *level)
 static int
 Execute(KeptQuery *query, const Args *args)
 {
-	bool		outer = engine_writes;
+	bool		outer = engine_runs;
+	int			outer_depth = engine_depth;
 	int			result;
 
 	if (query->plan == NULL)
 		QueryPrepare(query);
-	engine_writes = true;
+	engine_runs = true;
+	engine_depth = TriggerDepth();
 	PG_TRY();
 	{
-		result = SPI_execute_plan(query->plan, (Datum *) args->values, args->nulls, false, 0);
+		if (query->latest)
+			result = SPI_execute_snapshot(query->plan, (Datum *) args->values, args->nulls, GetLatestSnapshot(),
+										  InvalidSnapshot, true, false, 0);
+		else
+			result = SPI_execute_plan(query->plan, (Datum *) args->values, args->nulls, false, 0);
 	}
 	PG_FINALLY();
 	{
-		engine_writes = outer;
+		engine_runs = outer;
+		engine_depth = outer_depth;
 	}
 	PG_END_TRY();
 	return result;
@@ -338,6 +361,13 @@ OwnerLeave(Call *call)
 static void
 CallStart(Call *call, const char *tenant, int spi_options)
 {
+	/* it would change rows of which the call around holds what it has read */
+	if (engine_runs)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSITION),
+				 errmsg("functions of pg_stepwise cannot be called while it writes"),
+				 errdetail("A trigger on a table of schema stepwise has called one."),
+				 errhint("Let the trigger write down what is to be done, and do it after the call that fired it.")));
 	memset(call, 0, sizeof(Call));
 	call->outer = CurrentMemoryContext;
 	call->caller = GetUserId();

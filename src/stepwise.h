@@ -102,6 +102,7 @@ typedef struct KeptQuery
 	int			nargs;
 	Oid			types[QUERY_MAX_ARGS];
 	SPIPlanPtr	plan;			/* prepared at first use, kept for the backend */
+	bool		latest;			/* reads what is committed by now, at stricter isolation levels too */
 } KeptQuery;
 
 /* the arguments of one execution, in the order of $1, $2, … */
@@ -175,6 +176,7 @@ extern Oid	OwnerRole(void);
 extern bool RoleIsOwner(Oid role);
 extern void CheckOwner(const char *what);
 extern void ArgTenant(Args *args, const Call *call);
+extern bool EngineRuns(void);	/* a statement of the engine's own */
 extern bool EngineWrites(void); /* for triggers: is it the engine that writes? */
 extern bool MayCommit(FunctionCallInfo fcinfo); /* of a procedure: not inside a larger transaction? */
 extern void CommitAs(Oid caller);	/* no call is open */
@@ -205,7 +207,7 @@ typedef struct Key
 	ScanKeyData columns[KEY_MAX_COLUMNS];
 } Key;
 
-#define ROW_MAX_COLUMNS	64		/* enough for the widest table, and for columns that a later version adds */
+#define ROW_MAX_COLUMNS	128		/* enough for the widest table, and for columns that a later version adds */
 
 /* what an update sets */
 typedef struct Changes

@@ -125,6 +125,18 @@ FieldEnum(const Fields *f, int column, const char *const *names, int count)
 }
 
 /* A row of another shape than this library was built for must not be read. */
+/* Null, before there is an entry: zeros. */
+static void
+FieldHash(const Fields *f, int column, uint8 hash[32])
+{
+	struct varlena *value = f->nulls[column] ? NULL : PG_DETOAST_DATUM_PACKED(f->values[column]);
+
+	if (value != NULL && VARSIZE_ANY_EXHDR(value) != 32)
+		elog(ERROR, "the hash of a plan has %zu bytes", (size_t) VARSIZE_ANY_EXHDR(value));
+	if (value != NULL)
+		memcpy(hash, VARDATA_ANY(value), 32);
+}
+
 static void
 CheckShape(TupleDesc desc, int columns, const char *table)
 {
@@ -171,8 +183,7 @@ PlanFromTuple(HeapTuple tuple, TupleDesc desc)
 	plan->completed_at = FieldTime(&f, PLAN_COL_COMPLETED_AT);
 	plan->updated_at = FieldTime(&f, PLAN_COL_UPDATED_AT);
 	plan->stall_after = FieldInterval(&f, PLAN_COL_STALL_AFTER);
-	if (!f.nulls[PLAN_COL_AUDIT_HEAD] && VARSIZE_ANY_EXHDR(DatumGetPointer(f.values[PLAN_COL_AUDIT_HEAD])) == sizeof(plan->audit_head))
-		memcpy(plan->audit_head, VARDATA_ANY(DatumGetPointer(f.values[PLAN_COL_AUDIT_HEAD])), sizeof(plan->audit_head));
+	FieldHash(&f, PLAN_COL_AUDIT_HEAD, plan->audit_head);
 	plan->session_id = FieldText(&f, PLAN_COL_SESSION_ID);
 	plan->message = FieldText(&f, PLAN_COL_MESSAGE);
 	plan->pause_reason = FieldVarlena(&f, PLAN_COL_PAUSE_REASON);

@@ -11,8 +11,8 @@
  * What an UPDATE does beside, and what is not done here: CHECKs (the engine
  * keeps to them, store.c looks), policies (they do not bind the owner), and
  * row triggers (ours let the engine pass). A table to which somebody has added
- * a trigger, a foreign key, a rule, a CHECK or an index that calls a function
- * of his own is written by a statement after all.
+ * a trigger, a key, a rule, a CHECK, a column that is computed, or an index
+ * that calls a function of his own is written by a statement after all.
  */
 #include "stepwise.h"
 
@@ -26,6 +26,7 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "storage/lmgr.h"
 #include "tcop/utility.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
@@ -69,11 +70,26 @@ KeyIntFrom(Key *key, int value)
 
 /* ---------- reading ---------- */
 
+/* Open a table; while its lock was waited for, the extension may have been dropped and created again. */
+static Relation
+OpenLocked(const char *table, LOCKMODE lockmode)
+{
+	for (;;)
+	{
+		Oid			relid = TableOid(table);
+
+		LockRelationOid(relid, lockmode);
+		if (TableOid(table) == relid)
+			return table_open(relid, NoLock);
+		UnlockRelationOid(relid, lockmode);
+	}
+}
+
 /* Begin as a statement does: see what others have committed by now, and what we have written so far. */
 static Relation
 Begin(const char *table, LOCKMODE lockmode)
 {
-	Relation	relation = table_open(TableOid(table), lockmode);
+	Relation	relation = OpenLocked(table, lockmode);
 
 	if (RelationGetDescr(relation)->natts > ROW_MAX_COLUMNS)
 		elog(ERROR, "table %s has too many columns", table);
@@ -251,13 +267,20 @@ TableInit(void)
 	CacheRegisterRelcacheCallback(JudgedForget, (Datum) 0);
 }
 
-/* Ours call functions of our schema. Of the internal ones, those of keys that refer to us watch what we never change. */
+/* keys of ours that others may refer to, or that are checked at the end of a statement: what we write never changes them */
+static const char *const FixedKeys[] = {"plan_pkey", "step_pkey", "step_order_unique"};
+
+/* Ours call functions of our schema; the internal ones watch keys. */
 static bool
 TriggerIsHarmless(const Trigger *trigger, Relation relation)
 {
-	if (trigger->tgisinternal)
-		return RI_FKey_trigger_type(trigger->tgfoid) != RI_TRIGGER_FK;
-	return get_func_namespace(trigger->tgfoid) == RelationGetNamespace(relation);
+	const char *key;
+
+	if (!trigger->tgisinternal)
+		return get_func_namespace(trigger->tgfoid) == RelationGetNamespace(relation);
+	key = get_rel_name(trigger->tgconstrindid);
+	return RI_FKey_trigger_type(trigger->tgfoid) != RI_TRIGGER_FK && key != NULL &&
+		NameIndex(key, FixedKeys, lengthof(FixedKeys)) >= 0;
 }
 
 static bool
@@ -290,12 +313,17 @@ IndexIsHarmless(Oid index_id)
 	return harmless;
 }
 
+/* Copies, because what looks something up may take in an invalidation, which builds the relation anew. */
 static bool
 Judge(Relation relation)
 {
-	const TriggerDesc *triggers = relation->trigdesc;
-	const TupleConstr *constraints = RelationGetDescr(relation)->constr;
+	TriggerDesc *triggers = CopyTriggerDesc(relation->trigdesc);
+	TupleDesc	desc = CreateTupleDescCopyConstr(RelationGetDescr(relation));
+	const TupleConstr *constraints = desc->constr;
 	ListCell   *cell;
+
+	if (constraints != NULL && constraints->has_generated_stored)
+		return true;
 
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 		if (!TriggerIsHarmless(&triggers->triggers[i], relation))
@@ -315,17 +343,20 @@ IsAltered(Relation relation)
 	Oid			relid = RelationGetRelid(relation);
 	size_t		i = relid % lengthof(judged);
 
-	if (judged[i].relid != relid)
-	{
-		judged[i].altered = Judge(relation);
-		judged[i].relid = relid;
-	}
-	return judged[i].altered;
+	bool		altered;
+
+	if (judged[i].relid == relid)
+		return judged[i].altered;
+	judged[i].relid = relid;
+	altered = Judge(relation);
+	/* unless it was forgotten meanwhile: then it is looked at again the next time */
+	judged[i].altered = altered;
+	return altered;
 }
 
-/* Run a statement whose parameters are the columns that are set. */
+/* Run a statement whose parameters are the columns that are set, and then those of the key, if there is one. */
 static void
-StatementRun(Relation relation, const char *sql, const Changes *changes)
+StatementRun(Relation relation, const char *sql, const Changes *changes, const Key *key)
 {
 	TupleDesc	desc = RelationGetDescr(relation);
 	Args		args = {0};
@@ -341,13 +372,18 @@ StatementRun(Relation relation, const char *sql, const Changes *changes)
 		else
 			ArgDatum(&args, changes->values[i]);
 	}
+	for (int i = 0; key != NULL && i < key->count; i++)
+	{
+		types[args.count] = TupleDescAttr(desc, i)->atttypid;
+		ArgDatum(&args, key->columns[i].sk_argument);
+	}
 	if (QueryRunOnce(sql, types, &args) != 1)
 		elog(ERROR, "row of table %s could not be saved", RelationGetRelationName(relation));
 }
 
-/* Update the row where it was last seen; nothing but the engine has moved it since. */
+/* The key is that of the first columns, tenant and id. */
 static void
-StatementUpdate(Relation relation, ItemPointer place, const Changes *changes)
+StatementUpdate(Relation relation, const Key *key, const Changes *changes)
 {
 	TupleDesc	desc = RelationGetDescr(relation);
 	StringInfoData sql;
@@ -361,8 +397,9 @@ StatementUpdate(Relation relation, ItemPointer place, const Changes *changes)
 			appendStringInfo(&sql, "%s %s = $%d", set > 0 ? "," : "", quote_identifier(NameStr(TupleDescAttr(desc, i)->attname)), set + 1);
 			set++;
 		}
-	appendStringInfo(&sql, " WHERE ctid = '(%u,%u)'", ItemPointerGetBlockNumber(place), ItemPointerGetOffsetNumber(place));
-	StatementRun(relation, sql.data, changes);
+	Assert(key->count == 2);
+	appendStringInfo(&sql, " WHERE tenant = $%d AND id = $%d", set + 1, set + 2);
+	StatementRun(relation, sql.data, changes, key);
 }
 
 static void
@@ -383,20 +420,20 @@ StatementInsert(Relation relation, const Changes *changes)
 			set++;
 		}
 	StatementRun(relation, psprintf("INSERT INTO stepwise.%s (%s) VALUES (%s)",
-									quote_identifier(RelationGetRelationName(relation)), names.data, sql.data), changes);
+									quote_identifier(RelationGetRelationName(relation)), names.data, sql.data), changes, NULL);
 }
 
 /* ---------- writing ---------- */
 
 static void
-IndexesAdd(Relation relation, TupleTableSlot *slot, bool update)
+IndexesAdd(Relation relation, TupleTableSlot *slot, bool update, bool summaries)
 {
 	EState	   *estate = CreateExecutorState();
 	ResultRelInfo *info = makeNode(ResultRelInfo);
 
 	InitResultRelInfo(info, relation, 0, NULL, 0);
 	ExecOpenIndices(info, false);
-	InsertIndexTuples(info, slot, estate, update);
+	InsertIndexTuples(info, slot, estate, update, summaries);
 	ExecCloseIndices(info);
 	FreeExecutorState(estate);
 }
@@ -420,22 +457,49 @@ SeekAgain(Relation relation, const char *index, Key *key, ItemPointer seen, RowT
 	return slot;
 }
 
+/* A column that somebody has declared so. */
+static void
+CheckNotNulls(Relation relation, HeapTuple tuple)
+{
+	TupleDesc	desc = RelationGetDescr(relation);
+
+	for (int i = 0; i < desc->natts; i++)
+		if (TupleDescAttr(desc, i)->attnotnull && heap_attisnull(tuple, i + 1, desc))
+			ereport(ERROR,
+					(errcode(ERRCODE_NOT_NULL_VIOLATION),
+					 errmsg("null value in column \"%s\" of relation \"%s\" violates not-null constraint",
+							NameStr(TupleDescAttr(desc, i)->attname), RelationGetRelationName(relation)),
+					 errtablecol(relation, i + 1)));
+}
+
+/* Write the new version of a row; false: somebody has written one since it was read. */
+static bool
+WriteVersion(Relation relation, TupleTableSlot *old, TupleTableSlot *new, Changes *changes, UpdateIndexes *indexes)
+{
+	HeapTuple	tuple = heap_modify_tuple(ExecFetchSlotHeapTuple(old, false, NULL), RelationGetDescr(relation),
+										  changes->values, changes->nulls, changes->replaces);
+	TM_FailureData failure;
+	LockTupleMode mode;
+
+	CheckNotNulls(relation, tuple);
+	ExecStoreHeapTuple(tuple, new, true);
+	return table_tuple_update(relation, &old->tts_tid, new, GetCurrentCommandId(true), GetActiveSnapshot(), InvalidSnapshot,
+							  true, &failure, &mode, indexes) == TM_Ok;
+}
+
 static void
 Update(Relation relation, TupleTableSlot *old, Changes *changes, ItemPointer seen)
 {
-	TupleDesc	desc = RelationGetDescr(relation);
-	TupleTableSlot *new = MakeSingleTupleTableSlot(desc, &TTSOpsHeapTuple);
-	TM_FailureData failure;
-	LockTupleMode mode;
+	TupleTableSlot *new = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsHeapTuple);
 	UpdateIndexes indexes;
 
-	ExecStoreHeapTuple(heap_modify_tuple(ExecFetchSlotHeapTuple(old, false, NULL), desc,
-										 changes->values, changes->nulls, changes->replaces), new, true);
-	if (table_tuple_update(relation, &old->tts_tid, new, GetCurrentCommandId(true), GetActiveSnapshot(), InvalidSnapshot,
-						   true, &failure, &mode, &indexes) != TM_Ok)
-		RefuseConcurrentUpdate();
+	CheckCmdReplicaIdentity(relation, CMD_UPDATE);
+	/* what another session wrote was of no account, or it would hold the lock of the tree: go on from there */
+	while (!WriteVersion(relation, old, new, changes, &indexes))
+		if (IsolationUsesXactSnapshot() || !Lock(relation, old, LockWaitBlock))
+			RefuseConcurrentUpdate();
 	if (indexes != NO_INDEXES)
-		IndexesAdd(relation, new, true);
+		IndexesAdd(relation, new, true, OnlySummaries(indexes));
 	*seen = new->tts_tid;
 	ExecDropSingleTupleTableSlot(new);
 }
@@ -452,7 +516,7 @@ RowUpdate(const char *table, const char *index, Key *key, ItemPointer seen, RowT
 	old = SeekAgain(relation, index, key, seen, test, arg);
 	if (IsAltered(relation))
 	{
-		StatementUpdate(relation, &old->tts_tid, changes);
+		StatementUpdate(relation, key, changes);
 		ItemPointerSetInvalid(seen);
 	}
 	else
@@ -468,8 +532,9 @@ Insert(Relation relation, Changes *changes)
 	TupleTableSlot *slot = MakeSingleTupleTableSlot(desc, &TTSOpsHeapTuple);
 
 	ExecStoreHeapTuple(heap_form_tuple(desc, changes->values, changes->nulls), slot, true);
+	CheckNotNulls(relation, ExecFetchSlotHeapTuple(slot, false, NULL));
 	table_tuple_insert(relation, slot, GetCurrentCommandId(true), 0, NULL);
-	IndexesAdd(relation, slot, false);
+	IndexesAdd(relation, slot, false, false);
 	ExecDropSingleTupleTableSlot(slot);
 }
 

@@ -301,7 +301,7 @@ SELECT pg_temp.move('guarded', 'a', 'in_progress');
 SELECT pg_temp.move('guarded', 'a', 'awaiting_input');
 SELECT name, left(pg_temp.try(format('DELETE FROM stepwise.%I', name)), 5) AS delete,
        left(pg_temp.try(format('TRUNCATE stepwise.%I', name)), 5) AS truncate,
-       left(pg_temp.try(format('INSERT INTO stepwise.%I SELECT * FROM stepwise.%1$I LIMIT 1', name)), 5) AS insert
+       left(pg_temp.try(format('INSERT INTO stepwise.%I SELECT * FROM stepwise.%1$I AS r WHERE to_jsonb(r) ->> ''status'' IS DISTINCT FROM ''pending'' LIMIT 1', name)), 5) AS insert
 FROM guarded ORDER BY name;
 SELECT pg_temp.try('DELETE FROM stepwise.step', true);
 SELECT pg_temp.try('TRUNCATE stepwise.plan', true);
