@@ -53,6 +53,7 @@ ISOLATION = \
 	workflow \
 	finish \
 	raw \
+	rewritten \
 	lock_order \
 	claim \
 	lease \

@@ -54,6 +54,54 @@ SELECT stepwise.retry_step(pg_temp.step('plain', 'd')) ->> 'stepStatus', pg_temp
 DROP INDEX stepwise.signed;
 DROP SCHEMA trap CASCADE;
 DROP FUNCTION signature;
+-- a column that is computed or must not be null, keys that are looked at later or hang on what changes
+ALTER TABLE stepwise.audit ADD COLUMN about text GENERATED ALWAYS AS (event || '!') STORED;
+SELECT pg_temp.make('also', '[{"name": "a"}, {"name": "b"}]');
+BEGIN;
+SET LOCAL session_replication_role = replica;
+UPDATE stepwise.step SET worker = coalesce(worker, 'somebody');
+SET LOCAL session_replication_role = origin;
+ALTER TABLE stepwise.step ALTER COLUMN worker SET NOT NULL;
+SELECT pg_temp.next('also', 'anna');
+SELECT pg_temp.try($$stepwise.release_step(pg_temp.step('also', 'a'))$$);
+ROLLBACK;
+BEGIN;
+ALTER TABLE stepwise.step ADD CONSTRAINT other_words UNIQUE (result_summary) DEFERRABLE INITIALLY DEFERRED;
+SELECT stepwise.submit_step_result(pg_temp.step('also', 'a'), '1', 'Done') ->> 'stepStatus';
+SELECT stepwise.submit_step_result(pg_temp.step('also', 'b'), '1', 'Done') ->> 'stepStatus';
+COMMIT;
+CREATE UNIQUE INDEX status_index ON stepwise.plan (tenant, id, status);
+CREATE TABLE followed (tenant text COLLATE "C", plan_id uuid, status stepwise.plan_status,
+                       FOREIGN KEY (tenant, plan_id, status) REFERENCES stepwise.plan (tenant, id, status) ON UPDATE CASCADE);
+INSERT INTO followed SELECT tenant, id, status FROM stepwise.plan WHERE id = pg_temp.plan('also');
+SELECT pg_temp.next('also');
+SELECT status FROM followed;
+SELECT about FROM stepwise.audit WHERE plan_id = pg_temp.plan('also') ORDER BY id;
+DROP TABLE followed;
+DROP INDEX stepwise.status_index;
+ALTER TABLE stepwise.audit DROP COLUMN about;
+-- a trigger that writes steps is no engine, and cannot call it
+CREATE FUNCTION meddle() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NEW.name = 'a' AND NEW.status = 'completed' THEN
+        EXECUTE current_setting('test.meddle');
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER meddle AFTER UPDATE ON stepwise.step FOR EACH ROW EXECUTE FUNCTION meddle();
+SELECT set_config('test.meddle', format('SELECT stepwise.set_variables(%L, ''{"a": 1}'')', pg_temp.plan('also')), false) IS NOT NULL;
+SELECT pg_temp.try($$pg_temp.submit('also', 'a')$$);
+SELECT set_config('test.meddle', format('UPDATE stepwise.step SET attempt = 77 WHERE id = %L', pg_temp.step('also', 'b')), false) IS NOT NULL;
+SELECT pg_temp.try($$pg_temp.submit('also', 'a')$$);
+DROP TRIGGER meddle ON stepwise.step;
+DROP FUNCTION meddle;
+SELECT pg_temp.submit('also', 'a');
+-- an index of summaries: what is updated in place stays so
+CREATE INDEX summary ON stepwise.plan USING brin (updated_at);
+SELECT pg_temp.next('also');
+SELECT count(stepwise.heartbeat(pg_temp.step('also', 'b'), 1)) FROM generate_series(1, 100);
+DROP INDEX stepwise.summary;
+SELECT pg_temp.submit('also', 'b');
 ALTER TABLE stepwise.audit ADD COLUMN host text NOT NULL DEFAULT 'here';
 SELECT pg_temp.submit('plain', 'd');
 SELECT DISTINCT a.host FROM stepwise.audit AS a WHERE a.plan_id = (SELECT pg_temp.plan('plain'));
