@@ -17,14 +17,22 @@ BEGIN ATOMIC
     WITH RECURSIVE tree AS (
         SELECT p.id, p.stall_after FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.id = $2 AND p.completed_at IS NULL
         UNION ALL
-        SELECT n.id, n.stall_after FROM tree AS t
-        JOIN stepwise.step AS h ON h.tenant = $1 AND h.plan_id = t.id AND h.workflow IS NOT NULL AND h.status = 'in_progress'
-        JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = h.id AND n.completed_at IS NULL)
-    SELECT s.id, s.name, clock_timestamp() - coalesce(s.active_at, s.started_at)
-    FROM tree AS t JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = t.id
-    WHERE s.status = 'in_progress' AND s.workflow IS NULL
-      AND clock_timestamp() - coalesce(s.active_at, s.started_at) >= coalesce($3, s.stall_after, t.stall_after, $4)
-    ORDER BY s.id;
+        SELECT x.id, x.stall_after
+        FROM tree AS t
+        CROSS JOIN LATERAL (
+            SELECT n.id, n.stall_after
+            FROM stepwise.step AS h
+            JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = h.id AND n.completed_at IS NULL
+            WHERE h.tenant = $1 AND h.plan_id = t.id AND h.workflow IS NOT NULL AND h.status = 'in_progress'
+            OFFSET 0) AS x)     -- plan by plan, however many the planner expects
+    SELECT x.id, x.name, x.silent_for
+    FROM tree AS t
+    CROSS JOIN LATERAL (
+        SELECT s.id, s.name, s.stall_after, clock_timestamp() - coalesce(s.active_at, s.started_at) AS silent_for
+        FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = t.id AND s.status = 'in_progress' AND s.workflow IS NULL
+        OFFSET 0) AS x
+    WHERE x.silent_for >= coalesce($3, x.stall_after, t.stall_after, $4)
+    ORDER BY x.id;
 END;
 COMMENT ON FUNCTION stepwise.stalled_steps(text, uuid, interval, interval) IS 'internal: claims of a plan, and of those nested in it, that are stalled';
 

@@ -261,6 +261,26 @@ scenario('reviews with repeats', 'tree', repeats => 0.1, workers => 1, reviewing
 scenario('killed workers', 'tree', repeats => 0.1, workers => 1, advancing => 1, reviewing => 1, kills => 1);
 scenario('killed leases', 'line', lease => '300 milliseconds', kills => 1);
 
+# Tables that are altered all the time, without a lock that anybody would wait for: what a new session has just read of them,
+# it must not believe any longer than that.
+sql(<<'SQL');
+CREATE PROCEDURE alter_tables() LANGUAGE plpgsql AS $$
+DECLARE
+    began timestamptz := clock_timestamp();
+BEGIN
+    FOR i IN 1 .. 1000000 LOOP
+        EXIT WHEN clock_timestamp() > began + interval '4 s';
+        EXECUTE format('ALTER TABLE stepwise.%I SET (autovacuum_vacuum_cost_delay = %s)', (ARRAY['plan', 'step', 'audit'])[1 + i % 3], i % 50);
+        COMMIT;
+    END LOOP;
+END $$;
+SQL
+my $altered = sql("SELECT make('altered', 'line')");
+my $altering = start_agent('CALL alter_tables()');
+$node->pgbench("-n -C -c 4 -T 3 -D plan=$altered", 0, [qr/number of failed transactions: 0/], [qr/^$/], 'agents that connect anew while tables are altered',
+	{ 'altered' => "SELECT stepwise.submit_step_result((x ->> 'stepId')::uuid, '1') FROM stepwise.get_next_step(':plan') AS x WHERE x ->> 'status' = 'step_ready';" });
+waitpid($altering, 0);
+
 is(sql('SELECT count(*) FROM fault'), 0, 'no agent met an answer that it did not expect');
 unlike(slurp_file($log), qr/ERROR/, 'nor an error');
 is(sql('SELECT count(*) FROM stepwise.check_integrity()'), 0, 'the tables do not contradict themselves');
