@@ -1,20 +1,12 @@
 -- What people look at. Views of the caller's rights: a superuser's would go around row-level security.
 
 CREATE VIEW stepwise.checkpoints WITH (security_invoker) AS
-    SELECT k.id AS checkpoint_id, k.plan_id, k.root_id AS root_plan_id, k.step_id, up.path, k.kind, k.prompt, k.since,
-           k.questions, k.tenant
+    SELECT k.id AS checkpoint_id, k.plan_id, k.root_id AS root_plan_id, k.step_id,
+           ARRAY(SELECT jsonb_array_elements_text(p.holders)) || s.name AS path,
+           k.kind, k.prompt, k.since, k.questions, k.tenant
     FROM stepwise.checkpoint AS k
-    CROSS JOIN LATERAL (
-        WITH RECURSIVE climb AS (
-            SELECT s.plan_id, ARRAY[s.name] AS path
-            FROM stepwise.step AS s WHERE s.tenant = k.tenant AND s.id = k.step_id
-            UNION ALL
-            SELECT h.plan_id, h.name || c.path
-            FROM climb AS c
-            JOIN stepwise.plan AS p ON p.tenant = k.tenant AND p.id = c.plan_id
-            JOIN stepwise.step AS h ON h.tenant = k.tenant AND h.id = p.parent_step_id)
-        SELECT c.path FROM climb AS c ORDER BY cardinality(c.path) DESC LIMIT 1) AS up
-    WHERE EXISTS (SELECT FROM stepwise.plan AS p WHERE p.tenant = k.tenant AND p.id = k.plan_id AND p.completed_at IS NULL);
+    JOIN stepwise.plan AS p ON p.tenant = k.tenant AND p.id = k.plan_id AND p.completed_at IS NULL
+    JOIN stepwise.step AS s ON s.tenant = k.tenant AND s.id = k.step_id;
 COMMENT ON VIEW stepwise.checkpoints IS 'what waits for a person: the waiting leaf steps, and how to get to them';
 COMMENT ON COLUMN stepwise.checkpoints.path IS 'names of the steps from the root plan down to the one that waits';
 COMMENT ON COLUMN stepwise.checkpoints.kind IS 'prompt: stepwise.resume answers it; review: stepwise.submit_user_decision';
