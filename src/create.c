@@ -823,6 +823,21 @@ PlanInputNames(Call *call, const PlanRow *plan)
 	return workflow ? JsonMerge(JsonGetJson(workflow, "inputs"), given) : given;
 }
 
+/* The workflows of a plan and of those in which it is nested, the innermost last. */
+static List *
+Callers(Call *call, PlanRow *plan)
+{
+	List	   *names = NIL;
+
+	while (plan != NULL)
+	{
+		if (plan->workflow != NULL)
+			names = lcons(plan->workflow, names);
+		plan = plan->nested ? PlanInTree(call, plan->root, &StepRead(call, &plan->parent_step_id)->plan_id) : NULL;
+	}
+	return names;
+}
+
 /* Add steps after an order (0: before all, -1: at the end); faults instead of errors. The ids come back. */
 pg_uuid_t *
 PlanAddSteps(Call *call, PlanRow *plan, const Jsonb *steps, int after, Faults *faults, int *count)
@@ -832,7 +847,7 @@ PlanAddSteps(Call *call, PlanRow *plan, const Jsonb *steps, int after, Faults *f
 
 	a.after = after < 0 ? a.npresent : after;
 	a.definition = DefinitionAcceptSteps(call, steps, known, a.npresent, a.after, plan->sequential,
-										 PlanInputNames(call, plan), "steps", faults);
+										 PlanInputNames(call, plan), Callers(call, plan), faults);
 	CheckStepCount(faults, plan, a.npresent, a.definition->nsteps);
 	CheckStillSequential(faults, plan, a.definition);
 	if (FaultsAny(faults))

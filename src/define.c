@@ -651,14 +651,15 @@ ScopeOfKnown(const KnownStep *known, int nknown, bool sequential)
 /*
  * Accept steps that are to be added to a plan after the step of order "after".
  * Orders go on from there; parents are numbers, 1 to nknown for those that the
- * plan has, then the new ones. "path" is where the steps stand in the call.
+ * plan has, then the new ones. "callers" are the workflows in which they
+ * are nested.
  */
 Definition *
 DefinitionAcceptSteps(Call *call, const Jsonb *steps, const KnownStep *known, int nknown, int after,
-					  bool sequential, const Jsonb *inputs, const char *path, Faults *faults)
+					  bool sequential, const Jsonb *inputs, List *callers, Faults *faults)
 {
-	Reader		reader = {.call = call,.faults = faults};
-	Path		place = {.key = path};
+	Reader		reader = {.call = call,.faults = faults,.callers = callers};
+	Path		place = {.key = "steps"};
 	Definition *definition = palloc0(sizeof(Definition));
 	Scope	   *around = ScopeOfKnown(known, nknown, sequential);
 	Scope	   *scope;

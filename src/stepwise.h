@@ -522,7 +522,7 @@ typedef struct KnownStep
 extern Definition *DefinitionAccept(Call *call, const Jsonb *json, Faults *faults);
 extern Definition *DefinitionAcceptPlan(Call *call, const Jsonb *json, const Jsonb *inputs, Faults *faults);
 extern Definition *DefinitionAcceptSteps(Call *call, const Jsonb *steps, const KnownStep *known, int nknown,
-										 int after, bool sequential, const Jsonb *inputs, const char *path,
+										 int after, bool sequential, const Jsonb *inputs, List *callers,
 										 Faults *faults);
 
 /* ---------- define.c, shared with branchdef.c, inputs.c, scope.c, order.c and modify.c ---------- */
@@ -557,6 +557,7 @@ typedef struct Reader
 	Faults	   *faults;
 	Scope	   *scope;
 	const char *self;			/* name of the workflow that is being defined, or NULL */
+	List	   *callers;		/* of steps that are added: names of the workflows that they are nested in */
 	bool		depends;		/* dependsOn was seen */
 	bool		inputs_unknown; /* their declarations are faulty, so do not check against them */
 	struct names_hash *workflows;	/* nested ones that were found good */

@@ -276,7 +276,7 @@ WorkflowCheckCall(Reader *reader, const Path *path, const char *name, int versio
 		return;
 
 	if (!AllowRecursion)
-		circle = FindCircle(reader->call, reader->self ? list_make1(unconstify(char *, reader->self)) : NIL,
+		circle = FindCircle(reader->call, reader->self ? list_make1(unconstify(char *, reader->self)) : reader->callers,
 							&nested, NamesNew(8));
 	if (circle)
 		FaultAt(reader, path, ERRCODE_CIRCULAR_DEFINITION,

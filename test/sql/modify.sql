@@ -253,6 +253,19 @@ SELECT pg_temp.steps(:'below'), pg_temp.steps(:'plan');
 SELECT stepwise.retry_step(pg_temp.id(:'plan', 'n')) ->> 'stepStatus';
 SELECT pg_temp.faults(:'plan', 'remove_step', pg_temp.step(:'plan', 'n'));
 
+-- no circle comes in by added steps, near or far
+SELECT stepwise.define_workflow('{"name": "modify inner", "steps": [{"name": "x"}, {"name": "z"}]}') ->> 'version',
+       stepwise.define_workflow('{"name": "modify outer", "steps": [{"name": "in", "workflow": "modify inner"}, {"name": "last"}]}') ->> 'version';
+SELECT stepwise.start_workflow('modify outer') ->> 'planId' AS outer \gset
+SELECT stepwise.get_next_step(:'outer') ->> 'planId' AS inner \gset
+SELECT pg_temp.faults(:'outer', 'add_steps', '{"steps": [{"name": "again", "workflow": "modify outer"}]}');
+SELECT pg_temp.faults(:'inner', 'add_steps', '{"steps": [{"name": "again", "workflow": "modify outer"}]}');
+SELECT pg_temp.faults(:'inner', 'add_steps', '{"steps": [{"name": "again", "workflow": "modify inner"}]}');
+SELECT pg_temp.modify(:'outer', 'add_steps', '{"steps": [{"name": "again", "workflow": "modify inner"}]}') IS NOT NULL;
+SET stepwise.allow_recursion = on;
+SELECT pg_temp.modify(:'inner', 'add_steps', '{"steps": [{"name": "again", "workflow": "modify outer"}]}') IS NOT NULL;
+RESET stepwise.allow_recursion;
+
 -- ---------- another tenant, many steps ----------
 
 BEGIN;
