@@ -53,7 +53,6 @@ ISOLATION = \
 	workflow \
 	finish \
 	raw \
-	rewritten \
 	lock_order \
 	claim \
 	lease \
@@ -65,7 +64,8 @@ ISOLATION = \
 	continue \
 	resume_once \
 	resume_parallel \
-	nested_agents
+	nested_agents \
+	rewritten
 
 REGRESS_OPTS = --inputdir=test --load-extension=$(EXTENSION)
 # PGXS would put the results into output_iso/, and version 15 look for the answers there.

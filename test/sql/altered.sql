@@ -66,10 +66,12 @@ SELECT pg_temp.next('also', 'anna');
 SELECT pg_temp.try($$stepwise.release_step(pg_temp.step('also', 'a'))$$);
 ROLLBACK;
 BEGIN;
-ALTER TABLE stepwise.step ADD CONSTRAINT other_words UNIQUE (result_summary) DEFERRABLE INITIALLY DEFERRED;
-SELECT stepwise.submit_step_result(pg_temp.step('also', 'a'), '1', 'Done') ->> 'stepStatus';
-SELECT stepwise.submit_step_result(pg_temp.step('also', 'b'), '1', 'Done') ->> 'stepStatus';
+ALTER TABLE stepwise.step ADD CONSTRAINT other_words UNIQUE (plan_id, output_formatting_notes) DEFERRABLE INITIALLY DEFERRED;
+SELECT stepwise.submit_step_result(pg_temp.step('also', 'a'), '1', output_formatting_notes => 'Short') ->> 'stepStatus';
+SELECT stepwise.submit_step_result(pg_temp.step('also', 'b'), '1', output_formatting_notes => 'Short') ->> 'stepStatus';
+\set VERBOSITY terse
 COMMIT;
+\set VERBOSITY default
 CREATE UNIQUE INDEX status_index ON stepwise.plan (tenant, id, status);
 CREATE TABLE followed (tenant text COLLATE "C", plan_id uuid, status stepwise.plan_status,
                        FOREIGN KEY (tenant, plan_id, status) REFERENCES stepwise.plan (tenant, id, status) ON UPDATE CASCADE);
