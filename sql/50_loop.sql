@@ -42,29 +42,6 @@ COMMENT ON FUNCTION stepwise.cancel_plan(uuid, text) IS 'end a plan; its open st
 
 -- Internal: the tenant is an argument. What the engine reads for its answers.
 
-CREATE FUNCTION stepwise.plan_complete_json(tenant text, plan_id uuid) RETURNS SETOF jsonb
-LANGUAGE sql STABLE
-BEGIN ATOMIC
-    SELECT jsonb_build_object(
-        'outputs', p.outputs,
-        'outcome', p.outcome,
-        'outputMediaType', k.metadata -> 'outputMediaType',
-        'outputFormattingInstructions', k.metadata -> 'outputFormattingInstructions',
-        'planFormattingNotes', d.output_formatting_notes,
-        'stepFormattingNotes', (
-            SELECT coalesce(jsonb_agg(jsonb_build_object('stepOrder', s.step_order, 'name', s.name,
-                                                         'notes', s.output_formatting_notes) ORDER BY s.step_order), '[]')
-            FROM stepwise.step AS s
-            WHERE s.tenant = $1 AND s.plan_id = $2 AND s.output_formatting_notes IS NOT NULL))
-    FROM stepwise.plan AS p
-    JOIN stepwise.plan_detail AS d ON d.tenant = $1 AND d.plan_id = $2
-    LEFT JOIN LATERAL (
-        SELECT e.metadata FROM stepwise.skill_execution AS e
-        WHERE e.tenant = $1 AND e.plan_id = $2 ORDER BY e.id DESC LIMIT 1) AS k ON true
-    WHERE p.tenant = $1 AND p.id = $2;
-END;
-COMMENT ON FUNCTION stepwise.plan_complete_json(text, uuid) IS 'internal: what get_next_step answers of a completed plan';
-
 CREATE FUNCTION stepwise.oldest_checkpoint_json(tenant text, plan_id uuid) RETURNS SETOF jsonb
 LANGUAGE sql STABLE
 BEGIN ATOMIC

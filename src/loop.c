@@ -254,12 +254,40 @@ PlanJson(Call *call, KeptQuery *query, const pg_uuid_t *plan_id)
 	return json;
 }
 
-static Jsonb *
-CompleteDetail(Call *call, PlanRow *scope)
+static void
+PutFormattingNotes(JsonBuilder *b, Call *call, const PlanRow *scope)
 {
-	static KeptQuery read = {"SELECT j FROM stepwise.plan_complete_json($1, $2) AS j", 2, {TEXTOID, UUIDOID}};
+	ListCell   *cell;
 
-	return PlanJson(call, &read, &scope->id);
+	JsonPutText(b, "planFormattingNotes", PlanDetailRead(call, &scope->id)->output_formatting_notes);
+	JsonArrayStart(b, "stepFormattingNotes");
+	foreach(cell, FormattingNotes(call, &scope->id))
+	{
+		const FormattingNote *note = lfirst(cell);
+
+		JsonObjectStart(b, NULL);
+		JsonPutInt(b, "stepOrder", note->order);
+		JsonPutText(b, "name", note->name);
+		JsonPutText(b, "notes", note->notes);
+		JsonObjectEnd(b);
+	}
+	JsonArrayEnd(b);
+}
+
+static Jsonb *
+CompleteDetail(Call *call, const PlanRow *scope)
+{
+	Jsonb	   *skill = SkillMetadata(call, &scope->id);
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutJson(&b, "outputs", JsonOf(scope->outputs));
+	JsonPutText(&b, "outcome", OutcomeName[scope->outcome]);
+	JsonPutText(&b, "outputMediaType", skill ? JsonGetText(skill, "outputMediaType") : NULL);
+	JsonPutText(&b, "outputFormattingInstructions", skill ? JsonGetText(skill, "outputFormattingInstructions") : NULL);
+	PutFormattingNotes(&b, call, scope);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
 }
 
 static Jsonb *

@@ -627,13 +627,8 @@ BranchConditionDecide(Call *call, PlanRow *plan, StepRow *completed, Datum path,
 struct varlena *
 PlanOutputs(Call *call, PlanRow *plan)
 {
-	static KeptQuery read = {
-		"SELECT d.outputs FROM stepwise.plan_detail AS d WHERE d.tenant = $1 AND d.plan_id = $2",
-		2, {TEXTOID, UUIDOID}
-	};
 	ResolveFault fault = {0};
 	Resolver	r = {.call = call, .plan = plan, .lenient = true, .fault = &fault};
-	Jsonb	   *outputs = PlanJson(call, &read, &plan->id);
 
-	return (struct varlena *) FillJson(&r, outputs ? outputs : JsonEmptyObject());
+	return (struct varlena *) FillJson(&r, PlanDetailRead(call, &plan->id)->outputs);
 }

@@ -737,6 +737,21 @@ typedef struct StepRow
 	Waiting    *waiting;		/* set before it moves to awaiting_input */
 } StepRow;
 
+/* what is seldom read of a plan */
+typedef struct PlanDetail
+{
+	Jsonb	   *outputs;		/* templates */
+	char	   *output_formatting_notes;	/* or NULL */
+} PlanDetail;
+
+/* what a step says of how its result is to be shown */
+typedef struct FormattingNote
+{
+	int			order;
+	char	   *name;
+	char	   *notes;
+} FormattingNote;
+
 /* a step that waits for another */
 typedef struct Dependent
 {
@@ -760,6 +775,9 @@ extern StepRow *StepNextPending(Call *call, const PlanRow *plan, int from_order)
 extern StepRow *StepNextReady(Call *call, const PlanRow *plan, int from_order);
 extern StepRow *StepFromTuple(HeapTuple tuple, TupleDesc desc);
 extern void StepSave(Call *call, StepRow *step);
+extern PlanDetail *PlanDetailRead(Call *call, const pg_uuid_t *plan_id);
+extern List *FormattingNotes(Call *call, const pg_uuid_t *plan_id);	/* FormattingNote, in the order of the steps */
+extern Jsonb *SkillMetadata(Call *call, const pg_uuid_t *plan_id);	/* of the plan's newest skill execution, or NULL */
 extern List *StepDependents(Call *call, const pg_uuid_t *step_id);	/* Dependent */
 extern void StepUnblock(Call *call, const pg_uuid_t *step_id);	/* one thing less to wait for */
 extern void StepInstruct(Call *call, StepRow *step, const char *instructions);

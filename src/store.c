@@ -50,6 +50,14 @@ enum
 	DEPENDENCY_COL_REQUIRED = 4
 };
 
+/* columns of stepwise.plan_detail, and of stepwise.skill_execution, that are read */
+enum
+{
+	DETAIL_COL_OUTPUTS = 2,
+	DETAIL_COL_OUTPUT_FORMATTING_NOTES = 6,
+	SKILL_COL_METADATA = 6
+};
+
 /* a row taken apart */
 typedef struct Fields
 {
@@ -712,6 +720,76 @@ StepSave(Call *call, StepRow *step)
 		elog(ERROR, "step %s does not fit its constraint", UuidText(&step->id));
 	PlaceRemember(step);
 	RowUpdate("step", "step_pkey", &key, &step->tid, HasId, &step->id, &c);
+}
+
+/* Copy a column out of a row; NULL if it is null. */
+static struct varlena *
+ColumnCopy(HeapTuple tuple, TupleDesc desc, int column)
+{
+	bool		isnull;
+	Datum		value = heap_getattr(tuple, column + 1, desc, &isnull);
+
+	return isnull ? NULL : PG_DETOAST_DATUM_COPY(value);
+}
+
+static void *
+DetailMake(HeapTuple tuple, TupleDesc desc)
+{
+	PlanDetail *detail = palloc(sizeof(PlanDetail));
+
+	detail->outputs = JsonOf(ColumnCopy(tuple, desc, DETAIL_COL_OUTPUTS));
+	detail->output_formatting_notes = TextOf(ColumnCopy(tuple, desc, DETAIL_COL_OUTPUT_FORMATTING_NOTES));
+	return detail;
+}
+
+PlanDetail *
+PlanDetailRead(Call *call, const pg_uuid_t *plan_id)
+{
+	Key			key = IdKey(call, plan_id);
+	PlanDetail *detail = RowRead("plan_detail", "plan_detail_pkey", &key, NULL, NULL, DetailMake);
+
+	if (detail == NULL)
+		elog(ERROR, "plan %s has no detail", UuidText(plan_id));
+	return detail;
+}
+
+static void *
+NoteMake(HeapTuple tuple, TupleDesc desc)
+{
+	struct varlena *notes = ColumnCopy(tuple, desc, STEP_COL_OUTPUT_FORMATTING_NOTES);
+	FormattingNote *note;
+	bool		isnull;
+
+	if (notes == NULL)
+		return NULL;
+	note = palloc(sizeof(FormattingNote));
+	note->order = DatumGetInt32(heap_getattr(tuple, STEP_COL_ORDER + 1, desc, &isnull));
+	note->name = TextOf(ColumnCopy(tuple, desc, STEP_COL_NAME));
+	note->notes = TextOf(notes);
+	return note;
+}
+
+List *
+FormattingNotes(Call *call, const pg_uuid_t *plan_id)
+{
+	Key			key = IdKey(call, plan_id);
+
+	return RowsRead("step", "step_order_unique", &key, NoteMake);
+}
+
+static void *
+MetadataMake(HeapTuple tuple, TupleDesc desc)
+{
+	return JsonOf(ColumnCopy(tuple, desc, SKILL_COL_METADATA));
+}
+
+Jsonb *
+SkillMetadata(Call *call, const pg_uuid_t *plan_id)
+{
+	Key			key = IdKey(call, plan_id);
+	List	   *all = RowsRead("skill_execution", "skill_execution_plan", &key, MetadataMake);
+
+	return all ? llast(all) : NULL;
 }
 
 static void *

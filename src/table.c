@@ -206,7 +206,7 @@ RowRead(const char *table, const char *index, Key *key, RowTest test, const void
 	return row;
 }
 
-/* Read all rows of a key. */
+/* Read all rows of a key, but those of which nothing is made. */
 List *
 RowsRead(const char *table, const char *index, Key *key, RowMake make)
 {
@@ -216,7 +216,12 @@ RowsRead(const char *table, const char *index, Key *key, RowMake make)
 	List	   *rows = NIL;
 
 	while (ScanNext(scan, slot))
-		rows = lappend(rows, MakeRow(relation, slot, make));
+	{
+		void	   *row = MakeRow(relation, slot, make);
+
+		if (row != NULL)
+			rows = lappend(rows, row);
+	}
 	ScanEnd(scan);
 	ExecDropSingleTupleTableSlot(slot);
 	End(relation);
