@@ -4,7 +4,7 @@
 EXTENSION = pg_stepwise
 MODULE_big = pg_stepwise
 
-# The version stands in the control file, and nowhere else.  (PGXS has a VERSION of its own.)
+# For make, the version stands in the control file.  (PGXS has a VERSION of its own.)
 EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" $(EXTENSION).control)
 
 SQL_PARTS = $(sort $(wildcard sql/[0-9][0-9]_*.sql))

@@ -398,7 +398,7 @@ PlanOfKey(Call *call, const PlanOrigin *origin)
 	if (strcmp(RowText(&rows, 0, 2), origin->request_digest) != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_IDEMPOTENCY_CONFLICT),
-				 errmsg("idempotency key \"%s\" was used with another content", origin->idempotency_key),
+				 errmsg("idempotency key \"%s\" was used with other content", origin->idempotency_key),
 				 errdetail("It belongs to plan \"%s\".", UuidText(&id)),
 				 errhint("Use a new key for a new plan, or repeat the first call unchanged.")));
 	return PlanRead(call, &id);

@@ -62,7 +62,8 @@ CheckAttempt(const StepRow *step, int attempt)
 		ereport(ERROR,
 				(errcode(ERRCODE_STALE_ATTEMPT),
 				 errmsg("attempt %d of step \"%s\" is no longer current", attempt, step->name),
-				 errdetail("The step is %s, and was claimed %d times.", StepStatusName[step->status], step->attempt),
+				 errdetail_plural("The step is %s, and was claimed %d time.", "The step is %s, and was claimed %d times.",
+								  step->attempt, StepStatusName[step->status], step->attempt),
 				 errhint("Its claim was taken back. Drop the result, and ask for work with stepwise.get_next_step(plan_id).")));
 }
 

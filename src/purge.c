@@ -158,6 +158,6 @@ stepwise_purge(PG_FUNCTION_ARGS)
 		} while (count == batch);
 	}
 	ereport(NOTICE,
-			(errmsg("purged %lld plans", (long long) total)));
+			(errmsg_plural("purged %lld plan", "purged %lld plans", total, (long long) total)));
 	PG_RETURN_VOID();
 }

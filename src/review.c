@@ -302,7 +302,7 @@ CheckReviewer(const Call *call, const Decision *d)
 	if (strcmp(GetUserNameFromId(call->caller, false), d->checkpoint->requester) == 0 && strcmp(name, requested_by) == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_APPROVAL_MISMATCH),
-				 errmsg("the review of step \"%s\" needs another person than the one who asked", d->step->name),
+				 errmsg("the review of step \"%s\" needs a person other than the one who asked", d->step->name),
 				 errhint("Decide as another role, or say with decided_by who decides.")));
 }
 

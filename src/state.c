@@ -101,7 +101,9 @@ PlanCheckModifiable(const PlanRow *plan)
 				(errcode(ERRCODE_PLAN_NOT_MODIFIABLE),
 				 errmsg("plan \"%s\" is %s and cannot be modified", plan->name, PlanStatusName[plan->status]),
 				 errdetail("A plan can be modified while it is planning or executing."),
-				 errhint("stepwise.why(plan_id) says what it waits for.")));
+				 PlanIsTerminal(plan->status)
+				 ? errhint("Create a new plan, or try another way from one of its steps with stepwise.fork_plan(plan_id, from_step).")
+				 : errhint("stepwise.why(plan_id) says what it waits for.")));
 }
 
 /* A claim begins: a new attempt, unless the step only goes on after a wait. */

@@ -79,7 +79,8 @@ NotRegistered(const char *kind, const char *name)
 	ereport(ERROR,
 			(errcode(ERRCODE_NAME_NOT_FOUND),
 			 errmsg("%s \"%s\" is not registered", kind, name),
-			 errhint("stepwise.list_tools() lists what is.")));
+			 strcmp(kind, "resource") == 0 ? errhint("Table stepwise.resource has what is.")
+			 : errhint("stepwise.list_tools() lists what is.")));
 }
 
 /* ---------- tools ---------- */

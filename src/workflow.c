@@ -497,7 +497,7 @@ CheckNamed(const char *name)
 		ereport(ERROR,
 				(errcode(ERRCODE_NAME_NOT_FOUND),
 				 errmsg("name of the workflow must not be null"),
-				 errhint("Call list_workflows() to see which there are.")));
+				 errhint("Call stepwise.list_workflows() to see which there are.")));
 }
 
 /* Read a version: 0 if none is meant, which nobody can ask for. */
