@@ -204,8 +204,9 @@ QueryRun(KeptQuery *query, const Args *args)
 	Assert(args->count == query->nargs);
 	if (level != 0 && args->call != NULL)
 	{
-		/* for the queries that follow, too */
-		args->call->guc_level = level;
+		/* for the queries that follow, too; what a trigger has set meanwhile goes with the first level */
+		if (args->call->guc_level == 0)
+			args->call->guc_level = level;
 		level = 0;
 	}
 	result = Execute(query, args);

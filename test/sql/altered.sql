@@ -7,6 +7,9 @@
 SELECT pg_temp.make('plain', '[{"name": "a"}, {"name": "b"}, {"name": "c"}, {"name": "d"}, {"name": "e", "dependsOn": ["d"]}]', on_failure => 'pause');
 SELECT pg_temp.next('plain'), pg_temp.submit('plain', 'a');
 
+-- the indexes that the engine knows as its own; src/table.c has the same list
+SELECT indexrelid::regclass FROM pg_index WHERE indrelid IN ('stepwise.plan'::regclass, 'stepwise.step'::regclass, 'stepwise.audit'::regclass) ORDER BY indexrelid::regclass::text;
+
 -- ---------- triggers ----------
 
 CREATE TABLE seen (n int GENERATED ALWAYS AS IDENTITY, said text);
@@ -49,6 +52,7 @@ CREATE SCHEMA trap;
 CREATE FUNCTION trap.upper(text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RAISE EXCEPTION 'trapped as %', current_user; END $$;
 SET search_path = trap, pg_catalog, public;
 SELECT pg_temp.fail('plain', 'd', 'Oh dear');
+SHOW search_path;
 RESET search_path;
 SELECT stepwise.retry_step(pg_temp.step('plain', 'd')) ->> 'stepStatus', pg_temp.next('plain');
 DROP INDEX stepwise.signed;
