@@ -1,22 +1,13 @@
 -- why and handoff: for each pause reason, for plans that wait on nobody, and for those that have ended.
 
-\pset format unaligned
-\pset tuples_only on
-SET client_min_messages = warning;
+\set ECHO none
+\i test/tools.sql
+\set ECHO all
 
 CREATE SCHEMA regress_handoff;
 GRANT USAGE ON SCHEMA regress_handoff TO PUBLIC;
 SET search_path = regress_handoff;
 
-CREATE FUNCTION pg_temp.try(statement text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    answer text;
-BEGIN
-    EXECUTE statement INTO answer;
-    RETURN answer;
-EXCEPTION WHEN OTHERS THEN
-    RETURN sqlstate || ' ' || sqlerrm;
-END $$;
 CREATE FUNCTION plan(steps jsonb, on_failure text = 'continue', inputs jsonb = '{}') RETURNS uuid LANGUAGE sql AS $$
     SELECT (stepwise.create_plan('deploy', 'Bring it out', steps, on_failure => on_failure, inputs => inputs) ->> 'planId')::uuid
 $$;

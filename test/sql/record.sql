@@ -1,22 +1,13 @@
 -- Continuation: what a client got from a tool that it called itself, by tool and by step; errors, no match, duplicates, ends.
 
-\pset format unaligned
-\pset tuples_only on
-SET client_min_messages = warning;
+\set ECHO none
+\i test/tools.sql
+\set ECHO all
 
 CREATE SCHEMA regress_record;
 GRANT USAGE ON SCHEMA regress_record TO PUBLIC;
 SET search_path = regress_record;
 
-CREATE FUNCTION pg_temp.try(statement text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    answer text;
-BEGIN
-    EXECUTE statement INTO answer;
-    RETURN answer;
-EXCEPTION WHEN OTHERS THEN
-    RETURN sqlstate || ' ' || sqlerrm;
-END $$;
 -- An answer, without ids.
 CREATE FUNCTION told(answer jsonb) RETURNS text LANGUAGE sql AS $$
     SELECT concat_ws(' | ', answer ->> 'task_status',

@@ -1,23 +1,13 @@
 -- Running in the database: run and run_steps, errors of tools, rights, what a tool may do to its own plan. Why a run stops,
 -- is in pause.
 
-\pset format unaligned
-\pset tuples_only on
-SET client_min_messages = warning;
+\set ECHO none
+\i test/tools.sql
+\set ECHO all
 
 CREATE SCHEMA regress_runner;
 GRANT USAGE ON SCHEMA regress_runner TO PUBLIC;
 SET search_path = regress_runner;
-
-CREATE FUNCTION pg_temp.try(statement text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    answer text;
-BEGIN
-    EXECUTE statement INTO answer;
-    RETURN answer;
-EXCEPTION WHEN OTHERS THEN
-    RETURN sqlstate || ' ' || sqlerrm;
-END $$;
 
 -- What a run answers, without the id.
 CREATE FUNCTION pg_temp.told(answer jsonb) RETURNS text LANGUAGE sql AS $$

@@ -1,23 +1,12 @@
 -- Tools and resources: what can be registered, and what is refused. By whom, is in tap_rights.
 
-\pset format unaligned
-\pset tuples_only on
-SET client_min_messages = warning;
+\set ECHO none
+\i test/tools.sql
+\set ECHO all
 
 CREATE SCHEMA regress_tool;
 GRANT USAGE ON SCHEMA regress_tool TO PUBLIC;
 SET search_path = regress_tool;
-
--- Run a statement: its answer, or the SQLSTATE and the message.
-CREATE FUNCTION pg_temp.try(statement text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    answer text;
-BEGIN
-    EXECUTE statement INTO answer;
-    RETURN answer;
-EXCEPTION WHEN OTHERS THEN
-    RETURN sqlstate || ' ' || sqlerrm;
-END $$;
 
 CREATE FUNCTION echo(jsonb) RETURNS jsonb LANGUAGE sql AS 'SELECT $1';
 CREATE FUNCTION echo_strict(jsonb) RETURNS jsonb LANGUAGE sql STRICT AS 'SELECT $1';

@@ -1,22 +1,13 @@
 -- The variables of a plan: its own, and those that show how it stands.
 
-\pset format unaligned
-\pset tuples_only on
-SET client_min_messages = warning;
+\set ECHO none
+\i test/tools.sql
+\set ECHO all
 
 CREATE SCHEMA regress_variables;
 GRANT USAGE ON SCHEMA regress_variables TO PUBLIC;
 SET search_path = regress_variables;
 
-CREATE FUNCTION pg_temp.try(statement text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    answer text;
-BEGIN
-    EXECUTE statement INTO answer;
-    RETURN answer;
-EXCEPTION WHEN OTHERS THEN
-    RETURN sqlstate || ' ' || sqlerrm;
-END $$;
 CREATE FUNCTION fail(a jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'it failed'; END $$;
 CREATE FUNCTION say(a jsonb) RETURNS jsonb LANGUAGE sql AS 'SELECT a';
 SELECT stepwise.register_tool('say', 'say(jsonb)') ->> 'name', stepwise.register_tool('fail', 'fail(jsonb)') ->> 'name';
