@@ -413,6 +413,18 @@ DependentSkip(Call *call, PlanRow *plan, StepRow *child, const StepRow *parent, 
 	StepMove(call, plan, child, STEP_SKIPPED, NULL);
 }
 
+/* Find the steps on the other end of a step's dependencies, required or optional ones. */
+static Rows
+RelatedSteps(Call *call, KeptQuery *query, const StepRow *step, bool required)
+{
+	Args		args = {0};
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, &step->id);
+	ArgBool(&args, required);
+	return QueryRun(query, &args);
+}
+
 static void
 DependentsSkip(Call *call, PlanRow *plan, const StepRow *step, bool required)
 {
@@ -421,13 +433,8 @@ DependentsSkip(Call *call, PlanRow *plan, const StepRow *step, bool required)
 		" WHERE d.tenant = $1 AND d.depends_on = $2 AND d.required = $3 AND s.status = 'pending' ORDER BY s.step_order",
 		3, {TEXTOID, UUIDOID, BOOLOID}
 	};
-	Args		args = {0};
-	Rows		rows;
+	Rows		rows = RelatedSteps(call, &find, step, required);
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &step->id);
-	ArgBool(&args, required);
-	rows = QueryRun(&find, &args);
 	for (uint64 i = 0; i < rows.count; i++)
 	{
 		StepRow    *child = RowStep(&rows, i);
@@ -455,13 +462,8 @@ ParentsLook(Call *call, PlanRow *plan, StepRow *step)
 		return;
 	for (int required = 0; required <= 1; required++)
 	{
-		Args		args = {0};
-		Rows		rows;
+		Rows		rows = RelatedSteps(call, &find, step, required);
 
-		ArgTenant(&args, call);
-		ArgUuid(&args, &step->id);
-		ArgBool(&args, required);
-		rows = QueryRun(&find, &args);
 		for (uint64 i = 0; i < rows.count && step->status == STEP_PENDING; i++)
 		{
 			StepRow    *parent = RowStep(&rows, i);
