@@ -28,6 +28,7 @@ REGRESS = \
 	resolve \
 	condition \
 	branch \
+	between \
 	next \
 	loop \
 	blocked \

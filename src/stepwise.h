@@ -468,6 +468,7 @@ typedef struct StepDefinition
 	int			wave;
 	char	   *name;
 	char	   *type;
+	bool		named;			/* by its definition, not by its number */
 	char	   *tool;			/* at most one of tool, workflow, prompt */
 	char	   *workflow;
 	int			version;		/* 0: the newest */
@@ -492,6 +493,7 @@ typedef struct BranchDefinition
 	int			target;			/* skip_to: order of the step; otherwise 0 */
 	Jsonb	   *params;
 	Condition  *condition;
+	struct Scope *added;		/* add_steps: the steps; otherwise NULL */
 } BranchDefinition;
 
 typedef struct Definition
