@@ -29,6 +29,7 @@ REGRESS = \
 	condition \
 	branch \
 	between \
+	held \
 	next \
 	loop \
 	blocked \

@@ -64,10 +64,10 @@ SELECT told(stepwise.record_tool_result(:'id', '', '"c"', step_name => 'c'));
 SELECT told(stepwise.record_tool_result(:'id', NULL, '"a"', step_name => 'a'));
 SELECT pg_temp.try(format('SELECT stepwise.record_tool_result(%L, %L, %L, step_name => %L)', :'id', 'x', '1', 'ask'));
 SELECT pg_temp.try(format('SELECT stepwise.record_tool_result(%L, %L, %L, step_name => %L)', :'id', 'x', '1', 'none'));
--- one that an agent has claimed is answered only by name
+-- one that a worker has claimed is answered only by name
 SELECT plan('[{"name": "a", "tool": "x"}]') AS id \gset
-SELECT stepwise.get_next_step(:'id') ->> 'name';
-SELECT told(stepwise.record_tool_result(:'id', 'x', '1'));
+SELECT stepwise.get_next_step(:'id', worker => 'w') ->> 'name';
+SELECT pg_temp.try(format('SELECT stepwise.record_tool_result(%L, %L, %L)', :'id', 'x', '1'));
 SELECT told(stepwise.record_tool_result(:'id', 'x', '1', step_name => 'a'));
 
 -- ---------- errors and outcomes ----------
