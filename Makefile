@@ -22,6 +22,7 @@ REGRESS = \
 	tree \
 	fork \
 	history \
+	shape \
 	state \
 	audit \
 	tenant \

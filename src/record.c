@@ -262,6 +262,7 @@ FaultOfReport(const Report *report)
 	char	   *code = JsonGetText(report->result, "code");
 
 	fault->message = ErrorOf(report->result);
+	fault->reported = JsonIsObject(report->result) ? report->result : NULL;
 	if (code != NULL && strlen(code) == 5)
 		strlcpy(fault->code, code, sizeof(fault->code));
 	return fault;
@@ -331,8 +332,7 @@ RecordToStep(Call *call, PlanRow *plan, StepRow *step, const Report *report)
 		return;
 	}
 	fault = FaultOfReport(report);
-	StepFail(call, plan, step, fault,
-			 ToolErrorReason(step, fault->message, *fault->code ? fault->code : NULL, StepIsRetryable(call, step)));
+	StepFail(call, plan, step, fault, ToolErrorReason(step, fault->message, StepIsRetryable(call, step)));
 }
 
 static Jsonb *
@@ -371,9 +371,8 @@ ArgumentReport(FunctionCallInfo fcinfo)
 	report.step_name = ArgumentText(fcinfo, 4);
 	report.outcome = CheckOutcome(ArgumentText(fcinfo, 5));
 	CheckReport(&report);
+	CheckResultGiven(report.result);
 	CheckJsonLimits(report.result, "result");
-	if (report.result == NULL)
-		report.result = JsonNull();
 	if (ResultOutcome(report.result) == OUTCOME_FAILURE)
 		report.outcome = OUTCOME_FAILURE;
 	return report;

@@ -281,7 +281,7 @@ WorkflowCheckCall(Reader *reader, const Path *path, const char *name, int versio
 	if (circle)
 		FaultAt(reader, path, ERRCODE_CIRCULAR_DEFINITION,
 				"Each workflow in the chain calls the next; only with stepwise.allow_recursion may it come back.",
-				"workflows call each other: %s", circle);
+				"circular: %s", circle);
 	else if (!(itself && version == 0) && !WorkflowExists(reader->call, name, version))
 		FaultAt(reader, path, ERRCODE_NAME_NOT_FOUND, WorkflowHint(reader->call, reader->faults, name),
 				"%s does not exist", WorkflowLabel(name, version));

@@ -65,6 +65,14 @@ CREATE OR REPLACE FUNCTION pg_temp.sound() RETURNS SETOF text LANGUAGE sql AS $$
     -- a review that a branch has added stands behind its step without depending on it
     WHERE s.wave <> w.wave AND (p.sequential OR w.parents > 0 OR s.type <> 'checkpoint')
     UNION ALL
+    SELECT format('%s: step %s completed with failure, and does not say why', p.name, s.name)
+    FROM stepwise.step AS s JOIN stepwise.plan AS p ON p.tenant = s.tenant AND p.id = s.plan_id
+    WHERE s.outcome = 'failure' AND s.message IS NULL
+    UNION ALL
+    SELECT format('%s: step %s is %s, with an error', p.name, s.name, s.status)
+    FROM stepwise.step AS s JOIN stepwise.plan AS p ON p.tenant = s.tenant AND p.id = s.plan_id
+    WHERE s.error IS NOT NULL AND s.status NOT IN ('failed', 'skipped')
+    UNION ALL
     SELECT format('%s: completed with outcome %s', p.name, p.outcome)
     FROM stepwise.plan AS p
     WHERE p.status = 'completed' AND (p.outcome = 'failure') <> EXISTS (

@@ -33,7 +33,7 @@ SELECT told(stepwise.record_tool_result(:'id', 'x', '{"n": 1}'));
 SELECT told(stepwise.record_tool_result(:'id', 'x', '{"n": 2}'));
 -- no step waits for this one any more
 SELECT told(stepwise.record_tool_result(:'id', 'x', '{"n": 3}'));
-SELECT told(stepwise.record_tool_result(:'id', 'z', NULL));
+SELECT told(stepwise.record_tool_result(:'id', 'z', 'null'));
 SELECT stepwise.task_variables(:'id') -> '_workflow.extra.x', stepwise.task_variables(:'id') -> '_workflow.extra.z';
 SELECT told(stepwise.record_tool_result(:'id', 'y', 'null'));
 SELECT told(stepwise.run(:'id'));
@@ -81,7 +81,7 @@ SELECT told(stepwise.record_tool_result(:'id', 'x', '{"n": 5}'));
 SELECT told(stepwise.run(:'id'));
 SELECT steps(:'id');
 SELECT result, stepwise.record_tool_result(plan('[{"name": "a", "tool": "x"}]', 'pause'), 'x', result, true) -> 'pause_reason' -> 'error'
-FROM unnest(ARRAY[NULL, 'null', '"words"', '7', '{"message": "m"}', '{"error": {"deep": 1}}', '["list"]']::jsonb[]) AS result;
+FROM unnest(ARRAY['null', '"words"', '7', '{"message": "m"}', '{"error": {"deep": 1}}', '["list"]']::jsonb[]) AS result;
 SELECT on_failure, told(stepwise.record_tool_result(plan('[{"name": "a", "tool": "x"}, {"name": "b", "tool": "y"}]', on_failure), 'x', '"no"', true)) FROM unnest('{continue,pause,fail}'::text[]) AS on_failure;
 SELECT plan('[{"name": "a", "tool": "x"}, {"name": "b", "tool": "y"}, {"name": "c", "tool": "say", "dependsOn": ["a"]}, {"name": "d", "tool": "say", "dependsOn": ["b"]}]') AS id \gset
 SELECT told(stepwise.record_tool_result(:'id', 'x', '{"n": 5}', outcome => 'failure'));
