@@ -22,12 +22,15 @@ REGRESS = \
 	tree \
 	fork \
 	history \
+	shape \
 	state \
 	audit \
 	tenant \
 	resolve \
 	condition \
 	branch \
+	between \
+	held \
 	next \
 	loop \
 	blocked \

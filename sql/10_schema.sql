@@ -30,3 +30,7 @@ IS 'whether a plan may have this outcome in this state, and has a time of comple
 CREATE FUNCTION stepwise.uuid7() RETURNS uuid
 LANGUAGE C VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'stepwise_uuid7';
 COMMENT ON FUNCTION stepwise.uuid7() IS 'a new time-ordered UUID (version 7)';
+
+CREATE FUNCTION stepwise.time_text(at timestamptz) RETURNS text
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'stepwise_time_text';
+COMMENT ON FUNCTION stepwise.time_text(timestamptz) IS 'internal: a time as it stands in JSON: UTC, ISO 8601 with microseconds';

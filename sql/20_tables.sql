@@ -162,6 +162,7 @@ CREATE TABLE stepwise.step (
     condition               text,
     condition_path          jsonpath,
     condition_operands      text[],
+    error                   jsonb,
     PRIMARY KEY (tenant, id),
     CONSTRAINT step_order_unique UNIQUE (tenant, plan_id, step_order) DEFERRABLE,
     CONSTRAINT step_outcome CHECK (stepwise.step_fits(status, outcome))
@@ -205,6 +206,7 @@ COMMENT ON COLUMN stepwise.step.resources IS 'URIs to read';
 COMMENT ON COLUMN stepwise.step.condition IS 'as written; false: the step is skipped';
 COMMENT ON COLUMN stepwise.step.condition_path IS 'the condition, compiled';
 COMMENT ON COLUMN stepwise.step.condition_operands IS 'the references that the compiled condition reads, in their order';
+COMMENT ON COLUMN stepwise.step.error IS 'of a failed step whose tool said more than its message: {error, code, detail, hint}, or what the client reported';
 
 CREATE TABLE stepwise.dependency (
     tenant     text COLLATE "C" NOT NULL,

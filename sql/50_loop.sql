@@ -4,16 +4,16 @@ CREATE FUNCTION stepwise.get_next_step(plan_id uuid, worker text = NULL, lease i
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_get_next_step';
 COMMENT ON FUNCTION stepwise.get_next_step(uuid, text, interval, text) IS 'claim the next step of a plan, or say why there is none';
 
-CREATE FUNCTION stepwise.submit_step_result(step_id uuid, result jsonb, result_summary text = NULL, confidence numeric = NULL,
+CREATE FUNCTION stepwise.submit_step_result(step_id uuid, result jsonb, result_summary text = NULL, confidence double precision = NULL,
     execution_report jsonb = NULL, output_formatting_notes text = NULL, outcome text = 'success', attempt int = NULL) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_submit_step_result';
-COMMENT ON FUNCTION stepwise.submit_step_result(uuid, jsonb, text, numeric, jsonb, text, text, int) IS 'complete a step with its result';
+COMMENT ON FUNCTION stepwise.submit_step_result(uuid, jsonb, text, double precision, jsonb, text, text, int) IS 'complete a step with its result';
 
-CREATE FUNCTION stepwise.advance(step_id uuid, result jsonb, result_summary text = NULL, confidence numeric = NULL,
+CREATE FUNCTION stepwise.advance(step_id uuid, result jsonb, result_summary text = NULL, confidence double precision = NULL,
     execution_report jsonb = NULL, output_formatting_notes text = NULL, outcome text = 'success', attempt int = NULL,
     worker text = NULL, lease interval = NULL, session_id text = NULL) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_advance';
-COMMENT ON FUNCTION stepwise.advance(uuid, jsonb, text, numeric, jsonb, text, text, int, text, interval, text)
+COMMENT ON FUNCTION stepwise.advance(uuid, jsonb, text, double precision, jsonb, text, text, int, text, interval, text)
 IS 'complete a step and claim the next one of the root plan, in one round trip';
 
 CREATE FUNCTION stepwise.fail_step(step_id uuid, error text, retryable boolean = NULL) RETURNS jsonb

@@ -45,8 +45,8 @@ BEGIN ATOMIC
                                   'status', s.status) AS brief,
                jsonb_build_object('outcome', s.outcome, 'resultSummary', s.result_summary) AS achieved,
                jsonb_build_object('error', s.message, 'retryable', coalesce(s.retryable, false), 'attempt', s.attempt) AS trouble,
-               jsonb_build_object('worker', s.worker, 'attempt', s.attempt, 'startedAt', s.started_at,
-                                  'leaseExpiresAt', s.lease_expires_at) AS claim
+               jsonb_build_object('worker', s.worker, 'attempt', s.attempt, 'startedAt', stepwise.time_text(s.started_at),
+                                  'leaseExpiresAt', stepwise.time_text(s.lease_expires_at)) AS claim
         FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2),
     stalled AS (
         SELECT coalesce(jsonb_agg(jsonb_build_object('stepId', x.step_id, 'name', x.name,

@@ -24,8 +24,8 @@ BEGIN ATOMIC
         'binding', ($1).binding, 'prompt', ($1).prompt, 'instructions', ($1).instructions, 'arguments', ($1).arguments,
         'inputs', ($1).inputs, 'resources', ($1).resources, 'condition', ($1).condition, 'attempt', ($1).attempt,
         'maxAttempts', ($1).max_attempts, 'retryable', ($1).retryable, 'worker', ($1).worker,
-        'leaseExpiresAt', ($1).lease_expires_at, 'stallAfter', ($1).stall_after::text, 'wave', ($1).wave,
-        'executionOrder', ($1).execution_order, 'startedAt', ($1).started_at, 'completedAt', ($1).completed_at,
+        'leaseExpiresAt', stepwise.time_text(($1).lease_expires_at), 'stallAfter', ($1).stall_after::text, 'wave', ($1).wave,
+        'executionOrder', ($1).execution_order, 'startedAt', stepwise.time_text(($1).started_at), 'completedAt', stepwise.time_text(($1).completed_at),
         'message', ($1).message, 'pauseReason', ($1).pause_reason, 'confidence', ($1).confidence,
         'resultSummary', ($1).result_summary, 'result', CASE WHEN $2 THEN ($1).result END,
         'resultOmitted', NOT $2 AND ($1).result IS NOT NULL,
@@ -39,7 +39,7 @@ LANGUAGE sql STABLE
 BEGIN ATOMIC
     SELECT jsonb_build_object(
         'artifactId', ($1).id, 'planId', ($1).plan_id, 'stepId', ($1).step_id, 'name', ($1).name, 'mediaType', ($1).media_type,
-        'sourceUrl', ($1).source_url, 'createdAt', ($1).created_at, 'size', octet_length(($1).content),
+        'sourceUrl', ($1).source_url, 'createdAt', stepwise.time_text(($1).created_at), 'size', octet_length(($1).content),
         'content', CASE WHEN $2 THEN ($1).content END, 'data', CASE WHEN $2 THEN ($1).data END, 'contentOmitted', NOT $2);
 END;
 COMMENT ON FUNCTION stepwise.artifact_json(stepwise.artifact, boolean) IS 'internal: an artifact as JSON';
@@ -52,7 +52,7 @@ BEGIN ATOMIC
         'planId', ($1).plan_id, 'metadata', ($1).metadata, 'errorMessage', ($1).error_message,
         'outputMediaType', ($1).metadata -> 'outputMediaType',
         'outputFormattingInstructions', ($1).metadata -> 'outputFormattingInstructions',
-        'startedAt', ($1).started_at, 'completedAt', ($1).completed_at);
+        'startedAt', stepwise.time_text(($1).started_at), 'completedAt', stepwise.time_text(($1).completed_at));
 END;
 COMMENT ON FUNCTION stepwise.skill_json(stepwise.skill_execution) IS 'internal: an execution of a skill as JSON';
 
@@ -83,7 +83,7 @@ BEGIN ATOMIC
     checkpoints AS (
         SELECT coalesce(jsonb_agg(jsonb_build_object('checkpointId', c.checkpoint_id, 'planId', c.plan_id, 'stepId', c.step_id,
                                                      'path', c.path, 'kind', c.kind, 'prompt', c.prompt, 'questions', c.questions,
-                                                     'since', c.since) ORDER BY c.checkpoint_id), '[]') AS list
+                                                     'since', stepwise.time_text(c.since)) ORDER BY c.checkpoint_id), '[]') AS list
         FROM stepwise.checkpoints AS c
         WHERE c.tenant = $1 AND c.root_plan_id = (SELECT p.root_id FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.id = $2)
           AND c.plan_id IN (SELECT t.id FROM tree AS t)),
@@ -100,7 +100,7 @@ BEGIN ATOMIC
         'workflow', p.workflow, 'version', p.version, 'description', d.description, 'designRationale', d.design_rationale,
         'outputFormattingNotes', d.output_formatting_notes, 'inputs', p.inputs, 'outputs', p.outputs, 'variables', d.variables,
         'sessionId', p.session_id, 'message', p.message, 'pauseReason', p.pause_reason,
-        'createdAt', p.created_at, 'startedAt', p.started_at, 'completedAt', p.completed_at, 'updatedAt', p.updated_at,
+        'createdAt', stepwise.time_text(p.created_at), 'startedAt', stepwise.time_text(p.started_at), 'completedAt', stepwise.time_text(p.completed_at), 'updatedAt', stepwise.time_text(p.updated_at),
         'totalSteps', jsonb_array_length(steps.list),
         'progress', round(100.0 * (p.completed + p.skipped) / greatest(jsonb_array_length(steps.list), 1)),
         'steps', steps.list,
@@ -160,7 +160,7 @@ BEGIN ATOMIC
         'dependencies', (SELECT d.list FROM dependencies AS d),
         'dependents', (SELECT d.list FROM dependents AS d),
         'checkpoint', (SELECT jsonb_build_object('checkpointId', k.id, 'kind', k.kind, 'prompt', k.prompt,
-                                                 'questions', k.questions, 'since', k.since)
+                                                 'questions', k.questions, 'since', stepwise.time_text(k.since))
                        FROM stepwise.checkpoint AS k WHERE k.tenant = $1 AND k.step_id = $2),
         'artifacts', (SELECT a.list FROM artifacts AS a))
     FROM step AS x
@@ -187,7 +187,7 @@ BEGIN ATOMIC
             'sessionId', f.session_id, 'progress', round(100.0 * (f.completed + f.skipped)
                 / greatest(f.pending + f.in_progress + f.awaiting_input + f.completed + f.failed + f.skipped, 1)),
             'totalSteps', f.pending + f.in_progress + f.awaiting_input + f.completed + f.failed + f.skipped,
-            'pauseReason', f.pause_reason, 'createdAt', f.created_at, 'updatedAt', f.updated_at)
+            'pauseReason', f.pause_reason, 'createdAt', stepwise.time_text(f.created_at), 'updatedAt', stepwise.time_text(f.updated_at))
             ORDER BY f.id DESC) FILTER (WHERE f.n <= $5), '[]'),
         'next', CASE WHEN count(*) > $5 THEN (array_agg(f.id ORDER BY f.id DESC))[$5] END)
     FROM found AS f;

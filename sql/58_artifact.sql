@@ -46,7 +46,7 @@ BEGIN ATOMIC
         'results', (
             SELECT coalesce(jsonb_agg(jsonb_build_object(
                 'kind', b.kind, 'artifactId', b.id, 'planId', b.plan_id, 'planName', b.plan_name, 'stepId', b.step_id,
-                'name', b.name, 'mediaType', b.media_type, 'sourceUrl', b.source_url, 'createdAt', b.created_at,
+                'name', b.name, 'mediaType', b.media_type, 'sourceUrl', b.source_url, 'createdAt', stepwise.time_text(b.created_at),
                 'size', octet_length(b.content), 'rank', b.rank,
                 'fragments', string_to_array(
                     ts_headline('pg_catalog.english', left(b.content, 250000), w.query,

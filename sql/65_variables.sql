@@ -21,7 +21,7 @@ BEGIN ATOMIC
             'schemaVersion', 1))
         || (SELECT coalesce(jsonb_object_agg('_workflow.result.' || s.name,
                                              CASE s.status WHEN 'completed' THEN coalesce(s.result, 'null')
-                                                           ELSE jsonb_build_object('error', s.message) END), '{}')
+                                                           ELSE coalesce(s.error, jsonb_build_object('error', s.message)) END), '{}')
             FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 AND s.status IN ('completed', 'failed'))
         || CASE WHEN p.pause_reason IS NULL THEN '{}' ELSE jsonb_build_object('_workflow.pause_reason', p.pause_reason) END
     FROM stepwise.plan AS p

@@ -32,14 +32,22 @@ ActContinue(Call *call, Branch *branch)
 {
 }
 
-/* Skip what is pending between the step and the target. */
+/*
+ * Skip what is pending between the step and the target. What the target depends
+ * on, by however many steps, stays: skipping that would skip the target too, or
+ * let it run without what it waits for. A sequence has no dependencies.
+ */
 static void
 ActSkipTo(Call *call, Branch *branch)
 {
 	static KeptQuery between = {
-		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 AND s.step_order > $3"
-		" AND s.step_order < $4 AND s.status = 'pending' ORDER BY s.step_order",
-		4, {TEXTOID, UUIDOID, INT4OID, INT4OID}
+		"WITH RECURSIVE above AS ("
+		" SELECT d.depends_on AS id FROM stepwise.dependency AS d WHERE d.tenant = $1 AND d.step_id = $5"
+		" UNION"
+		" SELECT d.depends_on FROM above AS a JOIN stepwise.dependency AS d ON d.tenant = $1 AND d.step_id = a.id)"
+		" SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 AND s.step_order > $3"
+		" AND s.step_order < $4 AND s.status = 'pending' AND s.id NOT IN (SELECT a.id FROM above AS a) ORDER BY s.step_order",
+		5, {TEXTOID, UUIDOID, INT4OID, INT4OID, UUIDOID}
 	};
 	StepRow    *target = StepRead(call, &branch->target_id);
 	Args		args = {0};
@@ -54,6 +62,7 @@ ActSkipTo(Call *call, Branch *branch)
 	ArgUuid(&args, &branch->plan->id);
 	ArgInt(&args, branch->step->order);
 	ArgInt(&args, target->order);
+	ArgUuid(&args, &target->id);
 	rows = QueryRun(&between, &args);
 	for (uint64 i = 0; i < rows.count; i++)
 	{

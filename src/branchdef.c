@@ -93,7 +93,7 @@ CheckAddSteps(Reader *reader, const Path *path, const ActionParams *params, Bran
 	Path		key = {.up = path,.key = "steps"};
 
 	if (params->steps)
-		ReadAddedSteps(reader, &key, params->steps, reader->scope, branch->after);
+		branch->added = ReadAddedSteps(reader, &key, params->steps, reader->scope, branch->after);
 }
 
 static const ActionRule Actions[] = {
@@ -169,6 +169,78 @@ ReadBranch(Reader *reader, const Path *path, JsonbValue *value)
 	return branch;
 }
 
+/* ---------- names that two branches would add ---------- */
+
+/* where a branch adds a name: which branch, and which of its steps */
+typedef struct AddedName
+{
+	const BranchDefinition *branch;
+	int			index;			/* of the branch, among all */
+	int			step;
+} AddedName;
+
+/* the names, or bindings, that branches add; entries are numbered from 1 */
+typedef struct AddedNames
+{
+	const char *key;			/* of a step: "name" or "binding" */
+	struct names_hash *numbers;
+	List	   *entries;		/* of AddedName */
+} AddedNames;
+
+/*
+ * Enter a name that a branch adds. Of the branches after one step only one acts,
+ * so they may add the same; of those after two steps both may.
+ */
+static void
+EnterAdded(Reader *reader, const Path *path, AddedNames *names, const char *word, const AddedName *place)
+{
+	int			number = NamesFind(names->numbers, word);
+	AddedName  *entry = number ? list_nth(names->entries, number - 1) : NULL;
+	Path		branch = {.up = path,.index = place->index};
+	Path		params = {.up = &branch,.key = "actionParams"};
+	Path		steps = {.up = &params,.key = "steps"};
+	Path		step = {.up = &steps,.index = place->step};
+	Path		key = {.up = &step,.key = names->key};
+
+	if (entry == NULL)
+	{
+		entry = palloc(sizeof(AddedName));
+		*entry = *place;
+		names->entries = lappend(names->entries, entry);
+		NamesAdd(names->numbers, word, list_length(names->entries));
+	}
+	else if (entry->branch->after != place->branch->after)
+		FaultAt(reader, &key, ERRCODE_INVALID_DEFINITION,
+				"Both branches may act in one plan, where names are unique; choose another.",
+				"%s \"%s\" is also added by branchingConditions[%d].actionParams.steps[%d]", names->key, word,
+				entry->index, entry->step);
+}
+
+/* Find the names and bindings that two branches would add to one plan; names that the plan gives are always new. */
+static void
+CheckAddedNames(Reader *reader, const Path *path, const List *branches)
+{
+	AddedNames	names = {.key = "name",.numbers = NamesNew(8)};
+	AddedNames	bindings = {.key = "binding",.numbers = NamesNew(8)};
+	ListCell   *cell;
+
+	foreach(cell, branches)
+	{
+		const BranchDefinition *branch = lfirst(cell);
+
+		for (int i = 0; branch->added && i < branch->added->nsteps; i++)
+		{
+			const StepDefinition *step = &branch->added->steps[i];
+			AddedName	place = {branch, foreach_current_index(cell), i};
+
+			if (step->name && step->named)
+				EnterAdded(reader, path, &names, step->name, &place);
+			if (step->binding)
+				EnterAdded(reader, path, &bindings, step->binding, &place);
+		}
+	}
+}
+
 /* Read the branching conditions into a list of BranchDefinition. */
 List *
 ReadBranches(Reader *reader, const Path *path, JsonbValue *value)
@@ -194,5 +266,6 @@ ReadBranches(Reader *reader, const Path *path, JsonbValue *value)
 		branches = lappend(branches, branch);
 		element.index++;
 	}
+	CheckAddedNames(reader, path, branches);
 	return branches;
 }

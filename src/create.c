@@ -11,6 +11,8 @@
  */
 #include "stepwise.h"
 
+#include "miscadmin.h"
+#include "utils/array.h"
 #include "utils/fmgrprotos.h"
 
 PG_FUNCTION_INFO_V1(stepwise_create_plan);
@@ -907,6 +909,48 @@ DependOnReview(Call *call, const PlanRow *plan, const StepRow *reviewed, const S
 	QueryRun(&depend, &args);
 }
 
+/*
+ * Move on the waves of what depends on a step that was put in between. None
+ * moves by more than one, so each step is met once: those that moved, then those
+ * that depend on them, and so on.
+ */
+static void
+RaiseWaves(Call *call, const pg_uuid_t *step_id)
+{
+	static KeptQuery raise = {
+		"UPDATE stepwise.step AS s SET wave = x.wave FROM ("
+		" SELECT d.step_id, pg_catalog.max(p.wave) + 1 AS wave FROM pg_catalog.unnest($2) AS moved (id)"
+		" JOIN stepwise.step AS p ON p.tenant = $1 AND p.id = moved.id"
+		" JOIN stepwise.dependency AS d ON d.tenant = $1 AND d.depends_on = p.id GROUP BY d.step_id) AS x"
+		" WHERE s.tenant = $1 AND s.id = x.step_id AND s.wave < x.wave RETURNING s.id",
+		2, {TEXTOID, UUIDARRAYOID}
+	};
+	Datum	   *moved = palloc(sizeof(Datum));
+	int			count = 1;
+
+	moved[0] = UUIDPGetDatum(step_id);
+	while (count > 0)
+	{
+		Args		args = {0};
+		Rows		rows;
+
+		ArgTenant(&args, call);
+		ArgDatum(&args, PointerGetDatum(construct_array(moved, count, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR)));
+		rows = QueryRun(&raise, &args);
+		count = (int) rows.count;
+		moved = palloc(sizeof(Datum) * Max(count, 1));
+		for (int i = 0; i < count; i++)
+		{
+			pg_uuid_t  *id = palloc(sizeof(pg_uuid_t));
+
+			*id = RowUuid(&rows, i, 1);
+			moved[i] = UUIDPGetDatum(id);
+		}
+		RowsFree(&rows);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
 StepRow *
 PlanAddCheckpointStep(Call *call, PlanRow *plan, const StepRow *after)
 {
@@ -928,6 +972,9 @@ PlanAddCheckpointStep(Call *call, PlanRow *plan, const StepRow *after)
 	plan->next_order = Min(plan->next_order, after->order + 1);
 	step = StepRead(call, &id);
 	if (!plan->sequential)
+	{
 		DependOnReview(call, plan, after, step);
+		RaiseWaves(call, &id);
+	}
 	return step;
 }

@@ -33,7 +33,7 @@ static const char FreshStep[] =
 "{\"status\": \"pending\", \"outcome\": \"n/a\", \"attempt\": 0, \"execution_order\": null, \"ready\": null,"
 " \"started_at\": null, \"completed_at\": null, \"active_at\": null, \"lease_expires_at\": null, \"confidence\": null,"
 " \"worker\": null, \"holder\": null, \"message\": null, \"pause_reason\": null, \"inputs\": null, \"result\": null,"
-" \"result_summary\": null, \"execution_report\": null, \"output_formatting_notes\": null}";
+" \"result_summary\": null, \"execution_report\": null, \"output_formatting_notes\": null, \"error\": null}";
 
 /* what a plan that begins again looks like */
 static const char FreshPlan[] =
@@ -234,6 +234,65 @@ CopyPlan(Call *call, const PlanRow *plan, PlanRow *root, const Jsonb *over)
 	ArgBool(&args, root != NULL);
 	QueryRun(&detail, &args);
 	return root ? PlanInTree(call, root, &id) : PlanLock(call, &id);
+}
+
+/* ---------- waves of a copy from which steps are missing ---------- */
+
+/* the steps of a copy in the order of their old waves: so each comes after those on which it depends */
+#define STEPS_BY_WAVE \
+	"WITH n AS (SELECT s.id, s.wave, (pg_catalog.row_number() OVER (ORDER BY s.wave, s.step_order))::int AS i" \
+	" FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2)"
+
+static void
+WriteWaves(Call *call, const PlanRow *copy, const int *waves, int count)
+{
+	static KeptQuery write = {
+		STEPS_BY_WAVE
+		" UPDATE stepwise.step AS s SET wave = u.wave FROM n, pg_catalog.unnest($3) WITH ORDINALITY AS u (wave, i)"
+		" WHERE s.tenant = $1 AND s.id = n.id AND u.i = n.i AND u.wave <> s.wave",
+		3, {TEXTOID, UUIDOID, INT4ARRAYOID}
+	};
+	Datum	   *values = palloc(sizeof(Datum) * Max(count, 1));
+	Args		args = {0};
+
+	for (int i = 0; i < count; i++)
+		values[i] = Int32GetDatum(waves[i]);
+	ArgTenant(&args, call);
+	ArgUuid(&args, &copy->id);
+	ArgDatum(&args, PointerGetDatum(construct_array(values, count, INT4OID, sizeof(int32), true, TYPALIGN_INT)));
+	QueryRun(&write, &args);
+}
+
+/* A review that is left out no longer stands between steps: reckon their waves again. Those that depend on nothing keep theirs. */
+static void
+LowerWaves(Call *call, const PlanRow *copy)
+{
+	static KeptQuery steps = {STEPS_BY_WAVE " SELECT n.wave FROM n ORDER BY n.i", 2, {TEXTOID, UUIDOID}};
+	static KeptQuery links = {
+		STEPS_BY_WAVE
+		" SELECT c.i, p.i FROM stepwise.dependency AS d JOIN n AS c ON c.id = d.step_id JOIN n AS p ON p.id = d.depends_on"
+		" WHERE d.tenant = $1 AND d.plan_id = $2 ORDER BY c.i",
+		2, {TEXTOID, UUIDOID}
+	};
+	Rows		rows = QueryById(call, &steps, &copy->id);
+	int			count = (int) rows.count;
+	int		   *waves = palloc(sizeof(int) * Max(count, 1));
+	int			last = 0;
+
+	for (int i = 0; i < count; i++)
+		waves[i] = RowInt(&rows, i, 1);
+	RowsFree(&rows);
+	rows = QueryById(call, &links, &copy->id);
+	for (uint64 i = 0; i < rows.count; i++)
+	{
+		int			child = RowInt(&rows, i, 1);
+		int			parent = RowInt(&rows, i, 2);
+
+		waves[child - 1] = Max(child == last ? waves[child - 1] : 0, waves[parent - 1] + 1);
+		last = child;
+	}
+	RowsFree(&rows);
+	WriteWaves(call, copy, waves, count);
 }
 
 /* ---------- the audit of a fork ---------- */
@@ -475,6 +534,8 @@ Fork(Call *call, PlanRow *plan, const char *from_step)
 	AuditCreated(call, copy, &plan->id, from_step);
 	CopySteps(call, copy, &copies);
 	CopyLinks(call, copy, &copies);
+	if (!copy->sequential && copies.count < StepTotal(plan->counts))
+		LowerWaves(call, copy);
 	MarkReady(call, copy);
 	AdoptSteps(call, copy, &copies);
 	AuditBranches(call, copy, plan, &copies);

@@ -17,6 +17,7 @@
 #include "access/htup_details.h"
 #include "commands/trigger.h"
 #include "executor/tuptable.h"
+#include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -146,7 +147,7 @@ CheckRawValue(const char *column, Oid type, Datum value)
 	if (type == JSONBOID)
 		CheckJsonLimits(DatumGetJsonbP(value), column);
 	else if (type == NUMERICOID)
-		CheckConfidence(DatumGetNumeric(value));
+		CheckConfidence(DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow, value)));
 	else if (strcmp(column, "worker") == 0)
 		CheckNameLimit(TextDatumGetCString(value), column);
 	else if (type == TEXTOID)
@@ -221,7 +222,7 @@ StampedTuple(const TriggerData *trigger, HeapTuple tuple, const StepRow *step)
 {
 	static const char *const columns[] = {
 		"outcome", "attempt", "ready", "started_at", "completed_at", "active_at", "lease_expires_at", "worker", "holder",
-		"message", "pause_reason"
+		"message", "pause_reason", "error"
 	};
 	TupleDesc	desc = RelationGetDescr(trigger->tg_relation);
 	int			numbers[lengthof(columns)];
@@ -243,6 +244,7 @@ StampedTuple(const TriggerData *trigger, HeapTuple tuple, const StepRow *step)
 	ArgText(&args, step->holder);
 	ArgText(&args, step->message);
 	ArgVarlena(&args, step->pause_reason);
+	ArgVarlena(&args, step->error);
 	for (size_t i = 0; i < lengthof(columns); i++)
 	{
 		numbers[i] = SPI_fnumber(desc, columns[i]);
@@ -297,7 +299,7 @@ CheckInsertedStep(const StepRow *step)
 {
 	if (step->status != STEP_PENDING || step->outcome != OUTCOME_NA || step->attempt != 0 || step->execution_order != 0 ||
 		step->started_at || step->completed_at || step->active_at || step->lease_expires_at || step->worker || step->holder ||
-		step->result || step->message || step->pause_reason || step->inputs || step->blockers != 0 || step->branches)
+		step->result || step->message || step->pause_reason || step->inputs || step->error || step->blockers != 0 || step->branches)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_TRANSITION),
 				 errmsg("step \"%s\" cannot begin as %s%s", step->name, StepStatusName[step->status],

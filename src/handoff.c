@@ -196,14 +196,19 @@ MoveAfterError(Wait *w)
 		MoveRecord(w);
 }
 
-/* Find the step whose value is missing; one of a nested plan is found by its path, for its name may not be the only one. */
+/*
+ * Find the step whose value is missing. It may be nested deeper, where its name
+ * is not the only one: so the step is filled again, to see where it fails.
+ */
 static StepRow *
 Producer(const Wait *w)
 {
-	Jsonb	   *path = JsonGetJson(w->reason, "producingPath");
+	StepRow		step = *w->step;
+	ResolveFault fault = {0};
 
-	if (path != NULL)
-		return StepAtPath(w->call, w->plan, path);
+	StepFillFault(w->call, w->plan, &step, &fault);
+	if (fault.problem == RESOLVE_DEPENDENCY)
+		return StepRead(w->call, &fault.producing_id);
 	return StepReadByName(w->call, &w->plan->id, JsonGetText(w->reason, "producingStep"));
 }
 
@@ -277,6 +282,14 @@ MoveDecide(Wait *w)
 
 /* ---------- sentences ---------- */
 
+static bool
+EndsSentence(const char *text)
+{
+	size_t		length = strlen(text);
+
+	return length > 0 && strchr(".?!", text[length - 1]) != NULL;
+}
+
 static char *
 SayUnresolvable(const Wait *w)
 {
@@ -290,13 +303,29 @@ SayMismatch(const Wait *w)
 	return psprintf("the arguments of step \"%s\" do not fit its tool%s", w->step->name, Because(w->step->message));
 }
 
+/* Append what a tool said beside its message, as a sentence of its own. */
+static void
+SayMore(StringInfo text, const Jsonb *error, const char *key, const char *label)
+{
+	char	   *more = JsonGetText(error, key);
+
+	if (more != NULL && *more != '\0')
+		appendStringInfo(text, "%s %s: %s", EndsSentence(text->data) ? "" : ".", label, more);
+}
+
 static char *
 SayError(const Wait *w)
 {
-	char	   *code = JsonGetText(w->reason, "code");
+	Jsonb	   *error = JsonOf(w->step->error);
+	char	   *code = JsonGetText(error, "code");
+	StringInfoData text;
 
-	return psprintf("step \"%s\" failed: %s%s%s%s", w->step->name, JsonGetText(w->reason, "error"),
-					code ? " (" : "", code ? code : "", code ? ")" : "");
+	initStringInfo(&text);
+	appendStringInfo(&text, "step \"%s\" failed: %s%s%s%s", w->step->name, JsonGetText(w->reason, "error"),
+					 code ? " (" : "", code ? code : "", code ? ")" : "");
+	SayMore(&text, error, "detail", "Detail");
+	SayMore(&text, error, "hint", "Hint");
+	return text.data;
 }
 
 static char *
@@ -742,14 +771,6 @@ TellRest(StringInfo out, const Wait *w)
 		before = &plan->id;
 		plan = up;
 	} while (plan != NULL);
-}
-
-static bool
-EndsSentence(const char *text)
-{
-	size_t		length = strlen(text);
-
-	return length > 0 && strchr(".?!", text[length - 1]) != NULL;
 }
 
 static char *

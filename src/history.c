@@ -153,7 +153,9 @@ StepAsOf(Call *call, const Rows *rows, uint64 row)
 	step->started_at = RowTime(rows, row, H_STARTED_AT);
 	step->completed_at = RowTime(rows, row, H_ENDED_AT);
 	step->attempt = RowInt(rows, row, H_ATTEMPT);
-	step->message = RowText(rows, row, H_MESSAGE);
+	/* the log has no message of a completed step, which is final */
+	if (step->status != STEP_COMPLETED)
+		step->message = RowText(rows, row, H_MESSAGE);
 	step->pause_reason = NULL;
 	if (!RowBool(rows, row, H_BEGUN))
 		step->execution_order = 0;
@@ -191,7 +193,7 @@ PutBlockAsOf(JsonBuilder *b, Call *call, const Rows *rows, uint64 row, Timestamp
 		step->pause_reason = (struct varlena *) ReadPlanThen(call, &nested_id, at).pause_reason;
 	JsonObjectStart(b, step->name);
 	JsonPutJson(b, "inputs", StepInputs(step));
-	JsonPutJson(b, "outputs", JsonOf(step->result));
+	PutOutputs(b, step->result);
 	JsonPutJson(b, "metadata", MetadataAsOf(step, RowText(rows, row, H_ACTOR), at));
 	if (nested)
 		PutBlocksAsOf(b, call, &nested_id, at);
@@ -263,7 +265,7 @@ ExecutionAsOf(Call *call, PlanRow *plan, TimestampTz at)
 	JsonObjectEnd(&more);
 	JsonObjectStart(&b, NULL);
 	JsonPutJson(&b, "inputs", JsonOf(then.inputs));
-	JsonPutJson(&b, "outputs", JsonOf(then.outputs));
+	PutOutputs(&b, then.outputs);
 	JsonPutJson(&b, "metadata", JsonMerge(PlanMetadata(call, &then, KnownUntil(at)), JsonFinish(&more)));
 	PutBlocksAsOf(&b, call, &plan->id, at);
 	JsonObjectEnd(&b);

@@ -209,22 +209,22 @@ IsForeignError(int sqlstate)
 	return false;
 }
 
-/* Cut a message to what may be stored. */
+/* Cut a text of an error to what may be stored; NULL stays NULL. */
 static char *
-ErrorMessage(const ErrorData *error)
+ErrorText(const char *text)
 {
-	const char *message = error->message ? error->message : "error without a message";
-
-	return pnstrdup(message, pg_mbcliplen(message, strlen(message), MaxResultBytes));
+	return text ? pnstrdup(text, pg_mbcliplen(text, strlen(text), MaxResultBytes)) : NULL;
 }
 
 static ToolFault *
 ToolFaultOf(const ErrorData *error)
 {
-	ToolFault  *fault = palloc(sizeof(ToolFault));
+	ToolFault  *fault = palloc0(sizeof(ToolFault));
 
-	fault->message = ErrorMessage(error);
+	fault->message = ErrorText(error->message ? error->message : "error without a message");
 	strlcpy(fault->code, unpack_sql_state(error->sqlerrcode), sizeof(fault->code));
+	fault->detail = ErrorText(error->detail);
+	fault->hint = ErrorText(error->hint);
 	return fault;
 }
 

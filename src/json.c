@@ -13,6 +13,8 @@
 #include "utils/json.h"
 #include "utils/numeric.h"
 
+PG_FUNCTION_INFO_V1(stepwise_time_text);
+
 static void
 PutKey(JsonBuilder *b, const char *key)
 {
@@ -101,6 +103,17 @@ JsonPutInt(JsonBuilder *b, const char *key, int64 number)
 
 	value.type = jbvNumeric;
 	value.val.numeric = int64_to_numeric(number);
+	JsonPutValue(b, key, &value);
+}
+
+/* Put a span of time in milliseconds, exact to the microsecond. */
+void
+JsonPutMilliseconds(JsonBuilder *b, const char *key, int64 microseconds)
+{
+	JsonbValue	value;
+
+	value.type = jbvNumeric;
+	value.val.numeric = int64_div_fast_to_numeric(microseconds, 3);
 	JsonPutValue(b, key, &value);
 }
 
@@ -487,11 +500,27 @@ JsonScalarText(const JsonbValue *value)
 	return text.data;
 }
 
-/* Show a time as JSON does, whatever DateStyle says. */
+/* Show a time in UTC, ISO 8601 with microseconds, whatever TimeZone and DateStyle say. */
 char *
 TimeText(TimestampTz at)
 {
-	char	   *text = palloc(MAXDATELEN + 1);
+	struct pg_tm tm;
+	fsec_t		fsec;
 
-	return JsonEncodeDateTime(text, TimestampTzGetDatum(at), TIMESTAMPTZOID, NULL);
+	if (TIMESTAMP_NOT_FINITE(at))
+		return pstrdup(TIMESTAMP_IS_NOBEGIN(at) ? "-infinity" : "infinity");
+	if (timestamp2tm(at, NULL, &tm, &fsec, NULL, NULL) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+				 errmsg("timestamp out of range")));
+	/* year 0 of tm is 1 BC */
+	return psprintf("%04d-%02d-%02dT%02d:%02d:%02d.%06dZ%s", tm.tm_year > 0 ? tm.tm_year : 1 - tm.tm_year, tm.tm_mon,
+					tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, (int) fsec, tm.tm_year > 0 ? "" : " BC");
+}
+
+/* The same for the functions in SQL that make JSON. */
+Datum
+stepwise_time_text(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_TEXT_P(cstring_to_text(TimeText(PG_GETARG_TIMESTAMPTZ(0))));
 }

@@ -119,16 +119,25 @@ CheckNotPrompt(const StepRow *step)
 }
 
 void
-CheckConfidence(Numeric confidence)
+CheckConfidence(double confidence)
 {
-	Datum		value = NumericGetDatum(confidence);
-
-	if (numeric_is_nan(confidence) ||
-		DatumGetBool(DirectFunctionCall2(numeric_lt, value, NumericGetDatum(int64_to_numeric(0)))) ||
-		DatumGetBool(DirectFunctionCall2(numeric_gt, value, NumericGetDatum(int64_to_numeric(1)))))
+	/* so written, NaN is refused too */
+	if (!(confidence >= 0 && confidence <= 1))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_DEFINITION),
 				 errmsg("confidence must lie between 0 and 1")));
+}
+
+/* SQL NULL is no result; the JSON value null is one. */
+void
+CheckResultGiven(const Jsonb *result)
+{
+	if (result == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("result must not be null"),
+				 errdetail("SQL NULL is no result."),
+				 errhint("Give a JSON value; where there is nothing to tell, {} or the JSON value null.")));
 }
 
 Outcome
@@ -503,6 +512,16 @@ typedef struct Submission
 	Outcome		outcome;
 } Submission;
 
+/* Read a confidence as it is stored; NULL if none is given. */
+static Numeric
+ArgumentConfidence(FunctionCallInfo fcinfo, int n)
+{
+	if (PG_ARGISNULL(n))
+		return NULL;
+	CheckConfidence(PG_GETARG_FLOAT8(n));
+	return DatumGetNumeric(DirectFunctionCall1(float8_numeric, PG_GETARG_DATUM(n)));
+}
+
 static Submission
 ArgumentSubmission(FunctionCallInfo fcinfo)
 {
@@ -510,16 +529,15 @@ ArgumentSubmission(FunctionCallInfo fcinfo)
 
 	s.result = ArgumentJson(fcinfo, SUBMIT_RESULT);
 	s.summary = ArgumentText(fcinfo, SUBMIT_SUMMARY);
-	s.confidence = PG_ARGISNULL(SUBMIT_CONFIDENCE) ? NULL : PG_GETARG_NUMERIC(SUBMIT_CONFIDENCE);
+	s.confidence = ArgumentConfidence(fcinfo, SUBMIT_CONFIDENCE);
 	s.report = ArgumentJson(fcinfo, SUBMIT_REPORT);
 	s.notes = ArgumentText(fcinfo, SUBMIT_NOTES);
 	s.outcome = CheckOutcome(ArgumentText(fcinfo, SUBMIT_OUTCOME));
+	CheckResultGiven(s.result);
 	CheckJsonLimits(s.result, "result");
 	CheckTextLimit(s.summary, "result_summary");
 	CheckJsonLimits(s.report, "execution_report");
 	CheckTextLimit(s.notes, "output_formatting_notes");
-	if (s.confidence != NULL)
-		CheckConfidence(s.confidence);
 	return s;
 }
 

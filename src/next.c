@@ -138,6 +138,19 @@ StepFillInputs(Call *call, PlanRow *plan, StepRow *step)
 	return FillArguments(call, plan, step, &fault);
 }
 
+/* Find again why a step cannot be filled: for who explains a pause. */
+void
+StepFillFault(Call *call, PlanRow *plan, StepRow *step, ResolveFault *fault)
+{
+	FillArguments(call, plan, step, fault);
+	if (fault->problem == RESOLVE_FINE)
+		FillResources(call, plan, step, fault);
+	if (fault->problem == RESOLVE_FINE)
+		FillStepText(call, plan, step, step->instructions, "instructions", fault);
+	if (fault->problem == RESOLVE_FINE)
+		FillStepText(call, plan, step, step->prompt, "prompt", fault);
+}
+
 /* Fill arguments, resources and instructions; READY means that all could be. */
 static Verdict
 PrepareArguments(Call *call, PlanRow *plan, StepRow *step, Next *next)

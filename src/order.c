@@ -36,8 +36,8 @@ LinkDependency(Reader *reader, const Path *path, int number, DependencyDefinitio
 		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION, ScopeStepHint(reader, depends->name),
 				"step \"%s\" does not exist", depends->name);
 	else if (depends->parent == number)
-		FaultAt(reader, path, ERRCODE_CIRCULAR_DEFINITION, "Remove it.",
-				"step depends on itself: %s%s%s", own, Arrow(), own);
+		FaultAt(reader, path, ERRCODE_CIRCULAR_DEFINITION, "A step cannot depend on itself: remove this dependency.",
+				"circular: %s%s%s", own, Arrow(), own);
 	else if (last[depends->parent] == number)
 		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION, "Name each step once.",
 				"step \"%s\" is named twice", depends->name);
@@ -227,7 +227,7 @@ ReportCycle(Reader *reader, const Path *path, int index)
 
 		FaultAt(reader, &place, ERRCODE_CIRCULAR_DEFINITION,
 				"Each step in the chain depends on the next; remove one of these dependencies.",
-				"steps depend on each other: %s", names.data);
+				"circular: %s", names.data);
 	}
 }
 

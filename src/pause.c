@@ -32,13 +32,12 @@ PutSuggestedTool(JsonBuilder *b, const StepRow *step)
 }
 
 Jsonb *
-ToolErrorReason(const StepRow *step, const char *error, const char *code, bool retryable)
+ToolErrorReason(const StepRow *step, const char *error, bool retryable)
 {
 	JsonBuilder b = {0};
 
 	ReasonStart(&b, "toolError", "failedStep", step);
 	JsonPutText(&b, "error", error ? error : "the step failed");
-	JsonPutText(&b, "code", code);
 	JsonPutBool(&b, "retryable", retryable);
 	PutSuggestedTool(&b, step);
 	return ReasonEnd(&b);
@@ -73,9 +72,6 @@ UnresolvedReason(const StepRow *step, const ResolveFault *fault)
 		JsonPutText(&b, "missingOutput", fault->asked_for);
 		JsonPutText(&b, "producingStep", fault->producing_step);
 		PutSuggestedTool(&b, step);
-		JsonPutText(&b, "producingTool", fault->producing_tool ? fault->producing_tool : "");
-		if (fault->producing_path != NULL)
-			JsonPutJson(&b, "producingPath", fault->producing_path);
 	}
 	else
 	{

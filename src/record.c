@@ -2,10 +2,11 @@
  * record.c
  *	  the way back in: what a client got from a tool that it called itself
  *
- * Without a name, the result goes to the first pending or failed step with
- * that tool: the one that blocks, if it is one of them, then those of the plan
- * in their order, then those of plans nested in it. What no step waits for is
- * kept as a variable, _workflow.extra.TOOL.
+ * Without a name, the result goes to the first step with that tool that is
+ * pending, failed, or claimed without worker and lease: the one that blocks, if
+ * it is one of them, then those of the plan in their order, then those of plans
+ * nested in it. In a sequence, a step of that tool that somebody holds is not
+ * passed over. What no step waits for is kept as a variable, _workflow.extra.TOOL.
  *
  * A name is that of a step of the plan, where it is unique; only if the plan
  * has none that takes results, that of a step in the plans nested in it. A
@@ -85,21 +86,38 @@ WaitsForTool(const StepRow *step, const char *tool)
 	return step != NULL && IsOpenForReport(step) && step->tool != NULL && strcmp(step->tool, tool) == 0;
 }
 
-/* Find the first open step of a plan that has this tool. */
+/* Has somebody claimed the step who will come back with its result? */
+static bool
+IsHeld(const StepRow *step)
+{
+	return step->status == STEP_IN_PROGRESS && (step->holder != NULL || step->lease_expires_at != 0);
+}
+
+/*
+ * A step that may take the result of a tool: also one that is claimed, but by
+ * nobody in particular. One that is held takes none; but a sequence is not
+ * passed over, so there it is found too.
+ */
+#define TAKES_RESULT(sequential) \
+	"(s.status IN ('pending', 'failed') OR" \
+	" (s.status = 'in_progress' AND (" sequential " OR (s.holder IS NULL AND s.lease_expires_at IS NULL))))"
+
+/* Find the first step of a plan that has this tool and may take its result, or stands in the way. */
 static StepRow *
 StepOfTool(Call *call, const PlanRow *plan, const char *tool)
 {
 	static KeptQuery find = {
 		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 AND s.step_order >= $3"
-		" AND s.tool = $4 AND s.status IN ('pending', 'failed') ORDER BY s.tenant, s.plan_id, s.step_order LIMIT 1",
-		4, {TEXTOID, UUIDOID, INT4OID, TEXTOID}
+		" AND s.tool = $4 AND " TAKES_RESULT("$5") " ORDER BY s.tenant, s.plan_id, s.step_order LIMIT 1",
+		5, {TEXTOID, UUIDOID, INT4OID, TEXTOID, BOOLOID}
 	};
 	Args		args = {0};
 
 	ArgTenant(&args, call);
 	ArgUuid(&args, &plan->id);
-	ArgInt(&args, plan->counts[STEP_FAILED] > 0 ? 1 : plan->next_order);
+	ArgInt(&args, plan->counts[STEP_FAILED] + plan->counts[STEP_IN_PROGRESS] > 0 ? 1 : plan->next_order);
 	ArgText(&args, tool);
+	ArgBool(&args, plan->sequential);
 	return StepFetch(&find, &args);
 }
 
@@ -109,22 +127,22 @@ StepOfTool(Call *call, const PlanRow *plan, const char *tool)
  */
 #define PLANS_BELOW(which) \
 	"WITH RECURSIVE below AS (" \
-	" SELECT $2 AS id, ARRAY[]::int[] AS place, true AS open" \
+	" SELECT $2 AS id, ARRAY[]::int[] AS place, true AS open, true AS sequential" \
 	" UNION ALL" \
-	" SELECT n.id, b.place || s.step_order, b.open AND n.completed_at IS NULL FROM below AS b" \
+	" SELECT n.id, b.place || s.step_order, b.open AND n.completed_at IS NULL, n.sequential FROM below AS b" \
 	" JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = b.id AND s.workflow IS NOT NULL" \
-	" CROSS JOIN LATERAL (SELECT p.id, p.completed_at FROM stepwise.plan AS p" \
+	" CROSS JOIN LATERAL (SELECT p.id, p.completed_at, p.sequential FROM stepwise.plan AS p" \
 	" WHERE p.tenant = $1 AND p.parent_step_id = s.id" \
 	" ORDER BY p.tenant DESC, p.parent_step_id DESC, p.id DESC LIMIT 1) AS n" which ")" \
 	" SELECT s.* FROM below AS b JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = b.id"
 
-/* Find the first open step with this tool in the plans nested in a plan. */
+/* Find the same in the plans nested in a plan; those of the plan itself have been looked at. */
 static StepRow *
 StepOfToolBelow(Call *call, const PlanRow *plan, const char *tool)
 {
 	static KeptQuery find = {
 		PLANS_BELOW(" WHERE n.completed_at IS NULL")
-		" WHERE s.tool = $3 AND s.status IN ('pending', 'failed') ORDER BY b.place || s.step_order LIMIT 1",
+		" WHERE b.id <> $2 AND s.tool = $3 AND " TAKES_RESULT("b.sequential") " ORDER BY b.place || s.step_order LIMIT 1",
 		3, {TEXTOID, UUIDOID, TEXTOID}
 	};
 	Args		args = {0};
@@ -184,6 +202,38 @@ StepOfName(Call *call, const PlanRow *scope, const Report *report)
 	return below ? below : own;
 }
 
+/* A result goes to no later step while somebody holds one that may be meant. */
+static void
+CheckNotHeld(const StepRow *step)
+{
+	if (IsHeld(step))
+		ereport(ERROR,
+				(errcode(ERRCODE_STALE_ATTEMPT),
+				 errmsg("step \"%s\" with tool \"%s\" is claimed%s%s", step->name, step->tool,
+						step->holder ? " by " : "", step->holder ? step->holder : ""),
+				 errdetail("In a sequence, the result of a tool is not given to a later step instead."),
+				 errhint("Who has claimed it submits it with stepwise.submit_step_result(step_id, result); to answer another step, name it with step_name.")));
+}
+
+/* Find the step that blocks, if the tool is for it, and no step before it in its sequence is held. */
+static StepRow *
+StepThatBlocks(Call *call, const PlanRow *scope, const char *tool)
+{
+	StepRow    *step = StepOfReason(call, scope);
+	PlanRow    *plan;
+	StepRow    *before;
+
+	if (!WaitsForTool(step, tool))
+		return NULL;
+	plan = PlanInTree(call, scope->root, &step->plan_id);
+	if (step->status == STEP_FAILED || !plan->sequential)
+		return step;
+	before = StepOfTool(call, plan, tool);
+	if (before != NULL && before->order < step->order)
+		CheckNotHeld(before);
+	return step;
+}
+
 /* Find the step that a report is for; NULL: none waits for it. */
 static StepRow *
 StepOfReport(Call *call, const PlanRow *scope, const Report *report)
@@ -192,11 +242,15 @@ StepOfReport(Call *call, const PlanRow *scope, const Report *report)
 
 	if (report->step_name != NULL)
 		return StepOfName(call, scope, report);
-	step = StepOfReason(call, scope);
-	if (WaitsForTool(step, report->tool))
+	step = StepThatBlocks(call, scope, report->tool);
+	if (step != NULL)
 		return step;
 	step = StepOfTool(call, scope, report->tool);
-	return step ? step : StepOfToolBelow(call, scope, report->tool);
+	if (step == NULL)
+		step = StepOfToolBelow(call, scope, report->tool);
+	if (step != NULL)
+		CheckNotHeld(step);
+	return step;
 }
 
 /* ---------- recording ---------- */
@@ -208,6 +262,7 @@ FaultOfReport(const Report *report)
 	char	   *code = JsonGetText(report->result, "code");
 
 	fault->message = ErrorOf(report->result);
+	fault->reported = JsonIsObject(report->result) ? report->result : NULL;
 	if (code != NULL && strlen(code) == 5)
 		strlcpy(fault->code, code, sizeof(fault->code));
 	return fault;
@@ -277,17 +332,20 @@ RecordToStep(Call *call, PlanRow *plan, StepRow *step, const Report *report)
 		return;
 	}
 	fault = FaultOfReport(report);
-	StepFail(call, plan, step, fault,
-			 ToolErrorReason(step, fault->message, *fault->code ? fault->code : NULL, StepIsRetryable(call, step)));
+	StepFail(call, plan, step, fault, ToolErrorReason(step, fault->message, StepIsRetryable(call, step)));
 }
 
 static Jsonb *
 Record(Call *call, PlanRow *scope, const Report *report)
 {
-	StepRow    *step = StepOfReport(call, scope, report);
+	StepRow    *step;
 	PlanRow    *plan;
 	bool		duplicate;
 
+	/* an expired lease holds nothing */
+	if (report->step_name == NULL && !PlanIsTerminal(scope->root->status))
+		ReleaseExpired(call, scope->root);
+	step = StepOfReport(call, scope, report);
 	if (step == NULL && report->step_name != NULL)
 		StepNameNotFound(scope, report->step_name);
 	if (step == NULL)
@@ -313,9 +371,8 @@ ArgumentReport(FunctionCallInfo fcinfo)
 	report.step_name = ArgumentText(fcinfo, 4);
 	report.outcome = CheckOutcome(ArgumentText(fcinfo, 5));
 	CheckReport(&report);
+	CheckResultGiven(report.result);
 	CheckJsonLimits(report.result, "result");
-	if (report.result == NULL)
-		report.result = JsonNull();
 	if (ResultOutcome(report.result) == OUTCOME_FAILURE)
 		report.outcome = OUTCOME_FAILURE;
 	return report;

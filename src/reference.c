@@ -156,6 +156,18 @@ ParseStepName(Parser *p)
 	return true;
 }
 
+/* metadata.succeeded and its like are what the short form succeeded stands for. */
+static void
+ParseMetadata(Parser *p)
+{
+	int			field = NameIndex(p->segments[p->next], FieldName, lengthof(FieldName));
+
+	if (field <= FIELD_METADATA)
+		return;
+	p->next++;
+	p->reference->field = field;
+}
+
 static bool
 ParseField(Parser *p)
 {
@@ -181,7 +193,9 @@ ParseField(Parser *p)
 	}
 	p->next++;
 	p->reference->field = field;
-	return field <= FIELD_METADATA ? ParsePath(p) : ParseNoPath(p);
+	if (field == FIELD_METADATA && p->next < p->nsegments)
+		ParseMetadata(p);
+	return p->reference->field <= FIELD_METADATA ? ParsePath(p) : ParseNoPath(p);
 }
 
 /* Read NAME, inside it perhaps .steps.NAME, and at last a field. */

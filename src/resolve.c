@@ -43,16 +43,7 @@ Fault(Resolver *r, ResolveProblem problem, char *message)
 	return false;
 }
 
-/* Say where a step is that is nested below the plan, and so not known by its name; NULL: it is the plan's own. */
-static Jsonb *
-PathOfNested(Resolver *r, const StepRow *step)
-{
-	if (UuidEqual(&step->plan_id, &r->plan->id))
-		return NULL;
-	return (Jsonb *) HoldersBelow(PlanMustRead(r->call, &step->plan_id), step);
-}
-
-/* The value would come from a step: which, and with what tool. */
+/* The value would come from a step: note which. */
 static bool
 FaultOfStep(Resolver *r, ResolveProblem problem, const Reference *ref, const StepRow *step, char *message)
 {
@@ -60,8 +51,7 @@ FaultOfStep(Resolver *r, ResolveProblem problem, const Reference *ref, const Ste
 	{
 		r->fault->asked_for = ref->steps[ref->nsteps - 1];
 		r->fault->producing_step = step->name;
-		r->fault->producing_tool = step->tool;
-		r->fault->producing_path = PathOfNested(r, step);
+		r->fault->producing_id = step->id;
 	}
 	return Fault(r, problem, message);
 }
@@ -265,10 +255,10 @@ ValueOfEnd(Resolver *r, const Reference *ref, StepRow *step, bool open, JsonbVal
 	switch (ref->field)
 	{
 		case FIELD_SUCCEEDED:
-			ValueOfBool(step->status == STEP_COMPLETED && step->outcome == OUTCOME_SUCCESS, value);
+			ValueOfBool(StepSucceeded(step), value);
 			return true;
 		case FIELD_FAILED:
-			ValueOfBool(step->status == STEP_FAILED || step->outcome == OUTCOME_FAILURE, value);
+			ValueOfBool(StepFailed(step), value);
 			return true;
 		case FIELD_SKIPPED:
 			ValueOfBool(step->status == STEP_SKIPPED, value);

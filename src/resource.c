@@ -15,7 +15,7 @@
 static ToolFault *
 NotFoundFault(char *message)
 {
-	ToolFault  *fault = palloc(sizeof(ToolFault));
+	ToolFault  *fault = palloc0(sizeof(ToolFault));
 
 	fault->message = message;
 	strlcpy(fault->code, unpack_sql_state(ERRCODE_NAME_NOT_FOUND), sizeof(fault->code));

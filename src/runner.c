@@ -185,11 +185,32 @@ StepComplete(Call *call, PlanRow *plan, StepRow *step, Jsonb *result, Outcome ou
 	PlanSettle(call, plan);
 }
 
+/* What _workflow.result shows of a failed step. */
+static Jsonb *
+ErrorOfFault(const ToolFault *fault)
+{
+	JsonBuilder b = {0};
+
+	if (fault->reported != NULL)
+		return fault->reported;
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "error", fault->message);
+	if (*fault->code)
+		JsonPutText(&b, "code", fault->code);
+	if (fault->detail != NULL)
+		JsonPutText(&b, "detail", fault->detail);
+	if (fault->hint != NULL)
+		JsonPutText(&b, "hint", fault->hint);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
 /* Fail a step that is in progress; the reason shows if its plan pauses for that. */
 void
 StepFail(Call *call, PlanRow *plan, StepRow *step, const ToolFault *fault, Jsonb *reason)
 {
 	step->message = fault->message;
+	step->error = (struct varlena *) ErrorOfFault(fault);
 	step->pause_reason = (struct varlena *) reason;
 	StepMove(call, plan, step, STEP_FAILED, *fault->code ? JsonTextOf("code", fault->code) : NULL);
 	PlanSettle(call, plan);
@@ -229,7 +250,7 @@ TaskFile(Call *call, const Task *task, const Done *done, bool deferred)
 	if (done->uri != NULL)
 		reason = ResourceErrorReason(step, done->uri, fault->message, StepIsRetryable(call, step), ToolAfterResource(call, step));
 	else
-		reason = ToolErrorReason(step, fault->message, fault->code, StepIsRetryable(call, step));
+		reason = ToolErrorReason(step, fault->message, StepIsRetryable(call, step));
 	StepFail(call, plan, step, fault, reason);
 	return true;
 }

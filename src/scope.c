@@ -161,9 +161,10 @@ EnterGivenNames(Reader *reader, const Path *path)
 
 	for (int i = 0; i < scope->nsteps; i++)
 	{
-		const StepDefinition *step = &scope->steps[i];
+		StepDefinition *step = &scope->steps[i];
 		Path		element = {.up = path,.index = i};
 
+		step->named = step->name != NULL;
 		if (step->name && (ScopeFindStep(scope, step->name) ||
 						   !NamesAdd(scope->names, step->name, scope->offset + i + 1)))
 			FaultAt(reader, &((Path) {.up = &element,.key = "name"}), ERRCODE_INVALID_DEFINITION,

@@ -15,7 +15,10 @@
  */
 #include "stepwise.h"
 
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
+
+#define MESSAGE_BYTES	2000	/* of a message that is taken from a result */
 
 /* ---------- moving a step ---------- */
 
@@ -115,6 +118,7 @@ StampStart(StepRow *step, TimestampTz now)
 		step->attempt++;
 		step->started_at = now;
 		step->message = NULL;
+		step->error = NULL;
 	}
 	else
 		step->holder = step->worker;
@@ -127,6 +131,23 @@ StampClaimEnd(StepRow *step)
 {
 	step->holder = NULL;
 	step->lease_expires_at = 0;
+}
+
+/* Say why work that ended with failure did, as far as it says itself. */
+static char *
+FailureText(const StepRow *step)
+{
+	static const char *const keys[] = {"error", "stderr", "message"};
+	Jsonb	   *result = JsonOf(step->result);
+	char	   *text = NULL;
+
+	for (size_t i = 0; i < lengthof(keys) && (text == NULL || TextIsBlank(text)); i++)
+		text = JsonGetText(result, keys[i]);
+	if (text == NULL || TextIsBlank(text))
+		text = TextOf(step->result_summary);
+	if (text == NULL || TextIsBlank(text))
+		return pstrdup("the work ended with failure");
+	return pnstrdup(text, pg_mbcliplen(text, strlen(text), MESSAGE_BYTES));
 }
 
 /* Check a transition and set what goes with it; knows the step only. */
@@ -146,6 +167,7 @@ StepStamp(StepRow *step, StepStatus to, TimestampTz now)
 		step->completed_at = 0;
 		step->active_at = 0;
 		step->message = NULL;
+		step->error = NULL;
 		step->worker = NULL;
 	}
 	if (to == STEP_COMPLETED || to == STEP_FAILED || to == STEP_SKIPPED)
@@ -154,6 +176,8 @@ StepStamp(StepRow *step, StepStatus to, TimestampTz now)
 		step->outcome = OUTCOME_NA;
 	else if (step->outcome == OUTCOME_NA)
 		step->outcome = OUTCOME_SUCCESS;
+	if (step->outcome == OUTCOME_FAILURE && step->message == NULL)
+		step->message = FailureText(step);
 	step->status = to;
 }
 
@@ -194,7 +218,7 @@ StepStampInPlan(Call *call, PlanRow *plan, StepRow *step)
 	}
 	if (step->status == STEP_FAILED && plan->on_failure == ON_FAILURE_PAUSE)
 	{
-		step->pause_reason = (struct varlena *) ToolErrorReason(step, step->message, NULL, step->retryable == 1);
+		step->pause_reason = (struct varlena *) ToolErrorReason(step, step->message, step->retryable == 1);
 		changed = true;
 	}
 	if (step->status == STEP_AWAITING_INPUT && step->workflow == NULL)

@@ -269,6 +269,7 @@ extern void JsonPutText(JsonBuilder *b, const char *key, const char *value);	/* 
 extern void JsonPutJson(JsonBuilder *b, const char *key, const Jsonb *value);	/* NULL: null */
 extern void JsonPutValue(JsonBuilder *b, const char *key, JsonbValue *value);
 extern void JsonPutInt(JsonBuilder *b, const char *key, int64 value);
+extern void JsonPutMilliseconds(JsonBuilder *b, const char *key, int64 microseconds);
 extern void JsonPutPositive(JsonBuilder *b, const char *key, int value);	/* otherwise null */
 extern void JsonPutBool(JsonBuilder *b, const char *key, bool value);
 extern void JsonPutUuid(JsonBuilder *b, const char *key, const pg_uuid_t *value);	/* NULL: null */
@@ -467,6 +468,7 @@ typedef struct StepDefinition
 	int			order;			/* 1-based */
 	int			wave;
 	char	   *name;
+	bool		named;			/* by its definition, not by its number */
 	char	   *type;
 	char	   *tool;			/* at most one of tool, workflow, prompt */
 	char	   *workflow;
@@ -491,6 +493,7 @@ typedef struct BranchDefinition
 	char	   *action;
 	int			target;			/* skip_to: order of the step; otherwise 0 */
 	Jsonb	   *params;
+	struct Scope *added;		/* add_steps: the steps; otherwise NULL */
 	Condition  *condition;
 } BranchDefinition;
 
@@ -731,6 +734,7 @@ typedef struct StepRow
 	struct varlena *condition;
 	struct varlena *condition_path;
 	struct varlena *condition_operands;
+	struct varlena *error;		/* what a failed step's tool said beside its message, or NULL */
 	ItemPointerData tid;		/* where the row was last seen */
 	/* of this call only */
 	bool		was_paused;		/* it has a pause reason in the table */
@@ -880,10 +884,9 @@ typedef struct ResolveFault
 	ResolveProblem problem;
 	char	   *param;			/* the argument at fault */
 	char	   *message;
-	const char *asked_for;		/* binding or step whose value is missing, or NULL; so the next three */
+	const char *asked_for;		/* binding or step whose value is missing, or NULL; so the next */
 	const char *producing_step;
-	const char *producing_tool;
-	Jsonb	   *producing_path; /* from the root, of a step that is nested below the plan */
+	pg_uuid_t	producing_id;	/* zeros: none, or a step that was never opened */
 } ResolveFault;
 
 extern Jsonb *ResolveJson(Call *call, PlanRow *plan, const Jsonb *template, ResolveFault *fault);	/* NULL: fault */
@@ -915,6 +918,9 @@ typedef struct ToolFault
 {
 	char	   *message;
 	char		code[6];		/* SQLSTATE; empty: none */
+	char	   *detail;			/* or NULL; so the next two */
+	char	   *hint;
+	Jsonb	   *reported;		/* the object with which a client reported it */
 } ToolFault;
 
 extern char *FunctionSignature(Oid function, Oid argument, const char *hint);	/* checked, as the caller */
@@ -970,7 +976,7 @@ extern Jsonb *ResourcesRead(const ResourcePlace *place, const Jsonb *uris, const
 
 /* ---------- pause.c: pause reasons ---------- */
 
-extern Jsonb *ToolErrorReason(const StepRow *step, const char *error, const char *code, bool retryable);
+extern Jsonb *ToolErrorReason(const StepRow *step, const char *error, bool retryable);
 extern Jsonb *WaitingReason(const StepRow *step);
 extern Jsonb *UnresolvedReason(const StepRow *step, const ResolveFault *fault);
 extern Jsonb *ConditionReason(const StepRow *step, const char *error);
@@ -992,6 +998,9 @@ extern void StepRequestReview(Call *call, PlanRow *plan, StepRow *step, const ch
 
 extern bool NestedPlanId(Call *call, const pg_uuid_t *step_id, pg_uuid_t *plan_id);	/* false: none */
 extern const char *TreeStatusOfStep(const StepRow *step);
+extern bool StepSucceeded(const StepRow *step);
+extern bool StepFailed(const StepRow *step);
+extern void PutOutputs(JsonBuilder *b, const struct varlena *outputs);
 extern Jsonb *StepMetadata(const StepRow *step, TimestampTz now);
 extern Jsonb *PlanMetadata(Call *call, const PlanRow *plan, TimestampTz now);
 extern Jsonb *StepInputs(const StepRow *step); /* resolved arguments */
@@ -1021,6 +1030,7 @@ extern bool StepFillInputs(Call *call, PlanRow *plan, StepRow *step);	/* when it
 extern void ReleaseExpired(Call *call, PlanRow *root);
 extern void StepRelease(Call *call, PlanRow *plan, StepRow *step, const char *why);
 extern StepRow *ClaimOfWorker(Call *call, const PlanRow *root, const char *worker);
+extern void StepFillFault(Call *call, PlanRow *plan, StepRow *step, ResolveFault *fault);	/* what it cannot be filled with */
 extern char *ClaimedInstructions(Call *call, PlanRow *plan, const StepRow *step);
 extern Jsonb *ClaimedResources(Call *call, PlanRow *plan, const StepRow *step);
 
@@ -1041,7 +1051,8 @@ extern struct varlena *HoldersBelow(const PlanRow *plan, const StepRow *holder);
 extern void PutStepAnswer(JsonBuilder *b, const PlanRow *plan, const StepRow *step);
 extern Jsonb *StepAnswer(const PlanRow *plan, const StepRow *step);	/* what every change of a step answers */
 extern Outcome CheckOutcome(const char *outcome);
-extern void CheckConfidence(Numeric confidence);
+extern void CheckConfidence(double confidence);
+extern void CheckResultGiven(const Jsonb *result);	/* SW005 */
 extern bool OnlyEngineDoes(const StepRow *step);	/* it takes no result from outside */
 extern void CheckNotHolder(const StepRow *step, const char *what);
 extern void CheckNotPrompt(const StepRow *step);

@@ -40,6 +40,7 @@ enum
 	STEP_COL_RESULT_SUMMARY, STEP_COL_EXECUTION_REPORT, STEP_COL_OUTPUT_FORMATTING_NOTES, STEP_COL_NAME, STEP_COL_TYPE,
 	STEP_COL_TOOL, STEP_COL_WORKFLOW, STEP_COL_VERSION, STEP_COL_BINDING, STEP_COL_PROMPT, STEP_COL_INSTRUCTIONS,
 	STEP_COL_ARGUMENTS, STEP_COL_RESOURCES, STEP_COL_CONDITION, STEP_COL_CONDITION_PATH, STEP_COL_CONDITION_OPERANDS,
+	STEP_COL_ERROR,
 	STEP_COLUMNS
 };
 
@@ -591,6 +592,7 @@ StepFromTuple(HeapTuple tuple, TupleDesc desc)
 	step->condition = FieldVarlena(&f, STEP_COL_CONDITION);
 	step->condition_path = FieldVarlena(&f, STEP_COL_CONDITION_PATH);
 	step->condition_operands = FieldVarlena(&f, STEP_COL_CONDITION_OPERANDS);
+	step->error = FieldVarlena(&f, STEP_COL_ERROR);
 	step->was_paused = step->pause_reason != NULL;
 	return step;
 }
@@ -716,6 +718,7 @@ StepSave(Call *call, StepRow *step)
 	SetVarlena(&c, STEP_COL_RESULT_SUMMARY, step->result_summary);
 	SetVarlena(&c, STEP_COL_EXECUTION_REPORT, step->execution_report);
 	SetVarlena(&c, STEP_COL_OUTPUT_FORMATTING_NOTES, step->output_formatting_notes);
+	SetVarlena(&c, STEP_COL_ERROR, step->error);
 	if ((step->status == STEP_COMPLETED) != (step->outcome != OUTCOME_NA))
 		elog(ERROR, "step %s does not fit its constraint", UuidText(&step->id));
 	PlaceRemember(step);

@@ -35,13 +35,40 @@ TreeStatusOfStep(const StepRow *step)
 	return TreeStatus[step->status];
 }
 
+/* Put when something began and ended, and how long it took so far. What ended without having begun took no time. */
 static void
-PutDuration(JsonBuilder *b, TimestampTz from, TimestampTz to, TimestampTz now)
+PutTimes(JsonBuilder *b, TimestampTz from, TimestampTz to, TimestampTz now)
 {
+	if (from == 0)
+		from = to;
 	if (from == 0)
 		JsonPutNull(b, "execution_time_ms");
 	else
-		JsonPutInt(b, "execution_time_ms", Max((to ? to : now) - from, 0) / 1000);
+		JsonPutMilliseconds(b, "execution_time_ms", Max((to ? to : now) - from, 0));
+	JsonPutTime(b, "started_at", from);
+	JsonPutTime(b, "completed_at", to);
+}
+
+/* Put what the references ${steps.NAME.succeeded}, failed and skipped stand for. */
+static void
+PutEnd(JsonBuilder *b, bool succeeded, bool failed, bool skipped)
+{
+	JsonPutBool(b, "succeeded", succeeded);
+	JsonPutBool(b, "failed", failed);
+	JsonPutBool(b, "skipped", skipped);
+}
+
+bool
+StepSucceeded(const StepRow *step)
+{
+	return step->status == STEP_COMPLETED && step->outcome == OUTCOME_SUCCESS;
+}
+
+/* It failed, or completed with failure. */
+bool
+StepFailed(const StepRow *step)
+{
+	return step->status == STEP_FAILED || step->outcome == OUTCOME_FAILURE;
 }
 
 Jsonb *
@@ -52,13 +79,13 @@ StepMetadata(const StepRow *step, TimestampTz now)
 	JsonObjectStart(&b, NULL);
 	JsonPutText(&b, "status", TreeStatusOfStep(step));
 	JsonPutText(&b, "outcome", OutcomeName[step->outcome]);
-	PutDuration(&b, step->started_at, step->completed_at, now);
-	JsonPutTime(&b, "started_at", step->started_at);
-	JsonPutTime(&b, "completed_at", step->completed_at);
+	/* a skipped step has done nothing, though it may have begun */
+	PutTimes(&b, step->status == STEP_SKIPPED ? 0 : step->started_at, step->completed_at, now);
 	JsonPutInt(&b, "wave", step->wave);
-	JsonPutPositive(&b, "execution_order", step->execution_order);
+	JsonPutInt(&b, "execution_order", step->execution_order);
 	JsonPutText(&b, "message", step->message);
 	JsonPutInt(&b, "attempt", step->attempt);
+	PutEnd(&b, StepSucceeded(step), StepFailed(step), step->status == STEP_SKIPPED);
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
 }
@@ -355,6 +382,13 @@ TreeRise(Call *call, PlanRow *nested)
 
 static void PutBlocks(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, int depth);
 
+/* Put what a plan or a step has produced; what has no result has no outputs. */
+void
+PutOutputs(JsonBuilder *b, const struct varlena *outputs)
+{
+	JsonPutJson(b, "outputs", outputs ? JsonOf(outputs) : JsonEmptyObject());
+}
+
 /* A plan and a step have one shape; only where the values come from differs. */
 static void
 PutStepBlock(JsonBuilder *b, Call *call, const StepRow *step, int depth)
@@ -363,7 +397,7 @@ PutStepBlock(JsonBuilder *b, Call *call, const StepRow *step, int depth)
 
 	JsonObjectStart(b, step->name);
 	JsonPutJson(b, "inputs", StepInputs(step));
-	JsonPutJson(b, "outputs", JsonOf(step->result));
+	PutOutputs(b, step->result);
 	JsonPutJson(b, "metadata", StepMetadata(step, GetCurrentTimestamp()));
 	if (step->workflow != NULL && depth > 0 && NestedPlanId(call, &step->id, &nested_id))
 		PutBlocks(b, call, &nested_id, depth - 1);
@@ -420,13 +454,13 @@ PlanMetadata(Call *call, const PlanRow *plan, TimestampTz now)
 	JsonObjectStart(&b, NULL);
 	JsonPutText(&b, "status", TreeStatusOfPlan(plan));
 	JsonPutText(&b, "outcome", OutcomeName[plan->outcome]);
-	PutDuration(&b, plan->started_at, plan->completed_at, now);
-	JsonPutTime(&b, "started_at", plan->started_at);
-	JsonPutTime(&b, "completed_at", plan->completed_at);
+	PutTimes(&b, plan->started_at, plan->completed_at, now);
 	JsonPutInt(&b, "wave", holder ? holder->wave : 0);
-	JsonPutPositive(&b, "execution_order", holder ? holder->execution_order : 0);
+	JsonPutInt(&b, "execution_order", holder ? holder->execution_order : 0);
 	JsonPutText(&b, "message", plan->message);
 	JsonPutInt(&b, "attempt", holder ? holder->attempt : (plan->started_at ? 1 : 0));
+	PutEnd(&b, plan->status == PLAN_COMPLETED && plan->outcome == OUTCOME_SUCCESS,
+		   plan->outcome == OUTCOME_FAILURE || plan->status == PLAN_FAILED || plan->status == PLAN_CANCELLED, false);
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
 }
@@ -438,7 +472,7 @@ Execution(Call *call, const PlanRow *plan, int depth)
 
 	JsonObjectStart(&b, NULL);
 	JsonPutJson(&b, "inputs", JsonOf(plan->inputs));
-	JsonPutJson(&b, "outputs", JsonOf(plan->outputs));
+	PutOutputs(&b, plan->outputs);
 	JsonPutJson(&b, "metadata", PlanMetadata(call, plan, GetCurrentTimestamp()));
 	if (depth > 0)
 		PutBlocks(&b, call, &plan->id, depth - 1);
@@ -510,7 +544,7 @@ FailureMessage(Call *call, const PlanRow *plan)
 	if (step->workflow != NULL && NestedPlanId(call, &step->id, &nested_id))
 		return psprintf("step \"%s\" completed with outcome failure: %s", step->name,
 						FailureMessage(call, PlanMustRead(call, &nested_id)));
-	return psprintf("step \"%s\" completed with outcome failure", step->name);
+	return psprintf("step \"%s\" completed with outcome failure%s", step->name, Because(step->message));
 }
 
 /* The oldest checkpoint that waits in a plan or below it, as JSON; NULL if there is none. */

@@ -281,7 +281,7 @@ WorkflowCheckCall(Reader *reader, const Path *path, const char *name, int versio
 	if (circle)
 		FaultAt(reader, path, ERRCODE_CIRCULAR_DEFINITION,
 				"Each workflow in the chain calls the next; only with stepwise.allow_recursion may it come back.",
-				"workflows call each other: %s", circle);
+				"circular: %s", circle);
 	else if (!(itself && version == 0) && !WorkflowExists(reader->call, name, version))
 		FaultAt(reader, path, ERRCODE_NAME_NOT_FOUND, WorkflowHint(reader->call, reader->faults, name),
 				"%s does not exist", WorkflowLabel(name, version));
@@ -587,9 +587,16 @@ static KeptQuery DeleteQuery = {
 	3, {TEXTOID, TEXTOID, INT4OID}
 };
 
+/* a step, in a definition, that calls it; with the variables below */
+#define CALLS_IT \
+	" ? (@.workflow == $name && ($all == true || @.version == $version || ($last == true && !exists (@.version))))"
+#define CALLS_VARIABLES \
+	" pg_catalog.jsonb_build_object('name', $2, 'version', $3, 'all', $3 IS NULL, 'last', $4) AS vars"
+
 /*
  * Find an unfinished plan that runs a version ($3, or any), or has a step that
- * is yet to open it; $4: no version remains for those that take the newest.
+ * is yet to open it, or a branch that may yet add such a step; $4: no version
+ * remains for those that take the newest.
  * 1 id
  */
 static KeptQuery PlanUsesQuery = {
@@ -605,6 +612,12 @@ static KeptQuery PlanUsesQuery = {
 	" SELECT s.plan_id FROM open JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = open.id"
 	" WHERE s.workflow = $2 AND s.status NOT IN ('completed', 'skipped')"
 	" AND ($3 IS NULL OR s.version = $3 OR (s.version IS NULL AND $4))"
+	" UNION ALL"
+	" SELECT s.plan_id FROM open JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = open.id"
+	" JOIN stepwise.branching_condition AS b ON b.tenant = $1 AND b.step_id = s.id,"
+	CALLS_VARIABLES
+	" WHERE s.branches AND s.status NOT IN ('completed', 'skipped') AND b.action = 'add_steps'"
+	" AND pg_catalog.jsonb_path_exists(b.params, '$.steps[*]" CALLS_IT "', vars)"
 	" LIMIT 1",
 	4, {TEXTOID, TEXTOID, INT4OID, BOOLOID}
 };
@@ -613,11 +626,9 @@ static KeptQuery PlanUsesQuery = {
  * Find another workflow that calls it; parameters as above.
  * 1 name, 2 version
  */
-#define CALLS_IT \
-	" ? (@.workflow == $name && ($all == true || @.version == $version || ($last == true && !exists (@.version))))"
 static KeptQuery WorkflowUsesQuery = {
 	"SELECT w.name, w.version FROM stepwise.workflow AS w,"
-	" pg_catalog.jsonb_build_object('name', $2, 'version', $3, 'all', $3 IS NULL, 'last', $4) AS vars"
+	CALLS_VARIABLES
 	" WHERE w.tenant = $1 AND w.name <> $2 AND"
 	" (pg_catalog.jsonb_path_exists(w.definition, '$.steps[*]" CALLS_IT "', vars)"
 	" OR pg_catalog.jsonb_path_exists(w.definition, '$.branchingConditions[*].actionParams.steps[*]" CALLS_IT "', vars))"

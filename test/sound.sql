@@ -57,6 +57,22 @@ CREATE OR REPLACE FUNCTION pg_temp.sound() RETURNS SETOF text LANGUAGE sql AS $$
         WHERE o.number IS NOT NULL) AS c
     WHERE c.n <> p.started_steps OR coalesce(c.last, 0) <> p.started_steps
     UNION ALL
+    SELECT format('%s: step %s is in wave %s, not %s', p.name, s.name, s.wave, w.wave)
+    FROM stepwise.step AS s JOIN stepwise.plan AS p ON p.tenant = s.tenant AND p.id = s.plan_id, LATERAL (
+        SELECT CASE WHEN p.sequential THEN s.step_order - 1 ELSE coalesce(max(o.wave) + 1, 0) END AS wave, count(*) AS parents
+        FROM stepwise.dependency AS d JOIN stepwise.step AS o ON o.tenant = d.tenant AND o.id = d.depends_on
+        WHERE d.tenant = s.tenant AND d.step_id = s.id) AS w
+    -- a review that a branch has added stands behind its step without depending on it
+    WHERE s.wave <> w.wave AND (p.sequential OR w.parents > 0 OR s.type <> 'checkpoint')
+    UNION ALL
+    SELECT format('%s: step %s completed with failure, and does not say why', p.name, s.name)
+    FROM stepwise.step AS s JOIN stepwise.plan AS p ON p.tenant = s.tenant AND p.id = s.plan_id
+    WHERE s.outcome = 'failure' AND s.message IS NULL
+    UNION ALL
+    SELECT format('%s: step %s is %s, with an error', p.name, s.name, s.status)
+    FROM stepwise.step AS s JOIN stepwise.plan AS p ON p.tenant = s.tenant AND p.id = s.plan_id
+    WHERE s.error IS NOT NULL AND s.status NOT IN ('failed', 'skipped')
+    UNION ALL
     SELECT format('%s: completed with outcome %s', p.name, p.outcome)
     FROM stepwise.plan AS p
     WHERE p.status = 'completed' AND (p.outcome = 'failure') <> EXISTS (

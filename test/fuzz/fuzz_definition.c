@@ -94,7 +94,7 @@ static char *
 RandomReferenceText(Draft *d)
 {
 	static const char *const fields[] = {
-		"outputs", "outputs.x", "outputs.list.0", "inputs", "metadata.attempt", "succeeded", "failed", "skipped", "status",
+		"outputs", "outputs.x", "outputs.list.0", "inputs", "metadata.attempt", "metadata.failed", "succeeded", "failed", "skipped", "status",
 		"outcome", "steps.inner.outputs.x"
 	};
 

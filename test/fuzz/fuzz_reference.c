@@ -78,6 +78,7 @@ RandomParts(void)
 	static const char *const sources[] = {
 		"inputs", "inputs.a", "inputs.a.b.0", "inputs.ключ.日本", "inputs.a b", "inputs.a-b.$.{", "steps.a.outputs",
 		"steps.a.outputs.x.y", "blocks.a-1.inputs.steps", "steps.steps.steps.outputs.outputs.steps", "steps.a.metadata.b",
+		"blocks.a.metadata.skipped",
 		"steps.a.succeeded", "blocks.a.blocks.b.failed", "steps._.status", "steps.A.outcome", "steps.a.skipped", "bindings.x",
 		"bindings.x.0", "plan.id", "plan.name", "plan.goal"
 	};

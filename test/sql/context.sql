@@ -15,7 +15,7 @@ BEGIN
         shown := replace(shown, r.id::text, '<' || r.name || '>');
     END LOOP;
     shown := regexp_replace(shown, '[0-9a-f]{8}-[0-9a-f-]{27}', '<id>', 'g');
-    RETURN regexp_replace(shown, '\d{4}-\d\d-\d\dT[0-9:.+-]+', '<time>', 'g');
+    RETURN regexp_replace(shown, '\d{4}-\d\d-\d\dT[0-9:.]+Z', '<time>', 'g');
 END $$;
 
 CREATE FUNCTION pg_temp.id(plan uuid, name text) RETURNS uuid LANGUAGE sql AS $$

@@ -23,11 +23,12 @@ SELECT s.attempt, s.execution_order FROM stepwise.step AS s WHERE s.id = (SELECT
 SELECT pg_temp.submit('submit', 'b', outcome => 'failure');
 SELECT p.status, p.outcome, p.completed_at >= p.started_at FROM stepwise.plan AS p WHERE p.id = (SELECT pg_temp.plan('submit'));
 
--- any JSON is a result, and so is none
+-- any JSON is a result; SQL NULL is none
 SELECT pg_temp.make('kinds', '[{}, {}, {}, {}, {}, {}, {}]', outputs => '{"all": ["${steps.step_1.outputs}", "${steps.step_2.outputs}", "${steps.step_3.outputs}",
     "${steps.step_4.outputs}", "${steps.step_5.outputs}", "${steps.step_6.outputs}", "${steps.step_7.outputs}"]}');
 SELECT pg_temp.submit('kinds', 'step_1', 'null');
-SELECT pg_temp.submit('kinds', 'step_2', NULL);
+SELECT pg_temp.try($$pg_temp.submit('kinds', 'step_2', NULL)$$);
+SELECT pg_temp.submit('kinds', 'step_2', '"second"');
 SELECT pg_temp.submit('kinds', 'step_3', '"text"');
 SELECT pg_temp.submit('kinds', 'step_4', '12345678901234567890.12345678901234567890');
 SELECT pg_temp.submit('kinds', 'step_5', 'false');

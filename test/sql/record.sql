@@ -33,7 +33,7 @@ SELECT told(stepwise.record_tool_result(:'id', 'x', '{"n": 1}'));
 SELECT told(stepwise.record_tool_result(:'id', 'x', '{"n": 2}'));
 -- no step waits for this one any more
 SELECT told(stepwise.record_tool_result(:'id', 'x', '{"n": 3}'));
-SELECT told(stepwise.record_tool_result(:'id', 'z', NULL));
+SELECT told(stepwise.record_tool_result(:'id', 'z', 'null'));
 SELECT stepwise.task_variables(:'id') -> '_workflow.extra.x', stepwise.task_variables(:'id') -> '_workflow.extra.z';
 SELECT told(stepwise.record_tool_result(:'id', 'y', 'null'));
 SELECT told(stepwise.run(:'id'));
@@ -64,10 +64,10 @@ SELECT told(stepwise.record_tool_result(:'id', '', '"c"', step_name => 'c'));
 SELECT told(stepwise.record_tool_result(:'id', NULL, '"a"', step_name => 'a'));
 SELECT pg_temp.try(format('SELECT stepwise.record_tool_result(%L, %L, %L, step_name => %L)', :'id', 'x', '1', 'ask'));
 SELECT pg_temp.try(format('SELECT stepwise.record_tool_result(%L, %L, %L, step_name => %L)', :'id', 'x', '1', 'none'));
--- one that an agent has claimed is answered only by name
+-- one that a worker has claimed is answered only by name
 SELECT plan('[{"name": "a", "tool": "x"}]') AS id \gset
-SELECT stepwise.get_next_step(:'id') ->> 'name';
-SELECT told(stepwise.record_tool_result(:'id', 'x', '1'));
+SELECT stepwise.get_next_step(:'id', worker => 'w') ->> 'name';
+SELECT pg_temp.try(format('SELECT stepwise.record_tool_result(%L, %L, %L)', :'id', 'x', '1'));
 SELECT told(stepwise.record_tool_result(:'id', 'x', '1', step_name => 'a'));
 
 -- ---------- errors and outcomes ----------
@@ -81,7 +81,7 @@ SELECT told(stepwise.record_tool_result(:'id', 'x', '{"n": 5}'));
 SELECT told(stepwise.run(:'id'));
 SELECT steps(:'id');
 SELECT result, stepwise.record_tool_result(plan('[{"name": "a", "tool": "x"}]', 'pause'), 'x', result, true) -> 'pause_reason' -> 'error'
-FROM unnest(ARRAY[NULL, 'null', '"words"', '7', '{"message": "m"}', '{"error": {"deep": 1}}', '["list"]']::jsonb[]) AS result;
+FROM unnest(ARRAY['null', '"words"', '7', '{"message": "m"}', '{"error": {"deep": 1}}', '["list"]']::jsonb[]) AS result;
 SELECT on_failure, told(stepwise.record_tool_result(plan('[{"name": "a", "tool": "x"}, {"name": "b", "tool": "y"}]', on_failure), 'x', '"no"', true)) FROM unnest('{continue,pause,fail}'::text[]) AS on_failure;
 SELECT plan('[{"name": "a", "tool": "x"}, {"name": "b", "tool": "y"}, {"name": "c", "tool": "say", "dependsOn": ["a"]}, {"name": "d", "tool": "say", "dependsOn": ["b"]}]') AS id \gset
 SELECT told(stepwise.record_tool_result(:'id', 'x', '{"n": 5}', outcome => 'failure'));

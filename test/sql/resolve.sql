@@ -95,7 +95,7 @@ SELECT s.inputs ->> 'id' = 'plan ' || s.plan_id FROM stepwise.step AS s WHERE s.
 
 -- a result that is a scalar, or none at all
 SELECT pg_temp.make('scalar', '[{"name": "a"}, {"name": "b"}, {"name": "c", "arguments": {"a": "${steps.a.outputs}", "b": "${steps.b.outputs}"}}, {"name": "d", "arguments": {"x": "${steps.a.outputs.x}"}}]');
-SELECT pg_temp.submit('scalar', 'a', '42'), pg_temp.submit('scalar', 'b', NULL);
+SELECT pg_temp.submit('scalar', 'a', '42'), pg_temp.submit('scalar', 'b', 'null');
 SELECT pg_temp.next('scalar');
 SELECT pg_temp.next('scalar');
 SELECT pg_temp.show('scalar');

@@ -822,7 +822,7 @@ WHERE state = 'fine' AND value IN ('over the limit', 'too large', 'too deep', 'f
 -- (ids are new each time, and so are times)
 CREATE FUNCTION of_a.steady(answer text) RETURNS text LANGUAGE sql AS $$
     SELECT regexp_replace(regexp_replace(answer, '[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}', 'ID', 'g'),
-                          '[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+[+-][0-9:]+|"(head|hash)": "[0-9a-f]{64}"|"execution_time_ms": [0-9.]+', 'TIME', 'g')
+                          '[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z|"(head|hash)": "[0-9a-f]{64}"|"execution_time_ms": [0-9.]+', 'TIME', 'g')
 $$;
 CREATE FUNCTION of_a.try_under(name text, value text, statement text, OUT state text, OUT answer text) LANGUAGE plpgsql AS $$
 BEGIN

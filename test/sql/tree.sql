@@ -428,7 +428,7 @@ SELECT pg_temp.try($$SELECT pg_temp.start('off', 'countdown', '{"n": 2}')$$);
 
 -- A tree without times: statuses, outcomes and so on.
 CREATE FUNCTION pg_temp.timeless(tree jsonb) RETURNS jsonb LANGUAGE sql AS $$
-    SELECT regexp_replace(tree::text, '"(started_at|completed_at|execution_time_ms)": (\d+|"[^"]*")', '"\1": "some"', 'g')::jsonb
+    SELECT regexp_replace(tree::text, '"(started_at|completed_at|execution_time_ms)": ([0-9.]+|"[^"]*")', '"\1": "some"', 'g')::jsonb
 $$;
 SELECT pg_temp.define('part', '[{"name": "do", "tool": "t", "arguments": {"v": "${inputs.v}"}}, {"name": "redo", "condition": "${steps.do.failed}"}]', '{
     "inputs": {"v": {"type": "integer"}}, "outputs": {"v": "${steps.do.outputs.v}"}}');
