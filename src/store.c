@@ -214,7 +214,7 @@ PlanMake(HeapTuple tuple, TupleDesc desc)
 static Key
 IdKey(const Call *call, const pg_uuid_t *id)
 {
-	Key			key = {0};
+	Key			key = {.reading = call->reading};
 
 	KeyText(&key, call->tenant_datum);
 	KeyUuid(&key, id);
@@ -603,7 +603,7 @@ StepFetch(KeptQuery *query, const Args *args)
 	StepRow	   *step = NULL;
 
 	if (rows.count > 0)
-		step = StepFromTuple(rows.table->vals[0], rows.table->tupdesc);
+		step = RowStep(&rows, 0);
 	RowsFree(&rows);
 	return step;
 }
@@ -622,12 +622,25 @@ StepRead(Call *call, const pg_uuid_t *step_id)
 	return RowRead("step", "step_pkey", &key, NULL, NULL, StepMake);
 }
 
-/* Read the step of a plan whose name, or binding, is this. */
+/* Read a step that must be there; SW002 when the tenant has none of that id. */
+StepRow *
+StepMustRead(Call *call, const pg_uuid_t *step_id)
+{
+	StepRow    *step = step_id ? StepRead(call, step_id) : NULL;
+
+	if (step == NULL)
+		StepNotFound(step_id);
+	return step;
+}
+
+/* Read the step of a plan whose name, or binding, is this; NULL names none. */
 static StepRow *
 StepReadByWord(Call *call, const char *index, const pg_uuid_t *plan_id, const char *word)
 {
 	Key			key = IdKey(call, plan_id);
 
+	if (word == NULL)
+		return NULL;
 	KeyText(&key, CStringGetTextDatum(word));
 	return RowRead("step", index, &key, NULL, NULL, StepMake);
 }
