@@ -767,6 +767,7 @@ typedef struct Dependent
 
 extern PlanRow *PlanLock(Call *call, const pg_uuid_t *plan_id);	/* root, then plan; SW001 */
 extern PlanRow *PlanLockOfStep(Call *call, const pg_uuid_t *step_id, StepRow **step); /* and read the step; SW002 */
+extern PlanRow *PlanLockIfStep(Call *call, const pg_uuid_t *step_id, StepRow **step); /* likewise; NULL: no such step */
 extern PlanRow *PlanLockIfFree(Call *call, const pg_uuid_t *plan_id, bool *found); /* NULL: locked by another */
 extern PlanRow *PlanRead(Call *call, const pg_uuid_t *plan_id);	/* no lock; NULL: none */
 extern PlanRow *PlanInTree(Call *call, PlanRow *root, const pg_uuid_t *plan_id);	/* another plan of a locked tree */

@@ -485,29 +485,32 @@ PlaceRemember(const StepRow *step)
 	place->root_id = step->root_id;
 }
 
-/* Find where a step belongs: from memory, or from its row. */
-static Place
-PlaceFind(Call *call, const pg_uuid_t *step_id)
+/* Find where a step belongs: from memory, or from its row; false: there is no such step. */
+static bool
+PlaceFind(Call *call, const pg_uuid_t *step_id, Place *place)
 {
 	static KeptQuery find = {
 		"SELECT s.plan_id, s.root_id FROM stepwise.step AS s WHERE s.tenant = $1 AND s.id = $2",
 		2, {TEXTOID, UUIDOID}
 	};
-	Place		place = *PlaceOf(step_id);
 	Args		args = {0};
 	Rows		rows;
+	bool		found;
 
-	if (UuidEqual(&place.step_id, step_id))
-		return place;
+	*place = *PlaceOf(step_id);
+	if (UuidEqual(&place->step_id, step_id))
+		return true;
 	ArgTenant(&args, call);
 	ArgUuid(&args, step_id);
 	rows = QueryRun(&find, &args);
-	if (rows.count == 0)
-		StepNotFound(step_id);
-	place.plan_id = RowUuid(&rows, 0, 1);
-	place.root_id = RowUuid(&rows, 0, 2);
+	found = rows.count > 0;
+	if (found)
+	{
+		place->plan_id = RowUuid(&rows, 0, 1);
+		place->root_id = RowUuid(&rows, 0, 2);
+	}
 	RowsFree(&rows);
-	return place;
+	return found;
 }
 
 /* Lock root and plan; NULL if there is no such tree in this tenant. */
@@ -519,21 +522,30 @@ PlaceLock(Call *call, const Place *place)
 	return root ? PlanInTree(call, root, &place->plan_id) : NULL;
 }
 
+/* Lock the tree of a step and read the step; NULL if it is not there, or not any more when the lock is. */
 PlanRow *
-PlanLockOfStep(Call *call, const pg_uuid_t *step_id, StepRow **step)
+PlanLockIfStep(Call *call, const pg_uuid_t *step_id, StepRow **step)
 {
 	Place		place;
-	PlanRow    *plan;
+	PlanRow    *plan = NULL;
 
-	if (step_id == NULL)
-		StepNotFound(step_id);
-	place = PlaceFind(call, step_id);
-	plan = PlaceLock(call, &place);
+	if (step_id != NULL && PlaceFind(call, step_id, &place))
+		plan = PlaceLock(call, &place);
 	/* read only now: before the lock it may have been another state */
 	*step = plan ? StepRead(call, step_id) : NULL;
 	if (*step == NULL)
-		StepNotFound(step_id);
+		return NULL;
 	PlaceRemember(*step);
+	return plan;
+}
+
+PlanRow *
+PlanLockOfStep(Call *call, const pg_uuid_t *step_id, StepRow **step)
+{
+	PlanRow    *plan = PlanLockIfStep(call, step_id, step);
+
+	if (plan == NULL)
+		StepNotFound(step_id);
 	return plan;
 }
 
