@@ -5,8 +5,9 @@
  * For the few rows that every call reads and writes: a kept SPI plan sets an
  * executor up and tears it down each time, which costs several times what the
  * row does. The rows are the same as those of a statement: by a new snapshot
- * (under READ COMMITTED) or that of a call that only reads, with the locks of FOR NO KEY UPDATE, and with the
- * errors of a transaction that is read-only or cannot be serialized.
+ * (under READ COMMITTED), or by the one of a call that only reads; with the
+ * locks of FOR NO KEY UPDATE, and with the errors of a transaction that is
+ * read-only or cannot be serialized.
  *
  * What an UPDATE does beside, and what is not done here: CHECKs (the engine
  * keeps to them, store.c looks), policies (they do not bind the owner), and
