@@ -48,7 +48,8 @@ REGRESS = \
 	variables \
 	handoff \
 	walk \
-	altered
+	altered \
+	emptied
 
 # Races: what two sessions may do to each other. The answers are in expected/ too,
 # so no spec may have the name of a test above.
@@ -68,7 +69,8 @@ ISOLATION = \
 	resume_once \
 	resume_parallel \
 	nested_agents \
-	rewritten
+	rewritten \
+	readers
 
 REGRESS_OPTS = --inputdir=test --load-extension=$(EXTENSION)
 # PGXS would put the results into output_iso/, and version 15 look for the answers there.

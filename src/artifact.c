@@ -258,7 +258,7 @@ stepwise_search_artifacts(PG_FUNCTION_ARGS)
 	Call		call;
 	char	   *query;
 
-	CallBegin(&call);
+	CallBeginReading(&call);
 	query = ArgumentText(fcinfo, 0);
 	CheckQuery(query);
 	return CallEnd(&call, SearchArtifacts(&call, query, ArgumentUuid(fcinfo, 1), ArgumentMax(fcinfo, 2, 20)));

@@ -233,7 +233,7 @@ AuditAppendPlanless(Call *call, const char *event, Jsonb *detail)
 	{
 		entry.id = RowEntryId(&rows, 0, 1) + 1;
 		last_hash = RowVarlena(&rows, 0, 2);
-		if (VARSIZE_ANY_EXHDR(last_hash) == sizeof(hash))
+		if (last_hash != NULL && VARSIZE_ANY_EXHDR(last_hash) == sizeof(hash))
 			memcpy(hash, VARDATA_ANY(last_hash), sizeof(hash));
 	}
 	entry.tenant = call->tenant;
@@ -296,7 +296,7 @@ VerifyResult(Verification *v, const Rows *rows, uint64 row, const Entry *entry, 
 	char	   *stored = JsonGetText(detail, "resultDigest");
 	char	   *now;
 
-	if (strcmp(entry->event, "step_completed") != 0)
+	if (entry->event == NULL || strcmp(entry->event, "step_completed") != 0)
 		return;
 	if (RowIsNull(rows, row, V_STEP_STATUS))
 	{
@@ -325,14 +325,15 @@ VerifyEntry(Verification *v, const Call *call, const pg_uuid_t *plan_id, const R
 	entry.event = RowText(rows, row, V_EVENT);
 	entry.actor = RowText(rows, row, V_ACTOR);
 	entry.session = RowText(rows, row, V_SESSION);
-	entry.detail = JsonToText(detail);
+	/* no entry is without; but whoever changed one may have taken it away */
+	entry.detail = detail ? JsonToText(detail) : NULL;
 
 	v->entries++;
 	if (entry.id != v->entries)
 		VerifyFails(v, entry.id, entry.event,
 					entry.id > v->entries ? "an entry before this one is missing" : "this entry was inserted");
 	EntryHash(&entry, v->head, hash);
-	if (VARSIZE_ANY_EXHDR(stored) != 32 || memcmp(hash, VARDATA_ANY(stored), 32) != 0)
+	if (stored == NULL || VARSIZE_ANY_EXHDR(stored) != 32 || memcmp(hash, VARDATA_ANY(stored), 32) != 0)
 		VerifyFails(v, entry.id, entry.event, "the hash does not fit the entry and the one before it");
 	memcpy(v->head, hash, sizeof(hash));
 	VerifyResult(v, rows, row, &entry, detail);
@@ -380,10 +381,7 @@ ChainVerify(Call *call, const pg_uuid_t *plan_id, int entries)
 	return v;
 }
 
-/*
- * Look for entries behind the newest one that the plan records. In one
- * statement, so in one snapshot: the plan may go on while we verify.
- */
+/* Look for entries behind the newest one that the plan records. */
 static void
 VerifyNothingBehind(Call *call, const PlanRow *plan, Verification *v)
 {
@@ -478,7 +476,7 @@ stepwise_verify_audit(PG_FUNCTION_ARGS)
 	Verification v;
 	JsonBuilder b = {0};
 
-	CallBegin(&call);
+	CallBeginReading(&call);
 	plan = PlanMustRead(&call, ArgumentUuid(fcinfo, 0));
 	if (!PG_ARGISNULL(1) && PG_GETARG_BOOL(1))
 		return CallEnd(&call, TreeVerify(&call, plan));
@@ -496,7 +494,7 @@ stepwise_audit_head(PG_FUNCTION_ARGS)
 	PlanRow    *plan;
 	JsonBuilder b = {0};
 
-	CallBegin(&call);
+	CallBeginReading(&call);
 	plan = PlanMustRead(&call, ArgumentUuid(fcinfo, 0));
 	JsonObjectStart(&b, NULL);
 	JsonPutUuid(&b, "planId", &plan->id);

@@ -91,7 +91,7 @@ ActAddSteps(Call *call, Branch *branch)
 		return;
 	}
 	for (int i = 0; i < count; i++)
-		branch->added = lappend(branch->added, StepRead(call, &ids[i])->name);
+		branch->added = lappend(branch->added, StepMustRead(call, &ids[i])->name);
 }
 
 /* End the plan at once; its other steps stay as they are. */

@@ -5,7 +5,8 @@
  * Reading is plain SQL, in internal functions of sql/56_context.sql that take
  * the tenant; here the ids are looked up, so that a foreign one is not found,
  * and what the reader is told to read is checked. Nothing is locked, but when
- * another session takes a plan over: that is written down.
+ * another session takes a plan over: that is written down, and the answer read
+ * after that.
  */
 #include "stepwise.h"
 
@@ -56,9 +57,14 @@ static Jsonb *
 PlanContext(Call *call, const PlanRow *plan)
 {
 	static KeptQuery read = {"SELECT j FROM stepwise.plan_context_json($1, $2) AS j", 2, {TEXTOID, UUIDOID}};
+	Jsonb	   *context;
 
 	NoteSession(call, plan);
-	return JsonMerge(PlanJson(call, &read, &plan->id), NextCall(call, PlanMustRead(call, &plan->id)));
+	ReadBegin(call);
+	context = PlanJson(call, &read, &plan->id);
+	if (context == NULL)
+		PlanNotFound(&plan->id);
+	return JsonMerge(context, NextCall(call, PlanMustRead(call, &plan->id)));
 }
 
 Datum
@@ -89,16 +95,6 @@ MentionedNames(List *mentions, bool bindings)
 			names[count++] = CStringGetTextDatum(mention->name);
 	}
 	return PointerGetDatum(construct_array(names, count, TEXTOID, -1, false, TYPALIGN_INT));
-}
-
-static StepRow *
-StepMustRead(Call *call, const pg_uuid_t *step_id)
-{
-	StepRow    *step = step_id ? StepRead(call, step_id) : NULL;
-
-	if (step == NULL)
-		StepNotFound(step_id);
-	return step;
 }
 
 /* The arguments with values, as far as there are any yet. */
@@ -137,12 +133,16 @@ StepContext(Call *call, const StepRow *step)
 	};
 	List	   *mentions = StepMentions(step);
 	Args		args = {0};
+	Jsonb	   *context;
 
 	ArgTenant(&args, call);
 	ArgUuid(&args, &step->id);
 	ArgDatum(&args, MentionedNames(mentions, false));
 	ArgDatum(&args, MentionedNames(mentions, true));
-	return JsonMerge(QueryJson(&read, &args), HandedOut(call, step));
+	context = QueryJson(&read, &args);
+	if (context == NULL)
+		StepNotFound(&step->id);
+	return JsonMerge(context, HandedOut(call, step));
 }
 
 Datum
@@ -150,7 +150,7 @@ stepwise_get_step_context(PG_FUNCTION_ARGS)
 {
 	Call		call;
 
-	CallBegin(&call);
+	CallBeginReading(&call);
 	return CallEnd(&call, StepContext(&call, StepMustRead(&call, ArgumentUuid(fcinfo, 0))));
 }
 
@@ -192,7 +192,7 @@ stepwise_list_active_plans(PG_FUNCTION_ARGS)
 {
 	Call		call;
 
-	CallBegin(&call);
+	CallBeginReading(&call);
 	return CallEnd(&call, ListActivePlans(&call, ArgumentText(fcinfo, 0), ArgumentText(fcinfo, 1), ArgumentUuid(fcinfo, 2),
 										  ArgumentMax(fcinfo, 3, 50)));
 }

@@ -376,7 +376,7 @@ PlanCreate(Call *call, const Definition *definition, const PlanOrigin *origin)
 
 /* ---------- idempotency ---------- */
 
-/* Find the plan that was created with this key; a different request is an error. */
+/* Find the plan that was created with this key; a different request is an error. What is found is read under one snapshot. */
 static PlanRow *
 PlanOfKey(Call *call, const PlanOrigin *origin)
 {
@@ -387,23 +387,30 @@ PlanOfKey(Call *call, const PlanOrigin *origin)
 		2, {TEXTOID, TEXTOID}
 	};
 	pg_uuid_t	id;
+	char	   *digest;
 	Rows		rows;
 
 	if (origin->idempotency_key == NULL)
 		return NULL;
 	/* one at a time per key, so that the second finds the first */
 	CallLock(call, "idempotency key", origin->idempotency_key);
+	/* a plan that is found is not locked, and may be purged while it is answered */
+	ReadBegin(call);
 	rows = QueryByName(call, &find, origin->idempotency_key);
 	if (rows.count == 0)
+	{
+		ReadEnd(call);
 		return NULL;
+	}
 	id = RowUuid(&rows, 0, 1);
-	if (strcmp(RowText(&rows, 0, 2), origin->request_digest) != 0)
+	digest = RowText(&rows, 0, 2);
+	if (digest == NULL || strcmp(digest, origin->request_digest) != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_IDEMPOTENCY_CONFLICT),
 				 errmsg("idempotency key \"%s\" was used with other content", origin->idempotency_key),
 				 errdetail("It belongs to plan \"%s\".", UuidText(&id)),
 				 errhint("Use a new key for a new plan, or repeat the first call unchanged.")));
-	return PlanRead(call, &id);
+	return PlanMustRead(call, &id);
 }
 
 /* ---------- answers ---------- */
@@ -418,6 +425,17 @@ PutFirstStep(JsonBuilder *b, const StepRow *step)
 	JsonPutText(b, "stepType", step->type);
 	JsonPutText(b, "instructions", TextOf(step->instructions));
 	JsonObjectEnd(b);
+}
+
+/* A plan has a first step at all times. */
+static StepRow *
+FirstStep(Call *call, const PlanRow *plan)
+{
+	StepRow    *step = StepReadByOrder(call, &plan->id, 1);
+
+	if (step == NULL)
+		PlanNotFound(&plan->id);
+	return step;
 }
 
 static Jsonb *
@@ -450,7 +468,7 @@ CreatedAnswer(Call *call, const PlanRow *plan, bool existing)
 		JsonPutUuid(&b, NULL, &id);
 	}
 	JsonArrayEnd(&b);
-	PutFirstStep(&b, StepReadByOrder(call, &plan->id, 1));
+	PutFirstStep(&b, FirstStep(call, plan));
 	if (existing)
 		JsonPutBool(&b, "existing", true);
 	JsonObjectEnd(&b);
@@ -835,7 +853,7 @@ Callers(Call *call, PlanRow *plan)
 	{
 		if (plan->workflow != NULL)
 			names = lcons(plan->workflow, names);
-		plan = plan->nested ? PlanInTree(call, plan->root, &StepRead(call, &plan->parent_step_id)->plan_id) : NULL;
+		plan = plan->nested ? PlanInTree(call, plan->root, &StepMustRead(call, &plan->parent_step_id)->plan_id) : NULL;
 	}
 	return names;
 }
@@ -864,7 +882,7 @@ PlanAddSteps(Call *call, PlanRow *plan, const Jsonb *steps, int after, Faults *f
 	for (int i = 0; i < a.definition->nsteps; i++)
 		if (a.skip[i] != NULL)
 		{
-			StepRow    *step = StepRead(call, &a.ids[i]);
+			StepRow    *step = StepMustRead(call, &a.ids[i]);
 
 			step->message = a.skip[i];
 			StepMove(call, plan, step, STEP_SKIPPED, NULL);
@@ -970,7 +988,7 @@ PlanAddCheckpointStep(Call *call, PlanRow *plan, const StepRow *after)
 	InsertSteps(call, plan, &b);
 	plan->counts[STEP_PENDING]++;
 	plan->next_order = Min(plan->next_order, after->order + 1);
-	step = StepRead(call, &id);
+	step = StepMustRead(call, &id);
 	if (!plan->sequential)
 	{
 		DependOnReview(call, plan, after, step);

@@ -416,7 +416,7 @@ AdoptSteps(Call *call, PlanRow *copy, const Copies *copies)
 {
 	for (int i = 0; i < copies->count; i++)
 	{
-		StepRow    *step = StepRead(call, DatumGetUUIDP(copies->new_ids[i]));
+		StepRow    *step = StepMustRead(call, DatumGetUUIDP(copies->new_ids[i]));
 
 		if (!DatumGetBool(copies->kept[i]))
 		{
@@ -441,11 +441,11 @@ CopyNested(Call *call, PlanRow *root, PlanRow *parent, Datum old_holder, Datum n
 
 	if (!NestedPlanId(call, DatumGetUUIDP(old_holder), &nested_id))
 		return;
-	nested = PlanRead(call, &nested_id);
+	nested = PlanMustRead(call, &nested_id);
 	JsonObjectStart(&b, NULL);
 	JsonPutUuid(&b, "parent_step_id", DatumGetUUIDP(new_holder));
 	JsonPutInt(&b, "depth", parent->depth + 1);
-	JsonPutJson(&b, "holders", (Jsonb *) HoldersBelow(parent, StepRead(call, DatumGetUUIDP(new_holder))));
+	JsonPutJson(&b, "holders", (Jsonb *) HoldersBelow(parent, StepMustRead(call, DatumGetUUIDP(new_holder))));
 	JsonObjectEnd(&b);
 	copy = CopyPlan(call, nested, root, JsonFinish(&b));
 	AuditCreated(call, copy, &nested_id, NULL);
@@ -454,7 +454,7 @@ CopyNested(Call *call, PlanRow *root, PlanRow *parent, Datum old_holder, Datum n
 	CopyLinks(call, copy, &copies);
 	for (int i = 0; i < copies.count; i++)
 	{
-		StepRow    *step = StepRead(call, DatumGetUUIDP(copies.new_ids[i]));
+		StepRow    *step = StepMustRead(call, DatumGetUUIDP(copies.new_ids[i]));
 
 		AuditAdopted(call, copy, step);
 		if (step->workflow != NULL)
@@ -480,7 +480,7 @@ ReviewAgain(Call *call, PlanRow *copy, const pg_uuid_t *old_id, const pg_uuid_t 
 	Rows		rows = QueryById(call, &read, old_id);
 
 	if (rows.count > 0)
-		StepRequestReview(call, copy, StepRead(call, new_id), RowText(&rows, 0, 1), RowJson(&rows, 0, 2));
+		StepRequestReview(call, copy, StepMustRead(call, new_id), RowText(&rows, 0, 1), RowJson(&rows, 0, 2));
 	RowsFree(&rows);
 }
 

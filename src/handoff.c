@@ -7,7 +7,7 @@
  * plain words. The first function of the engine among them is why's nextCall.
  * Each type of pause reason has a line in one table.
  *
- * Nothing is locked and nothing is changed.
+ * Nothing is locked and nothing is changed; all is read under one snapshot.
  */
 #include "stepwise.h"
 
@@ -617,7 +617,7 @@ stepwise_why(PG_FUNCTION_ARGS)
 {
 	Call		call;
 
-	CallBegin(&call);
+	CallBeginReading(&call);
 	return CallEnd(&call, Why(&call, PlanMustRead(&call, ArgumentUuid(fcinfo, 0))));
 }
 
@@ -742,9 +742,9 @@ HoldersAbove(const Wait *w, const PlanRow *plan, PlanRow **up)
 	char	   *above = "";
 
 	*up = NULL;
-	while (!UuidEqual(&plan->id, &w->scope->id))
+	while (plan->nested && !UuidEqual(&plan->id, &w->scope->id))
 	{
-		StepRow    *holder = StepRead(w->call, &plan->parent_step_id);
+		StepRow    *holder = StepMustRead(w->call, &plan->parent_step_id);
 
 		above = psprintf("%s/%s", holder->name, above);
 		plan = PlanMustRead(w->call, &holder->plan_id);
@@ -797,7 +797,7 @@ stepwise_handoff(PG_FUNCTION_ARGS)
 	Call		call;
 	char	   *message;
 
-	CallBegin(&call);
+	CallBeginReading(&call);
 	message = Handoff(&call, PlanMustRead(&call, ArgumentUuid(fcinfo, 0)));
 	message = MemoryContextStrdup(call.outer, message);
 	CallEnd(&call, NULL);

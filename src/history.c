@@ -58,7 +58,7 @@ ReadPlanThen(Call *call, const pg_uuid_t *plan_id, TimestampTz at)
 	then.actor = RowText(&rows, 0, 3);
 	RowsFree(&rows);
 	/* a pause that has ended is a null in the chain; what ends a plan ends its pause without a word */
-	if (then.pause_reason != NULL && (JsonIsNull(then.pause_reason) ||
+	if (then.pause_reason != NULL && (JsonIsNull(then.pause_reason) || then.status == NULL ||
 									  PlanIsTerminal(NameIndex(then.status, PlanStatusName, PLAN_STATUSES))))
 		then.pause_reason = NULL;
 	return then;
@@ -147,7 +147,7 @@ StepAsOf(Call *call, const Rows *rows, uint64 row)
 	char	   *digest = RowText(rows, row, H_DIGEST);
 
 	if (step == NULL)
-		step = StepRead(call, &id);
+		step = StepMustRead(call, &id);
 	step->status = RowWord(rows, row, H_STATUS, StepStatusName, STEP_STATUSES, STEP_PENDING);
 	step->outcome = RowWord(rows, row, H_OUTCOME, OutcomeName, OUTCOMES, OUTCOME_NA);
 	step->started_at = RowTime(rows, row, H_STARTED_AT);
@@ -278,7 +278,7 @@ stepwise_execution_as_of(PG_FUNCTION_ARGS)
 	Call		call;
 	PlanRow    *plan;
 
-	CallBegin(&call);
+	CallBeginReading(&call);
 	plan = PlanMustRead(&call, ArgumentUuid(fcinfo, 0));
 	if (PG_ARGISNULL(1))
 		ereport(ERROR,

@@ -325,7 +325,8 @@ JsonKeys(const Jsonb *object, int *count)
 char *
 JsonValueText(const JsonbValue *value)
 {
-	Assert(value->type == jbvString);
+	if (value->type != jbvString)
+		elog(ERROR, "expected a JSON string, not %s", JsonKindName(value));
 	return pnstrdup(value->val.string.val, value->val.string.len);
 }
 

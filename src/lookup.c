@@ -40,12 +40,12 @@ QueryByName(const Call *call, KeptQuery *query, const char *name)
 	return QueryRun(query, &args);
 }
 
-/* Run a query that makes one JSON. */
+/* Run a query that makes one JSON; NULL if what it is to be made of is not there. */
 Jsonb *
 QueryJson(KeptQuery *query, const Args *args)
 {
 	Rows		rows = QueryRun(query, args);
-	Jsonb	   *json = RowJson(&rows, 0, 1);
+	Jsonb	   *json = rows.count > 0 ? RowJson(&rows, 0, 1) : NULL;
 
 	RowsFree(&rows);
 	return json;
@@ -55,8 +55,7 @@ QueryJson(KeptQuery *query, const Args *args)
 StepRow *
 RowStep(const Rows *rows, uint64 row)
 {
-	Assert(row < rows->count);
-	return StepFromTuple(rows->table->vals[row], rows->table->tupdesc);
+	return StepFromTuple(RowTuple(rows, row), rows->table->tupdesc);
 }
 
 TimestampTz

@@ -248,20 +248,15 @@ ReadyAnswer(Call *call, const Next *next, bool again)
 	return JsonFinish(&b);
 }
 
-/* Read a JSON that an internal SQL function makes of (tenant, plan). */
+/* Read a JSON that an internal SQL function makes of (tenant, plan); NULL if the plan is not there. */
 Jsonb *
 PlanJson(Call *call, KeptQuery *query, const pg_uuid_t *plan_id)
 {
 	Args		args = {0};
-	Jsonb	   *json;
-	Rows		rows;
 
 	ArgTenant(&args, call);
 	ArgUuid(&args, plan_id);
-	rows = QueryRun(query, &args);
-	json = rows.count > 0 ? RowJson(&rows, 0, 1) : NULL;
-	RowsFree(&rows);
-	return json;
+	return QueryJson(query, &args);
 }
 
 static void

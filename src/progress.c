@@ -106,12 +106,16 @@ StatusJson(Call *call, const PlanRow *plan, Interval *stall_after)
 		4, {TEXTOID, UUIDOID, INTERVALOID, INTERVALOID}
 	};
 	Args		args = {0};
+	Jsonb	   *json;
 
 	ArgTenant(&args, call);
 	ArgUuid(&args, &plan->id);
 	ArgInterval(&args, stall_after);
 	ArgInterval(&args, DefaultStallAfter());
-	return QueryJson(&read, &args);
+	json = QueryJson(&read, &args);
+	if (json == NULL)
+		PlanNotFound(&plan->id);
+	return json;
 }
 
 Datum
@@ -127,6 +131,7 @@ stepwise_get_plan_status(PG_FUNCTION_ARGS)
 	/* a read-only transaction, or a standby, just shows it */
 	if (plan->status == PLAN_EXECUTING && !XactReadOnly && HasStalledStep(&call, plan, stall_after))
 		MarkStalled(&call, &plan->id, stall_after);
+	ReadBegin(&call);
 	return CallEnd(&call, StatusJson(&call, plan, stall_after));
 }
 

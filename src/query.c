@@ -15,11 +15,20 @@
  * error needs no clean-up here: the end of the (sub)transaction restores role,
  * settings, SPI and memory.
  *
+ * Snapshots: each query of a call sees what is committed by then, so that what
+ * is read under a lock is new. A function that puts an answer together from
+ * several queries without a lock reads all of it under one snapshot instead
+ * (CallBeginReading, or ReadBegin after what it writes), or a row that one query
+ * has found would be gone for the next. That snapshot is the active one until
+ * CallEnd, for queries and for rows by index (table.c) alike; whoever tries to
+ * write under it gets an error.
+ *
  * Memory: all of a call's allocations are in its own context, gone at CallEnd.
  */
 #include "stepwise.h"
 
 #include "access/htup_details.h"
+#include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "common/hashfn.h"
@@ -62,7 +71,8 @@ EngineWrites(void)
 void
 ArgDatum(Args *args, Datum value)
 {
-	Assert(args->count < QUERY_MAX_ARGS);
+	if (args->count >= QUERY_MAX_ARGS)
+		elog(ERROR, "query has more than %d arguments", QUERY_MAX_ARGS);
 	args->nulls[args->count] = ' ';
 	args->values[args->count++] = value;
 }
@@ -170,6 +180,7 @@ Execute(KeptQuery *query, const Args *args)
 {
 	bool		outer = engine_runs;
 	int			outer_depth = engine_depth;
+	bool		reading = args->call != NULL && args->call->reading;
 	int			result;
 
 	if (query->plan == NULL)
@@ -182,7 +193,7 @@ Execute(KeptQuery *query, const Args *args)
 			result = SPI_execute_snapshot(query->plan, (Datum *) args->values, args->nulls, GetLatestSnapshot(),
 										  InvalidSnapshot, true, false, 0);
 		else
-			result = SPI_execute_plan(query->plan, (Datum *) args->values, args->nulls, false, 0);
+			result = SPI_execute_plan(query->plan, (Datum *) args->values, args->nulls, reading, 0);
 	}
 	PG_FINALLY();
 	{
@@ -198,10 +209,12 @@ QueryRun(KeptQuery *query, const Args *args)
 {
 	Rows		rows = {0};
 	MemoryContext context = CurrentMemoryContext;
-	int			level = PathLock();
+	int			level;
 	int			result;
 
-	Assert(args->count == query->nargs);
+	if (args->count != query->nargs)
+		elog(ERROR, "query got %d arguments instead of %d: %s", args->count, query->nargs, query->sql);
+	level = PathLock();
 	if (level != 0 && args->call != NULL)
 	{
 		/* for the queries that follow, too; what a trigger has set meanwhile goes with the first level */
@@ -244,11 +257,24 @@ RowsFree(Rows *rows)
 
 /* ---------- rows ---------- */
 
+/* Take a row; that it is not there is an error also without assertions, never a crash. */
+HeapTuple
+RowTuple(const Rows *rows, uint64 row)
+{
+	if (rows->table == NULL || row >= rows->table->numvals)
+		elog(ERROR, "query returned no row %llu", (unsigned long long) row + 1);
+	return rows->table->vals[row];
+}
+
+/* Take a column of a row, counted from 1. */
 Datum
 RowDatum(const Rows *rows, uint64 row, int column, bool *isnull)
 {
-	Assert(row < rows->count);
-	return SPI_getbinval(rows->table->vals[row], rows->table->tupdesc, column, isnull);
+	HeapTuple	tuple = RowTuple(rows, row);
+
+	if (column < 1 || column > rows->table->tupdesc->natts)
+		elog(ERROR, "query returned no column %d", column);
+	return SPI_getbinval(tuple, rows->table->tupdesc, column, isnull);
 }
 
 bool
@@ -341,7 +367,8 @@ CheckOwner(const char *what)
 void
 OwnerEnter(Call *call)
 {
-	Assert(!call->as_owner);
+	if (call->as_owner)
+		elog(ERROR, "the call has switched to the owner already");
 	GetUserIdAndSecContext(&call->saved_user, &call->saved_security);
 	SetUserIdAndSecContext(OwnerRole(),
 						   call->saved_security | SECURITY_LOCAL_USERID_CHANGE | SECURITY_NOFORCE_RLS);
@@ -351,7 +378,8 @@ OwnerEnter(Call *call)
 void
 OwnerLeave(Call *call)
 {
-	Assert(call->as_owner);
+	if (!call->as_owner)
+		elog(ERROR, "the call has not switched to the owner");
 	PathUnlock(&call->guc_level);
 	SetUserIdAndSecContext(call->saved_user, call->saved_security);
 	call->as_owner = false;
@@ -401,6 +429,34 @@ CallBeginNonatomic(Call *call, const char *tenant)
 	CallStart(call, tenant, SPI_OPT_NONATOMIC);
 }
 
+/* Begin a call of a function that only reads: its whole answer is of one moment. */
+void
+CallBeginReading(Call *call)
+{
+	CallBegin(call);
+	ReadBegin(call);
+}
+
+/* Read under one snapshot from here on: what is committed by now, and what this transaction has done. */
+void
+ReadBegin(Call *call)
+{
+	if (call->reading)
+		elog(ERROR, "the call reads under one snapshot already");
+	CommandCounterIncrement();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	call->reading = true;
+}
+
+/* Give the snapshot back; after that the call may write. */
+void
+ReadEnd(Call *call)
+{
+	if (call->reading)
+		PopActiveSnapshot();
+	call->reading = false;
+}
+
 /* Put everything back; the answer is copied out to the memory of the caller. */
 Datum
 CallEnd(Call *call, Jsonb *answer)
@@ -414,6 +470,7 @@ CallEnd(Call *call, Jsonb *answer)
 		result = PointerGetDatum(MemoryContextAlloc(call->outer, VARSIZE(answer)));
 		memcpy(DatumGetPointer(result), answer, VARSIZE(answer));
 	}
+	ReadEnd(call);
 	if (SPI_finish() != SPI_OK_FINISH)
 		elog(ERROR, "SPI_finish failed");
 	MemoryContextSwitchTo(call->outer);

@@ -149,8 +149,9 @@ CheckpointLock(Call *call, const pg_uuid_t *id, Checkpoint *checkpoint, StepRow 
 
 	if (id == NULL || !CheckpointRead(call, id, checkpoint))
 		CheckpointUnknown(id);
-	plan = PlanLockOfStep(call, &checkpoint->step_id, step);
-	if (!CheckpointRead(call, id, checkpoint))
+	plan = PlanLockIfStep(call, &checkpoint->step_id, step);
+	/* its plan may have been purged since */
+	if (plan == NULL || !CheckpointRead(call, id, checkpoint))
 		CheckpointUnknown(id);
 	return plan;
 }

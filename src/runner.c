@@ -305,8 +305,12 @@ Jsonb *
 TaskAnswer(Call *call, const pg_uuid_t *plan_id)
 {
 	static KeptQuery read = {"SELECT j FROM stepwise.task_json($1, $2) AS j", 2, {TEXTOID, UUIDOID}};
+	Jsonb	   *answer = PlanJson(call, &read, plan_id);
 
-	return PlanJson(call, &read, plan_id);
+	/* run_steps has committed: it may have been purged since */
+	if (answer == NULL)
+		PlanNotFound(plan_id);
+	return answer;
 }
 
 static Datum

@@ -482,7 +482,7 @@ ParentsLook(Call *call, PlanRow *plan, StepRow *step)
 	};
 
 	/* one that settled in the same call may have skipped it already */
-	if (StepRead(call, &step->id)->status != STEP_PENDING)
+	if (StepMustRead(call, &step->id)->status != STEP_PENDING)
 		return;
 	for (int required = 0; required <= 1; required++)
 	{
@@ -526,7 +526,7 @@ PlanDrain(Call *call, PlanRow *plan)
 		{
 			/* a branch before this one may have added steps, and so moved this one on */
 			if (plan->drained > 0)
-				step->order = StepRead(call, &step->id)->order;
+				step->order = StepMustRead(call, &step->id)->order;
 			BranchesAfter(call, plan, step);
 		}
 		if (!plan->sequential && !PlanIsTerminal(plan->status))

@@ -193,7 +193,7 @@ stepwise_state_read(PG_FUNCTION_ARGS)
 {
 	Call		call;
 
-	CallBegin(&call);
+	CallBeginReading(&call);
 	return CallEnd(&call, StateRead(&call, ArgumentJson(fcinfo, 0)));
 }
 

@@ -133,6 +133,7 @@ typedef struct Rows
 extern uint64 QueryRunOnce(const char *sql, const Oid *types, const Args *args);	/* not kept */
 extern Rows QueryRun(KeptQuery *query, const Args *args);	/* as the owner: between CallBegin and CallEnd */
 extern void RowsFree(Rows *rows);
+extern HeapTuple RowTuple(const Rows *rows, uint64 row);
 extern Datum RowDatum(const Rows *rows, uint64 row, int column, bool *isnull);	/* not copied */
 extern bool RowIsNull(const Rows *rows, uint64 row, int column);
 extern char *RowText(const Rows *rows, uint64 row, int column); /* NULL if null; copied */
@@ -159,15 +160,19 @@ typedef struct Call
 	int			saved_security;
 	int			guc_level;		/* to which its search path goes back; 0: it has not been locked */
 	bool		as_owner;
+	bool		reading;		/* under one snapshot, the active one; see ReadBegin */
 	bool		deferred;		/* plans are saved once, at the end: PlansSave */
 	TimestampTz now;			/* 0: the clock has not been read yet; see CallNow */
 	List	   *plans;			/* of PlanRow: those that this call has locked */
 } Call;
 
 extern void CallBegin(Call *call);	/* in the caller's tenant */
+extern void CallBeginReading(Call *call);	/* likewise, to read under one snapshot only */
 extern void CallBeginIn(Call *call, const char *tenant);	/* for triggers and maintenance */
 extern void CallBeginNonatomic(Call *call, const char *tenant); /* for procedures that commit */
 extern Datum CallEnd(Call *call, Jsonb *answer);	/* NULL: no answer */
+extern void ReadBegin(Call *call);	/* from here on under one snapshot, and nothing is written */
+extern void ReadEnd(Call *call);	/* also at CallEnd */
 extern void CallInSession(Call *call, char *session);	/* NULL: none was given */
 extern void OwnerEnter(Call *call);
 extern void OwnerLeave(Call *call);
@@ -203,6 +208,7 @@ extern Oid	EnumValue(const char *type, const char *label);
 /* what an index is searched for, column by column */
 typedef struct Key
 {
+	bool		reading;		/* by a call that reads under one snapshot */
 	int			count;
 	ScanKeyData columns[KEY_MAX_COLUMNS];
 } Key;
@@ -765,6 +771,7 @@ typedef struct Dependent
 
 extern PlanRow *PlanLock(Call *call, const pg_uuid_t *plan_id);	/* root, then plan; SW001 */
 extern PlanRow *PlanLockOfStep(Call *call, const pg_uuid_t *step_id, StepRow **step); /* and read the step; SW002 */
+extern PlanRow *PlanLockIfStep(Call *call, const pg_uuid_t *step_id, StepRow **step); /* likewise; NULL: no such step */
 extern PlanRow *PlanLockIfFree(Call *call, const pg_uuid_t *plan_id, bool *found); /* NULL: locked by another */
 extern PlanRow *PlanRead(Call *call, const pg_uuid_t *plan_id);	/* no lock; NULL: none */
 extern PlanRow *PlanInTree(Call *call, PlanRow *root, const pg_uuid_t *plan_id);	/* another plan of a locked tree */
@@ -772,6 +779,7 @@ extern TimestampTz CallNow(Call *call, const PlanRow *plan);	/* when what this c
 extern void PlanSave(Call *call, PlanRow *plan);
 extern void PlansSave(Call *call);	/* those that were deferred */
 extern StepRow *StepRead(Call *call, const pg_uuid_t *step_id);	/* NULL: none */
+extern StepRow *StepMustRead(Call *call, const pg_uuid_t *step_id);	/* SW002 */
 extern StepRow *StepReadByName(Call *call, const pg_uuid_t *plan_id, const char *name);
 extern StepRow *StepReadByBinding(Call *call, const pg_uuid_t *plan_id, const char *binding);
 extern StepRow *StepReadByOrder(Call *call, const pg_uuid_t *plan_id, int order);
@@ -798,7 +806,7 @@ extern bool EngineUsed(void);
 extern Rows QueryOfTenant(const Call *call, KeptQuery *query);
 extern Rows QueryById(const Call *call, KeptQuery *query, const pg_uuid_t *id);
 extern Rows QueryByName(const Call *call, KeptQuery *query, const char *name);
-extern Jsonb *QueryJson(KeptQuery *query, const Args *args);	/* of a query that makes one JSON */
+extern Jsonb *QueryJson(KeptQuery *query, const Args *args);	/* of a query that makes one JSON; NULL: none */
 extern StepRow *RowStep(const Rows *rows, uint64 row);	/* of whole step rows */
 extern TimestampTz RowTime(const Rows *rows, uint64 row, int column);	/* 0 if null */
 extern struct varlena *RowVarlena(const Rows *rows, uint64 row, int column);	/* NULL if null; not copied */

@@ -215,7 +215,7 @@ PlanMake(HeapTuple tuple, TupleDesc desc)
 static Key
 IdKey(const Call *call, const pg_uuid_t *id)
 {
-	Key			key = {0};
+	Key			key = {.reading = call->reading};
 
 	KeyText(&key, call->tenant_datum);
 	KeyUuid(&key, id);
@@ -486,29 +486,32 @@ PlaceRemember(const StepRow *step)
 	place->root_id = step->root_id;
 }
 
-/* Find where a step belongs: from memory, or from its row. */
-static Place
-PlaceFind(Call *call, const pg_uuid_t *step_id)
+/* Find where a step belongs: from memory, or from its row; false: there is no such step. */
+static bool
+PlaceFind(Call *call, const pg_uuid_t *step_id, Place *place)
 {
 	static KeptQuery find = {
 		"SELECT s.plan_id, s.root_id FROM stepwise.step AS s WHERE s.tenant = $1 AND s.id = $2",
 		2, {TEXTOID, UUIDOID}
 	};
-	Place		place = *PlaceOf(step_id);
 	Args		args = {0};
 	Rows		rows;
+	bool		found;
 
-	if (UuidEqual(&place.step_id, step_id))
-		return place;
+	*place = *PlaceOf(step_id);
+	if (UuidEqual(&place->step_id, step_id))
+		return true;
 	ArgTenant(&args, call);
 	ArgUuid(&args, step_id);
 	rows = QueryRun(&find, &args);
-	if (rows.count == 0)
-		StepNotFound(step_id);
-	place.plan_id = RowUuid(&rows, 0, 1);
-	place.root_id = RowUuid(&rows, 0, 2);
+	found = rows.count > 0;
+	if (found)
+	{
+		place->plan_id = RowUuid(&rows, 0, 1);
+		place->root_id = RowUuid(&rows, 0, 2);
+	}
 	RowsFree(&rows);
-	return place;
+	return found;
 }
 
 /* Lock root and plan; NULL if there is no such tree in this tenant. */
@@ -520,21 +523,30 @@ PlaceLock(Call *call, const Place *place)
 	return root ? PlanInTree(call, root, &place->plan_id) : NULL;
 }
 
+/* Lock the tree of a step and read the step; NULL if it is not there, or not any more when the lock is. */
 PlanRow *
-PlanLockOfStep(Call *call, const pg_uuid_t *step_id, StepRow **step)
+PlanLockIfStep(Call *call, const pg_uuid_t *step_id, StepRow **step)
 {
 	Place		place;
-	PlanRow    *plan;
+	PlanRow    *plan = NULL;
 
-	if (step_id == NULL)
-		StepNotFound(step_id);
-	place = PlaceFind(call, step_id);
-	plan = PlaceLock(call, &place);
+	if (step_id != NULL && PlaceFind(call, step_id, &place))
+		plan = PlaceLock(call, &place);
 	/* read only now: before the lock it may have been another state */
 	*step = plan ? StepRead(call, step_id) : NULL;
 	if (*step == NULL)
-		StepNotFound(step_id);
+		return NULL;
 	PlaceRemember(*step);
+	return plan;
+}
+
+PlanRow *
+PlanLockOfStep(Call *call, const pg_uuid_t *step_id, StepRow **step)
+{
+	PlanRow    *plan = PlanLockIfStep(call, step_id, step);
+
+	if (plan == NULL)
+		StepNotFound(step_id);
 	return plan;
 }
 
@@ -605,7 +617,7 @@ StepFetch(KeptQuery *query, const Args *args)
 	StepRow	   *step = NULL;
 
 	if (rows.count > 0)
-		step = StepFromTuple(rows.table->vals[0], rows.table->tupdesc);
+		step = RowStep(&rows, 0);
 	RowsFree(&rows);
 	return step;
 }
@@ -624,12 +636,25 @@ StepRead(Call *call, const pg_uuid_t *step_id)
 	return RowRead("step", "step_pkey", &key, NULL, NULL, StepMake);
 }
 
-/* Read the step of a plan whose name, or binding, is this. */
+/* Read a step that must be there; SW002 when the tenant has none of that id. */
+StepRow *
+StepMustRead(Call *call, const pg_uuid_t *step_id)
+{
+	StepRow    *step = step_id ? StepRead(call, step_id) : NULL;
+
+	if (step == NULL)
+		StepNotFound(step_id);
+	return step;
+}
+
+/* Read the step of a plan whose name, or binding, is this; NULL names none. */
 static StepRow *
 StepReadByWord(Call *call, const char *index, const pg_uuid_t *plan_id, const char *word)
 {
 	Key			key = IdKey(call, plan_id);
 
+	if (word == NULL)
+		return NULL;
 	KeyText(&key, CStringGetTextDatum(word));
 	return RowRead("step", index, &key, NULL, NULL, StepMake);
 }

@@ -5,8 +5,9 @@
  * For the few rows that every call reads and writes: a kept SPI plan sets an
  * executor up and tears it down each time, which costs several times what the
  * row does. The rows are the same as those of a statement: by a new snapshot
- * (under READ COMMITTED), with the locks of FOR NO KEY UPDATE, and with the
- * errors of a transaction that is read-only or cannot be serialized.
+ * (under READ COMMITTED), or by the one of a call that only reads; with the
+ * locks of FOR NO KEY UPDATE, and with the errors of a transaction that is
+ * read-only or cannot be serialized.
  *
  * What an UPDATE does beside, and what is not done here: CHECKs (the engine
  * keeps to them, store.c looks), policies (they do not bind the owner), and
@@ -37,7 +38,8 @@
 static void
 KeyAdd(Key *key, StrategyNumber strategy, Oid collation, RegProcedure function, Datum value)
 {
-	Assert(key->count < KEY_MAX_COLUMNS);
+	if (key->count >= KEY_MAX_COLUMNS)
+		elog(ERROR, "key has more than %d columns", KEY_MAX_COLUMNS);
 	ScanKeyEntryInitialize(&key->columns[key->count], 0, key->count + 1, strategy, InvalidOid, collation, function, value);
 	key->count++;
 }
@@ -83,16 +85,28 @@ OpenLocked(const char *table, LOCKMODE lockmode)
 	}
 }
 
-/* Begin as a statement does: see what others have committed by now, and what we have written so far. */
-static Relation
-Begin(const char *table, LOCKMODE lockmode)
+/* See what others have committed by now, and what we have written so far; a call that only reads sees what it saw before. */
+static Snapshot
+SnapshotNow(bool reading)
 {
-	Relation	relation = OpenLocked(table, lockmode);
+	if (reading)
+		return GetActiveSnapshot();
+	CommandCounterIncrement();
+	return GetTransactionSnapshot();
+}
 
+/* Begin as a statement does. */
+static Relation
+Begin(const char *table, LOCKMODE lockmode, bool reading)
+{
+	Relation	relation;
+
+	if (reading && lockmode != AccessShareLock)
+		elog(ERROR, "table %s cannot be written by a call that only reads", table);
+	relation = OpenLocked(table, lockmode);
 	if (RelationGetDescr(relation)->natts > ROW_MAX_COLUMNS)
 		elog(ERROR, "table %s has too many columns", table);
-	CommandCounterIncrement();
-	PushActiveSnapshot(GetTransactionSnapshot());
+	PushActiveSnapshot(SnapshotNow(reading));
 	return relation;
 }
 
@@ -191,7 +205,7 @@ MakeRow(Relation relation, TupleTableSlot *slot, RowMake make)
 void *
 RowRead(const char *table, const char *index, Key *key, RowTest test, const void *arg, RowMake make)
 {
-	Relation	relation = Begin(table, AccessShareLock);
+	Relation	relation = Begin(table, AccessShareLock, key->reading);
 	TupleTableSlot *slot = Seek(relation, index, key, test, arg);
 	void	   *row = NULL;
 
@@ -208,7 +222,7 @@ RowRead(const char *table, const char *index, Key *key, RowTest test, const void
 List *
 RowsRead(const char *table, const char *index, Key *key, RowMake make)
 {
-	Relation	relation = Begin(table, AccessShareLock);
+	Relation	relation = Begin(table, AccessShareLock, key->reading);
 	IndexScanDesc scan = ScanBegin(relation, index, key);
 	TupleTableSlot *slot = table_slot_create(relation, NULL);
 	List	   *rows = NIL;
@@ -235,7 +249,7 @@ RowLock(const char *table, const char *index, Key *key, RowTest test, const void
 	void	   *row = NULL;
 
 	CheckWritable("SELECT FOR NO KEY UPDATE");
-	relation = Begin(table, RowShareLock);
+	relation = Begin(table, RowShareLock, key->reading);
 	slot = Seek(relation, index, key, test, arg);
 	if (slot != NULL)
 	{
@@ -365,16 +379,16 @@ StatementRun(Relation relation, const char *sql, const Changes *changes, const K
 	{
 		if (!changes->replaces[i])
 			continue;
-		types[args.count] = TupleDescAttr(desc, i)->atttypid;
 		if (changes->nulls[i])
 			ArgNull(&args);
 		else
 			ArgDatum(&args, changes->values[i]);
+		types[args.count - 1] = TupleDescAttr(desc, i)->atttypid;
 	}
 	for (int i = 0; key != NULL && i < key->count; i++)
 	{
-		types[args.count] = TupleDescAttr(desc, i)->atttypid;
 		ArgDatum(&args, key->columns[i].sk_argument);
+		types[args.count - 1] = TupleDescAttr(desc, i)->atttypid;
 	}
 	if (QueryRunOnce(sql, types, &args) != 1)
 		elog(ERROR, "row of table %s could not be saved", RelationGetRelationName(relation));
@@ -396,7 +410,8 @@ StatementUpdate(Relation relation, const Key *key, const Changes *changes)
 			appendStringInfo(&sql, "%s %s = $%d", set > 0 ? "," : "", quote_identifier(NameStr(TupleDescAttr(desc, i)->attname)), set + 1);
 			set++;
 		}
-	Assert(key->count == 2);
+	if (key->count != 2)
+		elog(ERROR, "key of table %s has %d columns", RelationGetRelationName(relation), key->count);
 	appendStringInfo(&sql, " WHERE tenant = $%d AND id = $%d", set + 1, set + 2);
 	StatementRun(relation, sql.data, changes, key);
 }
@@ -511,7 +526,7 @@ RowUpdate(const char *table, const char *index, Key *key, ItemPointer seen, RowT
 	TupleTableSlot *old;
 
 	CheckWritable("UPDATE");
-	relation = Begin(table, RowExclusiveLock);
+	relation = Begin(table, RowExclusiveLock, key->reading);
 	old = SeekAgain(relation, index, key, seen, test, arg);
 	if (IsAltered(relation))
 	{
@@ -544,7 +559,7 @@ RowInsert(const char *table, Changes *changes)
 	Relation	relation;
 
 	CheckWritable("INSERT");
-	relation = Begin(table, RowExclusiveLock);
+	relation = Begin(table, RowExclusiveLock, false);
 	if (IsAltered(relation) || !changes->replaces[RelationGetDescr(relation)->natts - 1])
 		StatementInsert(relation, changes);
 	else
@@ -557,7 +572,8 @@ RowInsert(const char *table, Changes *changes)
 void
 SetDatum(Changes *c, int column, Datum value, bool isnull)
 {
-	Assert(column < ROW_MAX_COLUMNS);
+	if (column >= ROW_MAX_COLUMNS)
+		elog(ERROR, "row has no column %d", column + 1);
 	c->values[column] = value;
 	c->nulls[column] = isnull;
 	c->replaces[column] = true;

@@ -163,15 +163,32 @@ stepwise_register_tool(PG_FUNCTION_ARGS)
 	return CallEnd(&call, ToolAnswer(name, &tool, replaced));
 }
 
+/* columns of the queries that read tools */
+enum
+{
+	T_NAME = 1, T_FUNCTION, T_INPUT_SCHEMA, T_DESCRIPTION, T_RETRYABLE, T_EXPOSE
+};
+#define SELECT_TOOLS \
+	"SELECT t.name, t.function, t.input_schema, t.description, t.retryable, t.expose FROM stepwise.tool AS t"
+
+static Tool *
+RowTool(const Rows *rows, uint64 row)
+{
+	Tool	   *tool = palloc0(sizeof(Tool));
+
+	tool->function = RowText(rows, row, T_FUNCTION);
+	tool->input_schema = RowJson(rows, row, T_INPUT_SCHEMA);
+	tool->description = RowText(rows, row, T_DESCRIPTION);
+	tool->retryable = RowBool(rows, row, T_RETRYABLE);
+	tool->expose = RowBool(rows, row, T_EXPOSE);
+	return tool;
+}
+
 /* Find a tool by its name; NULL: it was never registered. */
 Tool *
 ToolFind(Call *call, const char *name)
 {
-	static KeptQuery find = {
-		"SELECT t.function, t.input_schema, t.description, t.retryable, t.expose FROM stepwise.tool AS t"
-		" WHERE t.tenant = $1 AND t.name = $2",
-		2, {TEXTOID, TEXTOID}
-	};
+	static KeptQuery find = {SELECT_TOOLS " WHERE t.tenant = $1 AND t.name = $2", 2, {TEXTOID, TEXTOID}};
 	Tool	   *tool = BuiltInTool(name);
 	Rows		rows;
 
@@ -179,14 +196,7 @@ ToolFind(Call *call, const char *name)
 		return tool;
 	rows = QueryByName(call, &find, name);
 	if (rows.count > 0)
-	{
-		tool = palloc0(sizeof(Tool));
-		tool->function = RowText(&rows, 0, 1);
-		tool->input_schema = RowJson(&rows, 0, 2);
-		tool->description = RowText(&rows, 0, 3);
-		tool->retryable = RowBool(&rows, 0, 4);
-		tool->expose = RowBool(&rows, 0, 5);
-	}
+		tool = RowTool(&rows, 0);
 	RowsFree(&rows);
 	return tool;
 }
@@ -253,10 +263,7 @@ PutTool(JsonBuilder *b, const char *name, const Tool *tool, bool built_in)
 static Jsonb *
 ListTools(Call *call)
 {
-	static KeptQuery list = {
-		"SELECT t.name FROM stepwise.tool AS t WHERE t.tenant = $1 ORDER BY t.name",
-		1, {TEXTOID}
-	};
+	static KeptQuery list = {SELECT_TOOLS " WHERE t.tenant = $1 ORDER BY t.name", 1, {TEXTOID}};
 	JsonBuilder b = {0};
 	const char *name;
 	Rows		rows = QueryOfTenant(call, &list);
@@ -264,10 +271,7 @@ ListTools(Call *call)
 	JsonObjectStart(&b, NULL);
 	JsonArrayStart(&b, "tools");
 	for (uint64 i = 0; i < rows.count; i++)
-	{
-		name = RowText(&rows, i, 1);
-		PutTool(&b, name, ToolFind(call, name), false);
-	}
+		PutTool(&b, RowText(&rows, i, T_NAME), RowTool(&rows, i), false);
 	for (int i = 0; (name = BuiltInToolName(i)) != NULL; i++)
 		PutTool(&b, name, BuiltInTool(name), true);
 	JsonArrayEnd(&b);
@@ -280,7 +284,7 @@ stepwise_list_tools(PG_FUNCTION_ARGS)
 {
 	Call		call;
 
-	CallBegin(&call);
+	CallBeginReading(&call);
 	return CallEnd(&call, ListTools(&call));
 }
 

@@ -137,7 +137,7 @@ NestingChain(Call *call, PlanRow *plan, const char *below)
 		appendStringInfo(&chain, "%s%s%s", plan->workflow ? plan->workflow : plan->name, Arrow(), further);
 		if (!plan->nested)
 			return chain.data;
-		holder = StepRead(call, &plan->parent_step_id);
+		holder = StepMustRead(call, &plan->parent_step_id);
 		plan = PlanInTree(call, plan->root, &holder->plan_id);
 	}
 }
@@ -501,7 +501,7 @@ stepwise_execution(PG_FUNCTION_ARGS)
 	Call		call;
 	int			depth;
 
-	CallBegin(&call);
+	CallBeginReading(&call);
 	depth = CheckDepthArgument(fcinfo, 1);
 	return CallEnd(&call, Execution(&call, PlanMustRead(&call, ArgumentUuid(fcinfo, 0)), depth));
 }
@@ -609,6 +609,6 @@ stepwise_workflow_response(PG_FUNCTION_ARGS)
 	Call		call;
 	bool		detail = !PG_ARGISNULL(1) && PG_GETARG_BOOL(1);
 
-	CallBegin(&call);
+	CallBeginReading(&call);
 	return CallEnd(&call, WorkflowResponse(&call, PlanMustRead(&call, ArgumentUuid(fcinfo, 0)), detail));
 }

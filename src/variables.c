@@ -183,6 +183,6 @@ stepwise_task_variables(PG_FUNCTION_ARGS)
 {
 	Call		call;
 
-	CallBegin(&call);
+	CallBeginReading(&call);
 	return CallEnd(&call, TaskVariables(&call, ArgumentUuid(fcinfo, 0)));
 }

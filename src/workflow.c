@@ -440,7 +440,7 @@ stepwise_validate_definition(PG_FUNCTION_ARGS)
 	Jsonb	   *json = ArgumentJson(fcinfo, 0);
 	Call		call;
 
-	CallBegin(&call);
+	CallBeginReading(&call);
 	return CallEnd(&call, ValidateDefinition(&call, json));
 }
 
@@ -518,7 +518,7 @@ stepwise_get_workflow(PG_FUNCTION_ARGS)
 	Call		call;
 
 	CheckNamed(name);
-	CallBegin(&call);
+	CallBeginReading(&call);
 	return CallEnd(&call, GetWorkflow(&call, name, version));
 }
 
@@ -566,7 +566,7 @@ stepwise_list_workflows(PG_FUNCTION_ARGS)
 {
 	Call		call;
 
-	CallBegin(&call);
+	CallBeginReading(&call);
 	return CallEnd(&call, ListWorkflows(&call));
 }
 

@@ -1,0 +1,26 @@
+-- An owner may take the NOT NULL from the audit log, and then anything from an entry: verify_audit says which entry is not
+-- what it was, and does not stumble over what is missing.
+
+SELECT (stepwise.create_plan('emptied', 'g', '[{"name": "a"}]') ->> 'planId')::uuid AS plan \gset
+SELECT stepwise.submit_step_result(id, '1') ->> 'planStatus' AS status FROM stepwise.step WHERE plan_id = :'plan';
+SELECT stepwise.verify_audit(:'plan') -> 'valid' AS valid;
+
+CREATE FUNCTION verify_without(plan uuid, missing text) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+    answer jsonb;
+BEGIN
+    ALTER TABLE stepwise.audit DISABLE TRIGGER USER;
+    EXECUTE format('ALTER TABLE stepwise.audit ALTER COLUMN %I DROP NOT NULL', missing);
+    EXECUTE format('UPDATE stepwise.audit SET %I = NULL WHERE plan_id = $1 AND event = ''step_completed''', missing) USING plan;
+    answer := stepwise.verify_audit(plan);
+    RAISE EXCEPTION USING ERRCODE = 'ZZ000', MESSAGE = answer ->> 'valid' || ' ' || (answer -> 'firstInvalid' ->> 'reason');
+EXCEPTION WHEN SQLSTATE 'ZZ000' THEN
+    -- nothing of it stays
+    RETURN to_jsonb(sqlerrm);
+END $$;
+
+SELECT missing, verify_without(:'plan', missing) AS verified
+FROM unnest('{event,detail,hash,actor,at,id}'::text[]) AS missing;
+SELECT stepwise.verify_audit(:'plan') -> 'valid' AS valid;
+
+DROP FUNCTION verify_without;
