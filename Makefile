@@ -65,7 +65,8 @@ ISOLATION = \
 	resume_once \
 	resume_parallel \
 	nested_agents \
-	rewritten
+	rewritten \
+	reclaim
 
 REGRESS_OPTS = --inputdir=test --load-extension=$(EXTENSION)
 # PGXS would put the results into output_iso/, and version 15 look for the answers there.

@@ -375,11 +375,15 @@ PlanLockIfFree(Call *call, const pg_uuid_t *plan_id, bool *found)
 	*found = plan != NULL;
 	if (plan == NULL)
 		return NULL;
-	key = IdKey(call, &plan->root_id);
-	root = RowLock("plan", "plan_pkey", &key, NULL, NULL, PlanMake, false);
+	root = PlanLocked(call, &plan->root_id);
 	if (root == NULL)
-		return NULL;
-	PlanKeep(call, root, NULL);
+	{
+		key = IdKey(call, &plan->root_id);
+		root = RowLock("plan", "plan_pkey", &key, NULL, NULL, PlanMake, false);
+		if (root == NULL)
+			return NULL;
+		PlanKeep(call, root, NULL);
+	}
 	return PlanInTree(call, root, plan_id);
 }
 
