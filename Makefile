@@ -45,7 +45,8 @@ REGRESS = \
 	variables \
 	handoff \
 	walk \
-	altered
+	altered \
+	raw_values
 
 # Races: what two sessions may do to each other. The answers are in expected/ too,
 # so no spec may have the name of a test above.

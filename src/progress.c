@@ -179,7 +179,7 @@ StillStalled(Call *call, const StepRow *step, Interval *older_than)
 static bool
 IsExpired(const StepRow *step)
 {
-	return step->lease_expires_at && step->lease_expires_at < GetCurrentTimestamp();
+	return TimeIsSet(step->lease_expires_at) && step->lease_expires_at < GetCurrentTimestamp();
 }
 
 /* what a reclaim has done so far */

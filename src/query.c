@@ -116,7 +116,7 @@ ArgBool(Args *args, bool value)
 void
 ArgTime(Args *args, TimestampTz value)
 {
-	if (value == 0)
+	if (!TimeIsSet(value))
 		ArgNull(args);
 	else
 		ArgDatum(args, TimestampTzGetDatum(value));

@@ -14,6 +14,7 @@
 
 #include "access/htup_details.h"
 #include "access/xact.h"
+#include "common/hashfn.h"
 #include "utils/memutils.h"
 
 /* columns of stepwise.plan, in the order of its definition */
@@ -90,7 +91,7 @@ FieldBool(const Fields *f, int column)
 static TimestampTz
 FieldTime(const Fields *f, int column)
 {
-	return f->nulls[column] ? 0 : DatumGetTimestampTz(f->values[column]);
+	return f->nulls[column] ? NO_TIME : DatumGetTimestampTz(f->values[column]);
 }
 
 static char *
@@ -431,7 +432,7 @@ PlanSave(Call *call, PlanRow *plan)
 	SetText(&c, PLAN_COL_MESSAGE, plan->message);
 	SetVarlena(&c, PLAN_COL_PAUSE_REASON, plan->pause_reason);
 	SetVarlena(&c, PLAN_COL_OUTPUTS, plan->outputs);
-	if ((plan->status == PLAN_COMPLETED) != (plan->outcome != OUTCOME_NA) || PlanIsTerminal(plan->status) != (plan->completed_at != 0))
+	if ((plan->status == PLAN_COMPLETED) != (plan->outcome != OUTCOME_NA) || PlanIsTerminal(plan->status) != TimeIsSet(plan->completed_at))
 		elog(ERROR, "plan %s does not fit its constraint", UuidText(&plan->id));
 	RowUpdate("plan", "plan_pkey", &key, &plan->tid, HasId, &plan->id, &c);
 }
@@ -458,13 +459,15 @@ PlansSave(Call *call)
 
 /*
  * A step never changes its plan, nor a plan its root: so what a backend has
- * seen once saves it a query later. A wrong tenant, or a step that was purged,
- * shows when the step itself is read.
+ * seen once saves it a query later. A step that was purged shows when the step
+ * itself is read. What was seen in one tenant says nothing of another, in which
+ * the same id may stand for another step: the hash of the tenant keeps them apart.
  */
 #define PLACES	1024
 
 typedef struct Place
 {
+	uint64		tenant;			/* hash of its name */
 	pg_uuid_t	step_id;
 	pg_uuid_t	plan_id;
 	pg_uuid_t	root_id;
@@ -479,11 +482,18 @@ PlaceOf(const pg_uuid_t *step_id)
 	return &places[(step_id->data[14] << 8 | step_id->data[15]) % PLACES];
 }
 
+static uint64
+TenantHash(const Call *call)
+{
+	return hash_bytes_extended((const unsigned char *) call->tenant, strlen(call->tenant), 0);
+}
+
 static void
-PlaceRemember(const StepRow *step)
+PlaceRemember(const Call *call, const StepRow *step)
 {
 	Place	   *place = PlaceOf(&step->id);
 
+	place->tenant = TenantHash(call);
 	place->step_id = step->id;
 	place->plan_id = step->plan_id;
 	place->root_id = step->root_id;
@@ -501,7 +511,7 @@ PlaceFind(Call *call, const pg_uuid_t *step_id)
 	Args		args = {0};
 	Rows		rows;
 
-	if (UuidEqual(&place.step_id, step_id))
+	if (UuidEqual(&place.step_id, step_id) && place.tenant == TenantHash(call))
 		return place;
 	ArgTenant(&args, call);
 	ArgUuid(&args, step_id);
@@ -537,7 +547,7 @@ PlanLockOfStep(Call *call, const pg_uuid_t *step_id, StepRow **step)
 	*step = plan ? StepRead(call, step_id) : NULL;
 	if (*step == NULL)
 		StepNotFound(step_id);
-	PlaceRemember(*step);
+	PlaceRemember(call, *step);
 	return plan;
 }
 
@@ -722,7 +732,7 @@ StepSave(Call *call, StepRow *step)
 	SetVarlena(&c, STEP_COL_OUTPUT_FORMATTING_NOTES, step->output_formatting_notes);
 	if ((step->status == STEP_COMPLETED) != (step->outcome != OUTCOME_NA))
 		elog(ERROR, "step %s does not fit its constraint", UuidText(&step->id));
-	PlaceRemember(step);
+	PlaceRemember(call, step);
 	RowUpdate("step", "step_pkey", &key, &step->tid, HasId, &step->id, &c);
 }
 

@@ -38,10 +38,10 @@ TreeStatusOfStep(const StepRow *step)
 static void
 PutDuration(JsonBuilder *b, TimestampTz from, TimestampTz to, TimestampTz now)
 {
-	if (from == 0)
+	if (!TimeIsSet(from))
 		JsonPutNull(b, "execution_time_ms");
 	else
-		JsonPutInt(b, "execution_time_ms", Max((to ? to : now) - from, 0) / 1000);
+		JsonPutInt(b, "execution_time_ms", Max((TimeIsSet(to) ? to : now) - from, 0) / 1000);
 }
 
 Jsonb *
@@ -426,7 +426,7 @@ PlanMetadata(Call *call, const PlanRow *plan, TimestampTz now)
 	JsonPutInt(&b, "wave", holder ? holder->wave : 0);
 	JsonPutPositive(&b, "execution_order", holder ? holder->execution_order : 0);
 	JsonPutText(&b, "message", plan->message);
-	JsonPutInt(&b, "attempt", holder ? holder->attempt : (plan->started_at ? 1 : 0));
+	JsonPutInt(&b, "attempt", holder ? holder->attempt : (TimeIsSet(plan->started_at) ? 1 : 0));
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
 }
