@@ -46,7 +46,8 @@ REGRESS = \
 	handoff \
 	walk \
 	altered \
-	raw_values
+	raw_values \
+	chain
 
 # Races: what two sessions may do to each other. The answers are in expected/ too,
 # so no spec may have the name of a test above.
@@ -67,7 +68,8 @@ ISOLATION = \
 	resume_parallel \
 	nested_agents \
 	rewritten \
-	reclaim
+	reclaim \
+	chain_order
 
 REGRESS_OPTS = --inputdir=test --load-extension=$(EXTENSION)
 # PGXS would put the results into output_iso/, and version 15 look for the answers there.

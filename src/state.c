@@ -546,6 +546,8 @@ PlanMove(Call *call, PlanRow *plan, PlanStatus to, Jsonb *detail)
 	{
 		plan->outcome = plan->counts[STEP_FAILED] + plan->unsuccessful > 0 ? OUTCOME_FAILURE : OUTCOME_SUCCESS;
 		plan->outputs = PlanOutputs(call, plan);
+		if (plan->outputs != NULL && JB_ROOT_COUNT(JsonOf(plan->outputs)) > 0)
+			detail = JsonMerge(detail, JsonTextOf("outputsDigest", DigestText(plan->outputs)));
 	}
 	AuditAppend(call, plan, NULL, "plan_status_changed",
 				MoveDetail(PlanStatusName[from], PlanStatusName[to], detail));

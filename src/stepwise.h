@@ -809,8 +809,36 @@ extern struct varlena *RowVarlena(const Rows *rows, uint64 row, int column);	/* 
 /* ---------- audit.c: the chain of audit entries ---------- */
 
 extern void AuditAppend(Call *call, PlanRow *plan, const pg_uuid_t *step_id, const char *event, Jsonb *detail);
-extern void AuditAppendPlanless(Call *call, const char *event, Jsonb *detail);
-extern char *DigestText(const void *jsonb_varlena); /* SHA-256 of a jsonb value's text, in hex */
+extern char *DigestText(const void *jsonb_varlena); /* SHA-256 of a jsonb value's text, in hex; NULL for NULL */
+extern char *DigestOfText(const char *text);	/* likewise */
+
+extern char *RoleText(Oid role);
+extern char *ActorText(const Call *call);	/* role, and after a slash the name given */
+
+/* an entry that belongs to no plan */
+typedef struct PlanlessEntry
+{
+	const char *event;
+	const char *actor;
+	const char *session;		/* or NULL */
+	TimestampTz at;
+	Jsonb	   *detail;
+} PlanlessEntry;
+
+/* the newest entry of the chain of a tenant; 0 and zeros before there is one */
+typedef struct ChainEnd
+{
+	int64		id;
+	uint8		hash[32];
+} ChainEnd;
+
+extern ChainEnd ChainEndRead(Call *call, bool latest);
+extern void AuditWritePlanless(Call *call, const PlanlessEntry *planless, ChainEnd *end);
+
+/* ---------- chain.c: the audit chain of a tenant ---------- */
+
+extern void ChainInit(void);
+extern void AuditAppendPlanless(Call *call, const char *event, Jsonb *detail);	/* at the end of the transaction */
 
 /* ---------- state.c: the one routine that moves a step ---------- */
 
