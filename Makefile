@@ -47,7 +47,8 @@ REGRESS = \
 	walk \
 	altered \
 	raw_values \
-	chain
+	chain \
+	encoding
 
 # Races: what two sessions may do to each other. The answers are in expected/ too,
 # so no spec may have the name of a test above.

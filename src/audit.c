@@ -17,7 +17,6 @@
 #include "commands/trigger.h"
 #include "common/cryptohash.h"
 #include "common/sha2.h"
-#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "port/pg_bswap.h"
 #include "utils/memutils.h"
@@ -85,6 +84,7 @@ DigestOfText(const char *text)
 
 	if (text == NULL)
 		return NULL;
+	text = Utf8Form(text);
 	Sha256(text, strlen(text), digest);
 	return HexText(digest);
 }
@@ -110,9 +110,9 @@ static void
 HashText(StringInfo data, const char *text)
 {
 	/* in UTF-8, so that a dump into another encoding verifies */
+	CheckUtf8(text, "an audit entry");
 	if (text != NULL)
-		text = (char *) pg_do_encoding_conversion((unsigned char *) unconstify(char *, text), strlen(text),
-												  GetDatabaseEncoding(), PG_UTF8);
+		text = Utf8Form(text);
 	HashField(data, text, text ? strlen(text) : 0);
 }
 
@@ -158,13 +158,13 @@ RowEntryId(const Rows *rows, uint64 row, int column)
 	return DatumGetInt64(RowDatum(rows, row, column, &isnull));
 }
 
-/* Name a role; one that was dropped has only its number. */
+/* Name a role; one that was dropped has only its number. Roles of all databases are in one list, whatever their encodings. */
 char *
 RoleText(Oid role)
 {
 	char	   *name = GetUserNameFromId(role, true);
 
-	return name ? name : psprintf("%u", role);
+	return name ? Utf8Clean(name) : psprintf("%u", role);
 }
 
 /*

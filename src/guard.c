@@ -165,6 +165,8 @@ CheckRawValue(const char *column, Oid type, Datum value)
 		CheckNameLimit(TextDatumGetCString(value), column);
 	else if (type == TEXTOID)
 		CheckTextLimit(TextDatumGetCString(value), column);
+	if (type == TEXTOID)
+		CheckUtf8(TextDatumGetCString(value), column);
 }
 
 static void
@@ -321,6 +323,23 @@ CheckInsertedStep(const StepRow *step)
 				 errhint("Add steps with stepwise.modify_plan(plan_id, 'add_steps', params).")));
 }
 
+/* What is inserted by hand has a UTF-8 form, like what the functions take. */
+static void
+CheckInsertedTexts(HeapTuple tuple, TupleDesc desc)
+{
+	for (int i = 1; i <= desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i - 1);
+		bool		isnull;
+		Datum		value = heap_getattr(tuple, i, desc, &isnull);
+
+		if (!isnull && att->atttypid == TEXTOID)
+			CheckUtf8(TextDatumGetCString(value), NameStr(att->attname));
+		else if (!isnull && att->atttypid == JSONBOID)
+			CheckJsonUtf8(DatumGetJsonbP(value), NameStr(att->attname));
+	}
+}
+
 /*
  * Refuse a step for another tenant's plan as one for a plan that does not
  * exist. The policy comes only after us, and would tell the two apart. Whom
@@ -355,6 +374,7 @@ RawInsert(const TriggerData *trigger)
 		return TriggerPass(trigger);
 	step = StepFromTuple(tuple, desc);
 	CheckInsertedStep(step);
+	CheckInsertedTexts(tuple, desc);
 	tenant = TextDatumGetCString(SPI_getbinval(tuple, desc, SPI_fnumber(desc, "tenant"), &isnull));
 	CheckTenantOfInsert(trigger, tenant, step);
 	CallBeginIn(&call, tenant);

@@ -209,13 +209,13 @@ IsForeignError(int sqlstate)
 	return false;
 }
 
-/* Cut a message to what may be stored. */
+/* Cut a message to what may be stored, and leave out what could not be. */
 static char *
 ErrorMessage(const ErrorData *error)
 {
 	const char *message = error->message ? error->message : "error without a message";
 
-	return pnstrdup(message, pg_mbcliplen(message, strlen(message), MaxResultBytes));
+	return Utf8Clean(pnstrdup(message, pg_mbcliplen(message, strlen(message), MaxResultBytes)));
 }
 
 static ToolFault *

@@ -332,6 +332,15 @@ extern char *Because(const char *reason);	/* ": reason"; nothing for NULL */
 extern char *FormatText(const char *format, va_list args) pg_attribute_printf(1, 0);
 extern const char *Arrow(void); /* between the links of a chain that is spelled */
 
+/* ---------- encoding.c: texts in UTF-8, whatever the encoding of the database ---------- */
+
+extern void CheckUtf8(const char *text, const char *what);	/* SW005; so the next three */
+extern void CheckJsonUtf8(const Jsonb *value, const char *what);
+extern void CheckArgumentUtf8(FunctionCallInfo fcinfo, int n, const char *text);
+extern void CheckArgumentJsonUtf8(FunctionCallInfo fcinfo, int n, const Jsonb *value);
+extern const char *Utf8Form(const char *text);	/* the text itself, if it has none */
+extern char *Utf8Clean(const char *text);
+
 /* ---------- limit.c: how large values and texts may be ---------- */
 
 #define NAME_MAX_BYTES	500
