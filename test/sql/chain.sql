@@ -96,6 +96,17 @@ SELECT concat_ws(' ', e ->> 'action', e ->> 'name') FROM (SELECT substr(x, 15)::
 SELECT detail ->> 'name', id FROM stepwise.audit WHERE tenant = 'chain B' AND plan_id IS NULL;
 DROP FUNCTION writes_and_fails;
 
+-- a procedure that commits after each step leaves its entries with each
+BEGIN;
+SELECT pg_temp.in_a();
+SELECT stepwise.create_plan('steps', 'chain.sql', '[{"name": "a", "tool": "state_write", "arguments": {"name": "one", "value": 1}},
+    {"name": "b", "tool": "state_write", "arguments": {"name": "two", "value": 2}}]') ->> 'planId' AS plan \gset
+COMMIT;
+CALL stepwise.run_steps(:'plan', 1, 'chain A') \gset
+SELECT concat_ws(' ', e ->> 'action', e ->> 'name') FROM (SELECT substr(x, 15)::jsonb FROM pg_temp.entries() AS x) AS t (e);
+CALL stepwise.run_steps(:'plan', NULL, 'chain A') \gset
+SELECT concat_ws(' ', e ->> 'action', e ->> 'name') FROM (SELECT substr(x, 15)::jsonb FROM pg_temp.entries() AS x) AS t (e);
+
 -- a transaction that becomes read-only after it wrote still commits
 BEGIN;
 SELECT pg_temp.in_a();
@@ -142,7 +153,7 @@ SELECT pg_temp.tamper($$UPDATE stepwise.audit SET at = at + interval '1 us' WHER
 SELECT pg_temp.tamper($$DELETE FROM stepwise.audit WHERE tenant = 'chain A' AND plan_id IS NULL AND id = 5$$);
 SELECT pg_temp.tamper($$DELETE FROM stepwise.audit WHERE tenant = 'chain A' AND plan_id IS NULL AND id = 1$$);
 SELECT pg_temp.tamper($$INSERT INTO stepwise.audit SELECT tenant, plan_id, 0, step_id, at, event, actor, session_id, detail, hash FROM stepwise.audit WHERE tenant = 'chain A' AND plan_id IS NULL AND id = 1$$);
-SELECT pg_temp.tamper($$UPDATE stepwise.audit SET plan_id = NULL, id = (SELECT max(id) + 1 FROM seen) WHERE tenant = 'chain A' AND plan_id IS NOT NULL AND id = 1$$);
+SELECT pg_temp.tamper($$UPDATE stepwise.audit SET plan_id = NULL, id = (SELECT max(id) + 1 FROM seen) WHERE plan_id = (SELECT id FROM stepwise.plan WHERE tenant = 'chain A' AND name = 'tools') AND id = 1$$);
 -- the end cut off: only a head that was stored elsewhere shows that
 SELECT pg_temp.tamper($$DELETE FROM stepwise.audit WHERE tenant = 'chain A' AND plan_id IS NULL AND id = (SELECT max(id) FROM seen)$$);
 
