@@ -301,7 +301,7 @@ typedef struct Verification
 	int64		bad_id;			/* 0: none */
 	const char *bad_event;
 	const char *reason;
-	/* what the newest entry about it says, and which one that is; of NULL: there is none */
+	/* what the newest entries about outputs say, and which ones these are; NULL: there is none */
 	char	   *output_digest;
 	int64		output_entry;
 	char	   *outputs_digest;

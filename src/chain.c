@@ -172,6 +172,7 @@ ChainAtSubtransactionEnd(SubXactEvent event, SubTransactionId mine, SubTransacti
 		notes = list_truncate(notes, count);
 }
 
+/* Register the callbacks. */
 void
 ChainInit(void)
 {

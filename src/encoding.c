@@ -93,6 +93,7 @@ RefuseBytes(const char *text, int length, const char *what)
 			 errhint("Send text whose characters are in UTF-8; encode binary data, for instance as base64.")));
 }
 
+/* Refuse a text that has no UTF-8 form. */
 void
 CheckUtf8(const char *text, const char *what)
 {
@@ -117,6 +118,7 @@ FindBadString(const Jsonb *value, JsonbValue *item)
 	return false;
 }
 
+/* Refuse a value that contains such a text. */
 void
 CheckJsonUtf8(const Jsonb *value, const char *what)
 {
@@ -144,6 +146,7 @@ ArgumentName(FunctionCallInfo fcinfo, int n)
 	return name ? name : "an argument";
 }
 
+/* Refuse an argument that has no UTF-8 form, by its name. */
 void
 CheckArgumentUtf8(FunctionCallInfo fcinfo, int n, const char *text)
 {
@@ -151,6 +154,7 @@ CheckArgumentUtf8(FunctionCallInfo fcinfo, int n, const char *text)
 		RefuseBytes(text, strlen(text), ArgumentName(fcinfo, n));
 }
 
+/* Likewise, for a value. */
 void
 CheckArgumentJsonUtf8(FunctionCallInfo fcinfo, int n, const Jsonb *value)
 {

@@ -342,8 +342,8 @@ CheckInsertedTexts(HeapTuple tuple, TupleDesc desc)
 
 /*
  * Refuse a step for another tenant's plan as one for a plan that does not
- * exist. The policy comes only after us, and would tell the two apart. Whom
- * policies do not bind may see every plan.
+ * exist. The policy is applied only after this trigger, and would tell the two
+ * apart. A role that policies do not bind may see every plan anyway.
  */
 static void
 CheckTenantOfInsert(const TriggerData *trigger, const char *tenant, const StepRow *step)

@@ -203,7 +203,7 @@ ReclaimSkip(Reclaim *r, const pg_uuid_t *root_id)
 		r->skipped = lappend(r->skipped, UuidText(root_id));
 }
 
-/* Take back one claim, unless its tree is locked: whoever holds it may be idle for good, and we are for all trees. */
+/* Take back one claim, unless its tree is locked: the transaction that holds it may stay idle, and other trees must not wait. */
 static void
 ReclaimStep(Reclaim *r, const pg_uuid_t *root_id, const pg_uuid_t *plan_id, const pg_uuid_t *step_id)
 {

@@ -71,7 +71,7 @@ GRANT INSERT ON stepwise.step TO regress_values;
 SET ROLE regress_values;
 SELECT t.tenant, replace(pg_temp.try(format('INSERT INTO stepwise.step (tenant, plan_id, step_order, name) VALUES (%L, %L, 2, ''z'')', t.tenant, p.id)), p.id, 'ID')
 FROM (VALUES ('values A'), ('values B'), ('nobody')) AS t (tenant), (VALUES (:'foreign_plan'), ('00000000-0000-7000-8000-000000000000')) AS p (id) ORDER BY 1;
--- his own he may write
+-- one for a plan of its own tenant is taken
 INSERT INTO stepwise.step (tenant, plan_id, step_order, name) VALUES ('values A', :'plan', 3, 'c');
 RESET ROLE;
 SELECT tenant, name, status FROM stepwise.step WHERE name = 'c' AND plan_id = :'plan';
