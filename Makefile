@@ -49,7 +49,10 @@ REGRESS = \
 	handoff \
 	walk \
 	altered \
-	emptied
+	emptied \
+	raw_values \
+	chain \
+	encoding
 
 # Races: what two sessions may do to each other. The answers are in expected/ too,
 # so no spec may have the name of a test above.
@@ -70,7 +73,9 @@ ISOLATION = \
 	resume_parallel \
 	nested_agents \
 	rewritten \
-	readers
+	readers \
+	reclaim \
+	chain_order
 
 REGRESS_OPTS = --inputdir=test --load-extension=$(EXTENSION)
 # PGXS would put the results into output_iso/, and version 15 look for the answers there.

@@ -385,8 +385,8 @@ ALTER TABLE stepwise.audit ALTER COLUMN hash SET STORAGE PLAIN;
 COMMENT ON TABLE stepwise.audit IS 'append-only log: one entry per change, the entries of a plan form a SHA-256 chain';
 COMMENT ON COLUMN stepwise.audit.plan_id IS 'null: an entry of the chain of its tenant';
 COMMENT ON COLUMN stepwise.audit.id IS 'position in the chain of its plan, from 1';
-COMMENT ON COLUMN stepwise.audit.actor IS 'the role, and after a slash the name that the caller gave';
-COMMENT ON COLUMN stepwise.audit.detail IS 'what changed: action, from and to; of a result only its digest';
+COMMENT ON COLUMN stepwise.audit.actor IS 'the role, quoted as in SQL if its name has a slash or a double quote, and after a slash the name that the caller gave';
+COMMENT ON COLUMN stepwise.audit.detail IS 'what changed: action, from and to; of results, contents and values only their digests';
 COMMENT ON COLUMN stepwise.audit.hash IS 'SHA-256 over the hash before it and all fields of this entry';
 
 -- Without a primary key, a publication of all tables would refuse updates and deletes.

@@ -11,8 +11,8 @@ FOR EACH STATEMENT EXECUTE FUNCTION stepwise.audit_guard();
 
 CREATE FUNCTION stepwise.verify_audit(plan_id uuid, recursive boolean = false) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_verify_audit';
-COMMENT ON FUNCTION stepwise.verify_audit(uuid, boolean) IS 'whether the audit chain of a plan holds, or the first entry that does not fit';
+COMMENT ON FUNCTION stepwise.verify_audit(uuid, boolean) IS 'whether the audit chain of a plan holds, or the first entry that does not fit; of no plan (null): the chain of the tenant';
 
 CREATE FUNCTION stepwise.audit_head(plan_id uuid) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_audit_head';
-COMMENT ON FUNCTION stepwise.audit_head(uuid) IS 'length and newest hash of the audit chain of a plan, to be stored elsewhere';
+COMMENT ON FUNCTION stepwise.audit_head(uuid) IS 'length and newest hash of the audit chain of a plan, or of the tenant (null), to be stored elsewhere';

@@ -124,11 +124,27 @@ ArtifactBrief(const Artifact *a)
 	return JsonFinish(&b);
 }
 
+/* What the audit log says of it beside: verify_audit compares that with what is stored. */
+static Jsonb *
+ArtifactDigests(const Artifact *a)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "contentDigest", DigestOfText(a->content));
+	if (a->data != NULL)
+		JsonPutText(&b, "dataDigest", DigestText(a->data));
+	if (a->source_url != NULL)
+		JsonPutText(&b, "sourceUrlDigest", DigestOfText(a->source_url));
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
 /* Write down that something was stored, and save the plan. */
 static void
-AuditStored(Call *call, PlanRow *plan, const pg_uuid_t *step_id, const char *action, const Jsonb *brief)
+AuditStored(Call *call, PlanRow *plan, const pg_uuid_t *step_id, const char *action, const Jsonb *brief, const Jsonb *digests)
 {
-	AuditAppend(call, plan, step_id, "plan_modified", JsonMerge(JsonTextOf("action", action), brief));
+	AuditAppend(call, plan, step_id, "plan_modified", JsonMerge(JsonMerge(JsonTextOf("action", action), brief), digests));
 	PlanSave(call, plan);
 }
 
@@ -156,7 +172,7 @@ StoreArtifact(Call *call, const pg_uuid_t *plan_id, const Artifact *a)
 	if (a->step_id != NULL && (step == NULL || !UuidEqual(&step->plan_id, &plan->id)))
 		StepNotFound(a->step_id);
 	InsertArtifact(call, plan, a);
-	AuditStored(call, plan, a->step_id, "artifact_stored", brief);
+	AuditStored(call, plan, a->step_id, "artifact_stored", brief, ArtifactDigests(a));
 	return StoredAnswer(plan, step, brief);
 }
 
@@ -210,7 +226,7 @@ StoreOutput(Call *call, const pg_uuid_t *plan_id, const char *content, const cha
 	JsonPutBool(&b, "replaced", WriteOutput(call, plan, content, media_type));
 	JsonObjectEnd(&b);
 	brief = JsonFinish(&b);
-	AuditStored(call, plan, NULL, "output_stored", brief);
+	AuditStored(call, plan, NULL, "output_stored", brief, JsonTextOf("contentDigest", DigestOfText(content)));
 	return StoredAnswer(plan, NULL, brief);
 }
 

@@ -6,8 +6,7 @@
  * before it, and all its fields, each with its length in front. Number and
  * hash of the newest entry are on the plan's row, which is locked whenever an
  * entry is written. Entries without a plan form a chain of their own per
- * tenant, whose newest entry is its head; they are written one at a time, under
- * a lock of the tenant.
+ * tenant, whose newest entry is its head; chain.c says when they are written.
  *
  * An entry of a plan has the time of its call (CallNow), which never goes
  * back.
@@ -18,7 +17,6 @@
 #include "commands/trigger.h"
 #include "common/cryptohash.h"
 #include "common/sha2.h"
-#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "port/pg_bswap.h"
 #include "utils/memutils.h"
@@ -78,18 +76,24 @@ HexText(const uint8 digest[32])
 	return text;
 }
 
+/* Digest a text; NULL for NULL. */
+char *
+DigestOfText(const char *text)
+{
+	uint8		digest[32];
+
+	if (text == NULL)
+		return NULL;
+	text = Utf8Form(text);
+	Sha256(text, strlen(text), digest);
+	return HexText(digest);
+}
+
 /* Digest a jsonb value, perhaps toasted, by its text; NULL for NULL. */
 char *
 DigestText(const void *jsonb_varlena)
 {
-	uint8		digest[32];
-	char	   *text;
-
-	if (jsonb_varlena == NULL)
-		return NULL;
-	text = JsonToText(JsonOf(jsonb_varlena));
-	Sha256(text, strlen(text), digest);
-	return HexText(digest);
+	return jsonb_varlena ? DigestOfText(JsonToText(JsonOf(jsonb_varlena))) : NULL;
 }
 
 static void
@@ -106,9 +110,9 @@ static void
 HashText(StringInfo data, const char *text)
 {
 	/* in UTF-8, so that a dump into another encoding verifies */
+	CheckUtf8(text, "an audit entry");
 	if (text != NULL)
-		text = (char *) pg_do_encoding_conversion((unsigned char *) unconstify(char *, text), strlen(text),
-												  GetDatabaseEncoding(), PG_UTF8);
+		text = Utf8Form(text);
 	HashField(data, text, text ? strlen(text) : 0);
 }
 
@@ -154,15 +158,27 @@ RowEntryId(const Rows *rows, uint64 row, int column)
 	return DatumGetInt64(RowDatum(rows, row, column, &isnull));
 }
 
-/* Name the role, and the name that the caller gave himself. */
-static char *
+/* Name a role; one that was dropped has only its number. Roles of all databases are in one list, whatever their encodings. */
+char *
+RoleText(Oid role)
+{
+	char	   *name = GetUserNameFromId(role, true);
+
+	return name ? Utf8Clean(name) : psprintf("%u", role);
+}
+
+/*
+ * Name the role, and after a slash the name that the caller gave himself. A
+ * role whose own name has a slash, or a double quote, is quoted as in SQL: so
+ * the first slash outside of quotes ends the role.
+ */
+char *
 ActorText(const Call *call)
 {
-	char	   *role = GetUserNameFromId(call->caller, true);
+	char	   *role = RoleText(call->caller);
+	const char *shown = strpbrk(role, "/\"") ? quote_identifier(role) : role;
 
-	if (role == NULL)
-		role = psprintf("%u", call->caller);
-	return call->actor ? psprintf("%s/%s", role, call->actor) : role;
+	return call->actor ? psprintf("%s/%s", shown, call->actor) : pstrdup(shown);
 }
 
 static void
@@ -210,40 +226,48 @@ AuditAppend(Call *call, PlanRow *plan, const pg_uuid_t *step_id, const char *eve
 	MemoryContextReset(call->scratch);
 }
 
-/* Append an entry that belongs to no plan. */
-void
-AuditAppendPlanless(Call *call, const char *event, Jsonb *detail)
+/* Read where the chain of the tenant ends; latest: what is committed by now, at stricter isolation levels too. */
+ChainEnd
+ChainEndRead(Call *call, bool latest)
 {
-	static KeptQuery last = {
-		"SELECT a.id, a.hash FROM stepwise.audit AS a WHERE a.tenant = $1 AND a.plan_id IS NULL"
-		" ORDER BY a.id DESC LIMIT 1",
-		1, {TEXTOID}, .latest = true
-	};
-	Entry		entry = {0};
-	uint8		hash[32] = {0};
-	struct varlena *last_hash;
-	Rows		rows;
+#define NEWEST_ENTRY \
+	"SELECT a.id, a.hash FROM stepwise.audit AS a WHERE a.tenant = $1 AND a.plan_id IS NULL" \
+	" ORDER BY a.tenant DESC, a.plan_id DESC, a.id DESC LIMIT 1"
+	static KeptQuery seen = {NEWEST_ENTRY, 1, {TEXTOID}};
+	static KeptQuery committed = {NEWEST_ENTRY, 1, {TEXTOID}, .latest = true};
+	ChainEnd	end = {0};
+	Rows		rows = QueryOfTenant(call, latest ? &committed : &seen);
 
-	MarkEngineUsed();
-	CallLock(call, "audit", "");
-	CommandCounterIncrement();
-	rows = QueryOfTenant(call, &last);
-	entry.id = 1;
 	if (rows.count > 0)
 	{
-		entry.id = RowEntryId(&rows, 0, 1) + 1;
-		last_hash = RowVarlena(&rows, 0, 2);
-		if (last_hash != NULL && VARSIZE_ANY_EXHDR(last_hash) == sizeof(hash))
-			memcpy(hash, VARDATA_ANY(last_hash), sizeof(hash));
+		struct varlena *hash = RowVarlena(&rows, 0, 2);
+
+		end.id = RowEntryId(&rows, 0, 1);
+		if (hash != NULL && VARSIZE_ANY_EXHDR(hash) == sizeof(end.hash))
+			memcpy(end.hash, VARDATA_ANY(hash), sizeof(end.hash));
 	}
+	RowsFree(&rows);
+	return end;
+}
+
+/* Append an entry to the chain of the tenant, which is locked; *end moves on. */
+void
+AuditWritePlanless(Call *call, const PlanlessEntry *planless, ChainEnd *end)
+{
+	MemoryContext outer = MemoryContextSwitchTo(call->scratch);
+	Entry		entry = {0};
+
 	entry.tenant = call->tenant;
-	entry.at = GetCurrentTimestamp();
-	entry.event = event;
-	entry.actor = ActorText(call);
-	entry.session = call->session;
-	entry.detail = JsonToText(detail);
-	EntryHash(&entry, hash, hash);
-	EntryWrite(call, &entry, detail, hash);
+	entry.id = ++end->id;
+	entry.at = planless->at;
+	entry.event = planless->event;
+	entry.actor = planless->actor;
+	entry.session = planless->session;
+	entry.detail = JsonToText(planless->detail);
+	EntryHash(&entry, end->hash, end->hash);
+	EntryWrite(call, &entry, planless->detail, end->hash);
+	MemoryContextSwitchTo(outer);
+	MemoryContextReset(call->scratch);
 }
 
 /* ---------- guarding ---------- */
@@ -277,6 +301,11 @@ typedef struct Verification
 	int64		bad_id;			/* 0: none */
 	const char *bad_event;
 	const char *reason;
+	/* what the newest entries about outputs say, and which ones these are; NULL: there is none */
+	char	   *output_digest;
+	int64		output_entry;
+	char	   *outputs_digest;
+	int64		outputs_entry;
 } Verification;
 
 static void
@@ -308,6 +337,66 @@ VerifyResult(Verification *v, const Rows *rows, uint64 row, const Entry *entry, 
 		VerifyFails(v, entry->id, entry->event, "the stored result of the step is not the one that was recorded");
 }
 
+static bool
+SameDigest(const char *recorded, const char *now)
+{
+	return recorded == NULL ? now == NULL : now != NULL && strcmp(recorded, now) == 0;
+}
+
+/* The entry of a stored artifact holds the digests of what was stored. One at a time is read: they may be large. */
+static void
+VerifyArtifact(Verification *v, const Call *call, const pg_uuid_t *plan_id, const Entry *entry, const Jsonb *detail)
+{
+	static KeptQuery find = {
+		"SELECT a.content, a.data, a.source_url, a.name, a.media_type FROM stepwise.artifact AS a"
+		" WHERE a.tenant = $1 AND a.id = $2 AND a.plan_id = $3",
+		3, {TEXTOID, UUIDOID, UUIDOID}
+	};
+	char	   *id = JsonGetText(detail, "artifactId");
+	pg_uuid_t	artifact_id;
+	Args		args = {0};
+	Rows		rows;
+
+	if (JsonGetText(detail, "contentDigest") == NULL || id == NULL || !UuidParse(id, &artifact_id))
+		return;
+	ArgTenant(&args, call);
+	ArgUuid(&args, &artifact_id);
+	ArgUuid(&args, plan_id);
+	rows = QueryRun(&find, &args);
+	if (rows.count == 0)
+		VerifyFails(v, entry->id, entry->event, "the artifact of this entry is gone");
+	else if (!SameDigest(JsonGetText(detail, "contentDigest"), DigestOfText(RowText(&rows, 0, 1))) ||
+			 !SameDigest(JsonGetText(detail, "dataDigest"), DigestText(RowVarlena(&rows, 0, 2))) ||
+			 !SameDigest(JsonGetText(detail, "sourceUrlDigest"), DigestOfText(RowText(&rows, 0, 3))) ||
+			 !SameDigest(JsonGetText(detail, "name"), RowText(&rows, 0, 4)) ||
+			 !SameDigest(JsonGetText(detail, "mediaType"), RowText(&rows, 0, 5)))
+		VerifyFails(v, entry->id, entry->event, "the stored artifact is not the one that was recorded");
+	RowsFree(&rows);
+}
+
+/* What is stored beside results has its digest in the entry that tells of it; of outputs the newest entry counts. */
+static void
+VerifyStored(Verification *v, const Call *call, const pg_uuid_t *plan_id, const Entry *entry, const Jsonb *detail)
+{
+	char	   *action = JsonGetText(detail, "action");
+
+	if (strcmp(entry->event, "plan_modified") == 0 && action != NULL)
+	{
+		if (strcmp(action, "artifact_stored") == 0)
+			VerifyArtifact(v, call, plan_id, entry, detail);
+		if (strcmp(action, "output_stored") == 0)
+		{
+			v->output_digest = JsonGetText(detail, "contentDigest");
+			v->output_entry = entry->id;
+		}
+	}
+	if (strcmp(entry->event, "plan_status_changed") == 0 && JsonGetText(detail, "outputsDigest") != NULL)
+	{
+		v->outputs_digest = JsonGetText(detail, "outputsDigest");
+		v->outputs_entry = entry->id;
+	}
+}
+
 static void
 VerifyEntry(Verification *v, const Call *call, const pg_uuid_t *plan_id, const Rows *rows, uint64 row)
 {
@@ -337,18 +426,33 @@ VerifyEntry(Verification *v, const Call *call, const pg_uuid_t *plan_id, const R
 		VerifyFails(v, entry.id, entry.event, "the hash does not fit the entry and the one before it");
 	memcpy(v->head, hash, sizeof(hash));
 	VerifyResult(v, rows, row, &entry, detail);
+	VerifyStored(v, call, plan_id, &entry, detail);
 }
 
-/* Walk the first entries of a chain in batches, so that a long one does not fill the memory. */
+/* Keep a text that was found in the scratch memory of a batch. */
+static void
+KeepText(char **text)
+{
+	if (*text != NULL)
+		*text = pstrdup(*text);
+}
+
+/* Walk the first entries of a chain in batches, so that a long one does not fill the memory. No plan: the tenant's. */
 static Verification
-ChainVerify(Call *call, const pg_uuid_t *plan_id, int entries)
+ChainVerify(Call *call, const pg_uuid_t *plan_id, int64 entries)
 {
 	static KeptQuery batch = {
 		"SELECT a.id, a.step_id, a.at, a.event, a.actor, a.session_id, a.detail, a.hash, s.status::text, s.result"
 		" FROM stepwise.audit AS a"
 		" LEFT JOIN stepwise.step AS s ON s.tenant = $1 AND s.id = a.step_id AND a.event = 'step_completed'"
 		" WHERE a.tenant = $1 AND a.plan_id = $2 AND a.id > $3 AND a.id <= $4 ORDER BY a.id LIMIT 1000",
-		4, {TEXTOID, UUIDOID, INT8OID, INT4OID}
+		4, {TEXTOID, UUIDOID, INT8OID, INT8OID}
+	};
+	static KeptQuery planless = {
+		"SELECT a.id, a.step_id, a.at, a.event, a.actor, a.session_id, a.detail, a.hash, NULL::text, NULL::jsonb"
+		" FROM stepwise.audit AS a WHERE a.tenant = $1 AND a.plan_id IS NULL AND a.id > $3 AND a.id <= $4"
+		" ORDER BY a.tenant, a.plan_id, a.id LIMIT 1000",
+		4, {TEXTOID, UUIDOID, INT8OID, INT8OID}
 	};
 	Verification v = {0};
 	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext, "stepwise verify", ALLOCSET_DEFAULT_SIZES);
@@ -363,8 +467,8 @@ ChainVerify(Call *call, const pg_uuid_t *plan_id, int entries)
 		ArgTenant(&args, call);
 		ArgUuid(&args, plan_id);
 		ArgDatum(&args, Int64GetDatum(after));
-		ArgInt(&args, entries);
-		rows = QueryRun(&batch, &args);
+		ArgDatum(&args, Int64GetDatum(entries));
+		rows = QueryRun(plan_id ? &batch : &planless, &args);
 		outer = MemoryContextSwitchTo(scratch);
 		for (uint64 i = 0; i < rows.count; i++)
 			VerifyEntry(&v, call, plan_id, &rows, i);
@@ -374,6 +478,8 @@ ChainVerify(Call *call, const pg_uuid_t *plan_id, int entries)
 		RowsFree(&rows);
 		if (v.bad_event != NULL)
 			v.bad_event = pstrdup(v.bad_event);
+		KeepText(&v.output_digest);
+		KeepText(&v.outputs_digest);
 		MemoryContextReset(scratch);
 		CHECK_FOR_INTERRUPTS();
 	} while (rows.count > 0 && v.reason == NULL);
@@ -398,6 +504,26 @@ VerifyNothingBehind(Call *call, const PlanRow *plan, Verification *v)
 	RowsFree(&rows);
 }
 
+/* The outputs of a plan are those of which its newest entries tell. */
+static void
+VerifyOutputs(Call *call, const PlanRow *plan, Verification *v)
+{
+	static KeptQuery find = {
+		"SELECT d.final_output FROM stepwise.plan_detail AS d WHERE d.tenant = $1 AND d.plan_id = $2",
+		2, {TEXTOID, UUIDOID}
+	};
+	Rows		rows;
+
+	if (v->outputs_digest != NULL && !SameDigest(v->outputs_digest, DigestText(plan->outputs)))
+		VerifyFails(v, v->outputs_entry, "plan_status_changed", "the stored outputs of the plan are not those that were recorded");
+	if (v->output_digest == NULL)
+		return;
+	rows = QueryById(call, &find, &plan->id);
+	if (rows.count == 0 || !SameDigest(v->output_digest, DigestOfText(RowText(&rows, 0, 1))))
+		VerifyFails(v, v->output_entry, "plan_modified", "the stored output is not the one that was recorded");
+	RowsFree(&rows);
+}
+
 /* Verify the chain of one plan against what its row says is the newest entry. */
 static Verification
 PlanVerify(Call *call, const PlanRow *plan)
@@ -409,6 +535,7 @@ PlanVerify(Call *call, const PlanRow *plan)
 	else if (memcmp(v.head, plan->audit_head, 32) != 0)
 		VerifyFails(&v, v.entries, NULL, "the newest entry is not the one that the plan recorded");
 	VerifyNothingBehind(call, plan, &v);
+	VerifyOutputs(call, plan, &v);
 	return v;
 }
 
@@ -468,6 +595,20 @@ TreeVerify(Call *call, const PlanRow *plan)
 	return JsonFinish(&b);
 }
 
+/* Verify the chain of the tenant. Nothing but its newest entry says how long it is. */
+static Jsonb *
+TenantVerify(Call *call)
+{
+	Verification v = ChainVerify(call, NULL, ChainEndRead(call, false).id);
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "tenant", call->tenant);
+	VerificationToJson(&b, NULL, &v);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
 Datum
 stepwise_verify_audit(PG_FUNCTION_ARGS)
 {
@@ -477,6 +618,8 @@ stepwise_verify_audit(PG_FUNCTION_ARGS)
 	JsonBuilder b = {0};
 
 	CallBeginReading(&call);
+	if (PG_ARGISNULL(0))
+		return CallEnd(&call, TenantVerify(&call));
 	plan = PlanMustRead(&call, ArgumentUuid(fcinfo, 0));
 	if (!PG_ARGISNULL(1) && PG_GETARG_BOOL(1))
 		return CallEnd(&call, TreeVerify(&call, plan));
@@ -487,6 +630,21 @@ stepwise_verify_audit(PG_FUNCTION_ARGS)
 	return CallEnd(&call, JsonFinish(&b));
 }
 
+static Jsonb *
+TenantHead(Call *call)
+{
+	ChainEnd	end = ChainEndRead(call, false);
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "tenant", call->tenant);
+	JsonPutNull(&b, "planId");
+	JsonPutInt(&b, "entries", end.id);
+	JsonPutText(&b, "head", HexText(end.hash));
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
 Datum
 stepwise_audit_head(PG_FUNCTION_ARGS)
 {
@@ -495,6 +653,8 @@ stepwise_audit_head(PG_FUNCTION_ARGS)
 	JsonBuilder b = {0};
 
 	CallBeginReading(&call);
+	if (PG_ARGISNULL(0))
+		return CallEnd(&call, TenantHead(&call));
 	plan = PlanMustRead(&call, ArgumentUuid(fcinfo, 0));
 	JsonObjectStart(&b, NULL);
 	JsonPutUuid(&b, "planId", &plan->id);

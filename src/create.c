@@ -250,6 +250,7 @@ PlanFromDefinition(Call *call, const Definition *definition, const PlanOrigin *o
 	plan->workable = true;
 	plan->counts[STEP_PENDING] = definition->nsteps;
 	plan->next_order = 1;
+	plan->updated_at = plan->started_at = plan->completed_at = NO_TIME;
 	plan->created_at = plan->updated_at = CallNow(call, plan);
 	plan->stall_after = definition->stall_after;
 	plan->session_id = unconstify(char *, call->session);

@@ -21,6 +21,7 @@
 #include "utils/datum.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/rls.h"
 
 PG_FUNCTION_INFO_V1(stepwise_engine_guard);
 PG_FUNCTION_INFO_V1(stepwise_step_guard);
@@ -140,6 +141,17 @@ stepwise_engine_guard(PG_FUNCTION_ARGS)
 
 /* ---------- before a row of steps ---------- */
 
+/* An infinite time cannot be reckoned with: one claim that has it would stop the reclaiming of all. */
+static void
+CheckFinite(TimestampTz time, const char *column)
+{
+	if (TIMESTAMP_NOT_FINITE(time))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("%s must be a finite time", column),
+				 errhint("Set it to null if there is none.")));
+}
+
 /* The limits of the functions are those of plain SQL too. */
 static void
 CheckRawValue(const char *column, Oid type, Datum value)
@@ -148,10 +160,14 @@ CheckRawValue(const char *column, Oid type, Datum value)
 		CheckJsonLimits(DatumGetJsonbP(value), column);
 	else if (type == NUMERICOID)
 		CheckConfidence(DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow, value)));
+	else if (type == TIMESTAMPTZOID)
+		CheckFinite(DatumGetTimestampTz(value), column);
 	else if (strcmp(column, "worker") == 0)
 		CheckNameLimit(TextDatumGetCString(value), column);
 	else if (type == TEXTOID)
 		CheckTextLimit(TextDatumGetCString(value), column);
+	if (type == TEXTOID)
+		CheckUtf8(TextDatumGetCString(value), column);
 }
 
 static void
@@ -208,7 +224,7 @@ CheckNotHeld(const StepRow *step, StepStatus to)
 static void
 CheckLease(const StepRow *step)
 {
-	if (step->lease_expires_at && (step->status != STEP_IN_PROGRESS || step->workflow))
+	if (TimeIsSet(step->lease_expires_at) && (step->status != STEP_IN_PROGRESS || step->workflow))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_TRANSITION),
 				 errmsg("step \"%s\" %s, and cannot have a lease", step->name,
@@ -298,7 +314,8 @@ static void
 CheckInsertedStep(const StepRow *step)
 {
 	if (step->status != STEP_PENDING || step->outcome != OUTCOME_NA || step->attempt != 0 || step->execution_order != 0 ||
-		step->started_at || step->completed_at || step->active_at || step->lease_expires_at || step->worker || step->holder ||
+		TimeIsSet(step->started_at) || TimeIsSet(step->completed_at) || TimeIsSet(step->active_at) ||
+		TimeIsSet(step->lease_expires_at) || step->worker || step->holder ||
 		step->result || step->message || step->pause_reason || step->inputs || step->error || step->blockers != 0 || step->branches)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_TRANSITION),
@@ -306,6 +323,36 @@ CheckInsertedStep(const StepRow *step)
 						step->status == STEP_PENDING ? " with what only the engine sets" : ""),
 				 errdetail("A step begins pending, and has done nothing yet."),
 				 errhint("Add steps with stepwise.modify_plan(plan_id, 'add_steps', params).")));
+}
+
+/* What is inserted by hand has a UTF-8 form, like what the functions take. */
+static void
+CheckInsertedTexts(HeapTuple tuple, TupleDesc desc)
+{
+	for (int i = 1; i <= desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i - 1);
+		bool		isnull;
+		Datum		value = heap_getattr(tuple, i, desc, &isnull);
+
+		if (!isnull && att->atttypid == TEXTOID)
+			CheckUtf8(TextDatumGetCString(value), NameStr(att->attname));
+		else if (!isnull && att->atttypid == JSONBOID)
+			CheckJsonUtf8(DatumGetJsonbP(value), NameStr(att->attname));
+	}
+}
+
+/*
+ * Refuse a step for another tenant's plan as one for a plan that does not
+ * exist. The policy is applied only after this trigger, and would tell the two
+ * apart. A role that policies do not bind may see every plan anyway.
+ */
+static void
+CheckTenantOfInsert(const TriggerData *trigger, const char *tenant, const StepRow *step)
+{
+	if (check_enable_rls(RelationGetRelid(trigger->tg_relation), InvalidOid, true) == RLS_ENABLED &&
+		strcmp(tenant, TenantOfCaller()) != 0)
+		PlanNotFound(&step->plan_id);
 }
 
 /* Fill in what the plan knows of a step that was inserted by hand. */
@@ -329,7 +376,9 @@ RawInsert(const TriggerData *trigger)
 		return TriggerPass(trigger);
 	step = StepFromTuple(tuple, desc);
 	CheckInsertedStep(step);
+	CheckInsertedTexts(tuple, desc);
 	tenant = TextDatumGetCString(SPI_getbinval(tuple, desc, SPI_fnumber(desc, "tenant"), &isnull));
+	CheckTenantOfInsert(trigger, tenant, step);
 	CallBeginIn(&call, tenant);
 	plan = PlanMustRead(&call, &step->plan_id);
 	root_id = plan->root_id;
@@ -451,7 +500,7 @@ CheckNotHolding(Call *call, const StepRow *step)
 static void
 NoteLease(Call *call, PlanRow *root, const StepRow *step)
 {
-	if (step->lease_expires_at == 0 || root->leases)
+	if (!TimeIsSet(step->lease_expires_at) || root->leases)
 		return;
 	root->leases = true;
 	PlanSave(call, root);
@@ -461,7 +510,7 @@ NoteLease(Call *call, PlanRow *root, const StepRow *step)
 static TimestampTz *
 StampOf(StepRow *step, StepStatus from)
 {
-	if (step->completed_at)
+	if (TimeIsSet(step->completed_at))
 		return &step->completed_at;
 	if (step->status == STEP_IN_PROGRESS && from != STEP_AWAITING_INPUT)
 		return &step->started_at;

@@ -130,6 +130,7 @@ RemovedStep(const Rows *rows, uint64 row)
 	if (RowIsNull(rows, row, H_NAME))
 		return NULL;
 	step = palloc0(sizeof(StepRow));
+	step->active_at = step->lease_expires_at = NO_TIME;
 	step->id = RowUuid(rows, row, H_ID);
 	step->name = RowText(rows, row, H_NAME);
 	step->wave = RowInt(rows, row, H_WAVE);
@@ -243,11 +244,11 @@ PlanAsOf(const PlanRow *plan, const PlanThen *told, TimestampTz at)
 	}
 	if (!PlanIsTerminal(then.status))
 	{
-		then.completed_at = 0;
+		then.completed_at = NO_TIME;
 		then.message = NULL;
 	}
 	if (then.started_at > at)
-		then.started_at = 0;
+		then.started_at = NO_TIME;
 	return then;
 }
 

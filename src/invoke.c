@@ -209,11 +209,11 @@ IsForeignError(int sqlstate)
 	return false;
 }
 
-/* Cut a text of an error to what may be stored; NULL stays NULL. */
+/* Cut a text of an error to what may be stored, and leave out what could not be; NULL stays NULL. */
 static char *
 ErrorText(const char *text)
 {
-	return text ? pnstrdup(text, pg_mbcliplen(text, strlen(text), MaxResultBytes)) : NULL;
+	return text ? Utf8Clean(pnstrdup(text, pg_mbcliplen(text, strlen(text), MaxResultBytes))) : NULL;
 }
 
 static ToolFault *

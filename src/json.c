@@ -146,7 +146,7 @@ JsonPutUuid(JsonBuilder *b, const char *key, const pg_uuid_t *uuid)
 void
 JsonPutTime(JsonBuilder *b, const char *key, TimestampTz at)
 {
-	JsonPutText(b, key, at ? TimeText(at) : NULL);
+	JsonPutText(b, key, TimeIsSet(at) ? TimeText(at) : NULL);
 }
 
 void

@@ -72,6 +72,8 @@ CheckJsonLimits(const Jsonb *value, const char *what)
 		return;
 	CheckSize(VARSIZE(value), what);
 	CheckDepth(value, what);
+	/* results of tools, and what plain SQL brings in: arguments have been looked at */
+	CheckJsonUtf8(value, what);
 }
 
 /* ---------- texts ---------- */

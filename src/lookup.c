@@ -64,7 +64,7 @@ RowTime(const Rows *rows, uint64 row, int column)
 	bool		isnull;
 	Datum		value = RowDatum(rows, row, column, &isnull);
 
-	return isnull ? 0 : DatumGetTimestampTz(value);
+	return isnull ? NO_TIME : DatumGetTimestampTz(value);
 }
 
 struct varlena *

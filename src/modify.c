@@ -609,6 +609,8 @@ ActUpdateInstructions(Change *change)
 	if (change->step->status == STEP_PENDING)
 		StepPause(change->call, change->plan, change->step, NULL);
 	JsonPutText(&change->detail, "instructions", Excerpt(change->params.instructions));
+	if (strlen(change->params.instructions) > EXCERPT_BYTES)
+		JsonPutText(&change->detail, "instructionsDigest", DigestOfText(change->params.instructions));
 }
 
 static const KeyRule UpdateInstructionsKeys[] = {

@@ -7,7 +7,8 @@
  * purge, would read all of a tenant's rows for each one that it wants, until
  * the next ANALYZE: where nothing is known and little is there, every index
  * that leads with the tenant looks as good as the right one. So to the
- * engine's own queries the tables look large, however full they are.
+ * engine's own queries the tables look large, however full they are. Nor is
+ * more known later: columns keep no statistics (sql/85_statistics.sql).
  */
 #define Path StepwisePath		/* the planner has a Path of its own */
 #include "stepwise.h"

@@ -137,6 +137,8 @@ stepwise_get_plan_status(PG_FUNCTION_ARGS)
 
 /* ---------- reclaiming ---------- */
 
+#define SKIPPED_MAX		50		/* so many trees that were skipped are named */
+
 /* columns of the query that finds trees with stalled claims */
 enum
 {
@@ -182,7 +184,63 @@ StillStalled(Call *call, const StepRow *step, Interval *older_than)
 static bool
 IsExpired(const StepRow *step)
 {
-	return step->lease_expires_at && step->lease_expires_at < GetCurrentTimestamp();
+	return TimeIsSet(step->lease_expires_at) && step->lease_expires_at < GetCurrentTimestamp();
+}
+
+/* what a reclaim has done so far */
+typedef struct Reclaim
+{
+	Call	   *call;
+	Interval   *older_than;		/* or NULL */
+	JsonBuilder reclaimed;
+	int			count;
+	List	   *skipped;		/* of char *, ids of root plans; at most SKIPPED_MAX */
+	int			skipped_count;
+	pg_uuid_t	last_skipped;
+} Reclaim;
+
+/* Note that a tree is locked. Its claims come one after the other, and it counts once. */
+static void
+ReclaimSkip(Reclaim *r, const pg_uuid_t *root_id)
+{
+	r->last_skipped = *root_id;
+	if (r->skipped_count++ < SKIPPED_MAX)
+		r->skipped = lappend(r->skipped, UuidText(root_id));
+}
+
+/* Take back one claim, unless its tree is locked: the transaction that holds it may stay idle, and other trees must not wait. */
+static void
+ReclaimStep(Reclaim *r, const pg_uuid_t *root_id, const pg_uuid_t *plan_id, const pg_uuid_t *step_id)
+{
+	bool		found;
+	PlanRow    *plan;
+	StepRow    *step;
+
+	if (UuidEqual(root_id, &r->last_skipped))
+		return;
+	plan = PlanLockIfFree(r->call, plan_id, &found);
+	if (plan == NULL && found)
+		ReclaimSkip(r, root_id);
+	step = plan ? StepRead(r->call, step_id) : NULL;
+	if (step == NULL || !StillStalled(r->call, step, r->older_than))
+		return;
+	StepRelease(r->call, plan, step, IsExpired(step) ? "lease expired" : "stalled");
+	PlanSettle(r->call, plan);
+	PutReclaimed(&r->reclaimed, plan, step);
+	r->count++;
+}
+
+static Jsonb *
+ReclaimAnswer(Reclaim *r)
+{
+	JsonBuilder *b = &r->reclaimed;
+
+	JsonArrayEnd(b);
+	JsonPutInt(b, "count", r->count);
+	JsonPutTexts(b, "skipped", r->skipped);
+	JsonPutInt(b, "skippedCount", r->skipped_count);
+	JsonObjectEnd(b);
+	return JsonFinish(b);
 }
 
 /* Take back every claim of the tenant that is stalled or expired; trees in the order of their roots. */
@@ -195,34 +253,25 @@ ReclaimStalled(Call *call, Interval *older_than)
 		" ORDER BY p.root_id, p.id, s.step_order",
 		3, {TEXTOID, INTERVALOID, INTERVALOID}
 	};
+	Reclaim		reclaim = {.call = call,.older_than = older_than};
 	Args		args = {0};
-	JsonBuilder b = {0};
-	int			count = 0;
 	Rows		rows;
 
 	ArgTenant(&args, call);
 	ArgInterval(&args, older_than);
 	ArgInterval(&args, DefaultStallAfter());
 	rows = QueryRun(&find, &args);
-	JsonObjectStart(&b, NULL);
-	JsonArrayStart(&b, "reclaimed");
+	JsonObjectStart(&reclaim.reclaimed, NULL);
+	JsonArrayStart(&reclaim.reclaimed, "reclaimed");
 	for (uint64 i = 0; i < rows.count; i++)
 	{
+		pg_uuid_t	root_id = RowUuid(&rows, i, R_ROOT_ID);
+		pg_uuid_t	plan_id = RowUuid(&rows, i, R_PLAN_ID);
 		pg_uuid_t	step_id = RowUuid(&rows, i, R_STEP_ID);
-		StepRow    *step;
-		PlanRow    *plan = PlanLockOfStep(call, &step_id, &step);
 
-		if (!StillStalled(call, step, older_than))
-			continue;
-		StepRelease(call, plan, step, IsExpired(step) ? "lease expired" : "stalled");
-		PlanSettle(call, plan);
-		PutReclaimed(&b, plan, step);
-		count++;
+		ReclaimStep(&reclaim, &root_id, &plan_id, &step_id);
 	}
-	JsonArrayEnd(&b);
-	JsonPutInt(&b, "count", count);
-	JsonObjectEnd(&b);
-	return JsonFinish(&b);
+	return ReclaimAnswer(&reclaim);
 }
 
 Datum

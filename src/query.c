@@ -126,7 +126,7 @@ ArgBool(Args *args, bool value)
 void
 ArgTime(Args *args, TimestampTz value)
 {
-	if (value == 0)
+	if (!TimeIsSet(value))
 		ArgNull(args);
 	else
 		ArgDatum(args, TimestampTzGetDatum(value));
@@ -543,13 +543,25 @@ CommitAs(Oid caller)
 char *
 ArgumentText(FunctionCallInfo fcinfo, int n)
 {
-	return PG_ARGISNULL(n) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(n));
+	char	   *value;
+
+	if (PG_ARGISNULL(n))
+		return NULL;
+	value = text_to_cstring(PG_GETARG_TEXT_PP(n));
+	CheckArgumentUtf8(fcinfo, n, value);
+	return value;
 }
 
 Jsonb *
 ArgumentJson(FunctionCallInfo fcinfo, int n)
 {
-	return PG_ARGISNULL(n) ? NULL : PG_GETARG_JSONB_P(n);
+	Jsonb	   *value;
+
+	if (PG_ARGISNULL(n))
+		return NULL;
+	value = PG_GETARG_JSONB_P(n);
+	CheckArgumentJsonUtf8(fcinfo, n, value);
+	return value;
 }
 
 pg_uuid_t *

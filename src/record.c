@@ -90,7 +90,7 @@ WaitsForTool(const StepRow *step, const char *tool)
 static bool
 IsHeld(const StepRow *step)
 {
-	return step->status == STEP_IN_PROGRESS && (step->holder != NULL || step->lease_expires_at != 0);
+	return step->status == STEP_IN_PROGRESS && (step->holder != NULL || TimeIsSet(step->lease_expires_at));
 }
 
 /*
@@ -294,15 +294,32 @@ RecordAnswer(Call *call, const PlanRow *scope, const PlanRow *plan, const StepRo
 	return JsonMerge(TaskAnswer(call, &scope->id), JsonFinish(&b));
 }
 
+static void
+AuditExtra(Call *call, PlanRow *scope, const Report *report, const char *variable)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "action", "extra_result");
+	JsonPutText(&b, "tool", report->tool);
+	JsonPutText(&b, "variable", variable);
+	JsonPutBool(&b, "isError", report->is_error);
+	JsonPutText(&b, "resultDigest", DigestText(report->result));
+	JsonObjectEnd(&b);
+	AuditAppend(call, scope, NULL, "plan_modified", JsonFinish(&b));
+	PlanSave(call, scope);
+}
+
 /* Keep what no step waits for; nothing else changes. */
 static Jsonb *
-RecordExtra(Call *call, const PlanRow *scope, const Report *report)
+RecordExtra(Call *call, PlanRow *scope, const Report *report)
 {
 	char	   *name = psprintf("_workflow.extra.%s", report->tool);
 	JsonBuilder b = {0};
 
 	VariablesStore(call, &scope->id,
 				   JsonMerge(VariablesRead(call, &scope->id), JsonObjectOf(name, report->result)));
+	AuditExtra(call, scope, report, name);
 	JsonObjectStart(&b, NULL);
 	JsonPutUuid(&b, "planId", &scope->id);
 	JsonPutText(&b, "planStatus", PlanStatusName[scope->status]);

@@ -158,16 +158,18 @@ static StepRow *
 StepOfUnopened(Resolver *r, const Reference *ref, const StepRow *holder, bool *open)
 {
 	StepRow    *step;
+	bool		ended = TimeIsSet(holder->completed_at);
 
-	if (!holder->completed_at || ref->field == FIELD_OUTPUTS || ref->field == FIELD_INPUTS)
+	if (!ended || ref->field == FIELD_OUTPUTS || ref->field == FIELD_INPUTS)
 	{
-		FaultOfStep(r, holder->completed_at ? RESOLVE_DEPENDENCY : RESOLVE_NOT_READY, ref, holder,
-					psprintf("step \"%s\" has %s nested plan%s", holder->name, holder->completed_at ? "opened no" : "no",
-							 holder->completed_at ? "" : " yet"));
+		FaultOfStep(r, ended ? RESOLVE_DEPENDENCY : RESOLVE_NOT_READY, ref, holder,
+					psprintf("step \"%s\" has %s nested plan%s", holder->name, ended ? "opened no" : "no",
+							 ended ? "" : " yet"));
 		return NULL;
 	}
 	*open = false;
 	step = palloc0(sizeof(StepRow));
+	step->started_at = step->completed_at = step->active_at = step->lease_expires_at = NO_TIME;
 	step->name = ref->steps[ref->nsteps - 1];
 	step->status = STEP_PENDING;
 	step->outcome = OUTCOME_NA;
@@ -196,11 +198,11 @@ StepOfReference(Resolver *r, const Reference *ref, bool *open)
 			step = StepReadByName(r->call, &plan_id, ref->steps[i]);
 			if (step == NULL)
 				break;
-			*open = *open && step->completed_at == 0;
+			*open = *open && !TimeIsSet(step->completed_at);
 		}
 	}
 	if (step != NULL)
-		*open = *open && step->completed_at == 0;
+		*open = *open && !TimeIsSet(step->completed_at);
 	else
 		Fault(r, RESOLVE_MISSING, psprintf("${%s} names no %s of the plan", ref->source,
 										   ref->root == REF_BINDINGS ? "binding" : "step"));

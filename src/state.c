@@ -122,7 +122,7 @@ StampStart(StepRow *step, TimestampTz now)
 	}
 	else
 		step->holder = step->worker;
-	step->completed_at = 0;
+	step->completed_at = NO_TIME;
 	step->active_at = now;
 }
 
@@ -130,7 +130,7 @@ static void
 StampClaimEnd(StepRow *step)
 {
 	step->holder = NULL;
-	step->lease_expires_at = 0;
+	step->lease_expires_at = NO_TIME;
 }
 
 /* Say why work that ended with failure did, as far as it says itself. */
@@ -163,9 +163,9 @@ StepStamp(StepRow *step, StepStatus to, TimestampTz now)
 		StampClaimEnd(step);
 	if (to == STEP_PENDING)
 	{
-		step->started_at = 0;
-		step->completed_at = 0;
-		step->active_at = 0;
+		step->started_at = NO_TIME;
+		step->completed_at = NO_TIME;
+		step->active_at = NO_TIME;
 		step->message = NULL;
 		step->error = NULL;
 		step->worker = NULL;
@@ -274,7 +274,7 @@ StepDetail(const StepRow *step, StepStatus from, const Jsonb *extra)
 	JsonPutText(&b, "to", StepStatusName[step->status]);
 	if (step->attempt > 0)
 		JsonPutInt(&b, "attempt", step->attempt);
-	if (step->status == STEP_IN_PROGRESS && step->lease_expires_at)
+	if (step->status == STEP_IN_PROGRESS && TimeIsSet(step->lease_expires_at))
 		JsonPutTime(&b, "leaseExpiresAt", step->lease_expires_at);
 	if (step->status == STEP_COMPLETED)
 	{
@@ -328,7 +328,7 @@ StepMoved(Call *call, PlanRow *plan, StepRow *step, StepStatus from, Jsonb *deta
 		PlanUnblock(call, plan);
 	if (step->status == STEP_AWAITING_INPUT && step->waiting != NULL)
 		CheckpointOpen(call, plan, step);
-	if (step->completed_at ? !plan->sequential || step->branches : step->status == STEP_PENDING && step->blockers > 0)
+	if (TimeIsSet(step->completed_at) ? !plan->sequential || step->branches : step->status == STEP_PENDING && step->blockers > 0)
 		plan->settled = lappend(plan->settled, step);
 }
 
@@ -559,7 +559,7 @@ PlanMove(Call *call, PlanRow *plan, PlanStatus to, Jsonb *detail)
 		from = plan->status;
 	}
 	plan->status = to;
-	if (to == PLAN_EXECUTING && plan->started_at == 0)
+	if (to == PLAN_EXECUTING && !TimeIsSet(plan->started_at))
 		plan->started_at = CallNow(call, plan);
 	if (PlanIsTerminal(to))
 	{
@@ -570,6 +570,8 @@ PlanMove(Call *call, PlanRow *plan, PlanStatus to, Jsonb *detail)
 	{
 		plan->outcome = plan->counts[STEP_FAILED] + plan->unsuccessful > 0 ? OUTCOME_FAILURE : OUTCOME_SUCCESS;
 		plan->outputs = PlanOutputs(call, plan);
+		if (plan->outputs != NULL && JB_ROOT_COUNT(JsonOf(plan->outputs)) > 0)
+			detail = JsonMerge(detail, JsonTextOf("outputsDigest", DigestText(plan->outputs)));
 	}
 	AuditAppend(call, plan, NULL, "plan_status_changed",
 				MoveDetail(PlanStatusName[from], PlanStatusName[to], detail));

@@ -7,7 +7,8 @@
  *
  * Locks: a merge locks the row of its name before it reads it, and so does
  * each that follows: none is lost. The lock is held until the transaction
- * ends, so a long run holds up others that write the same name.
+ * ends, so a long run holds up others that write the same name. The audit
+ * entry takes no lock before the transaction commits (chain.c).
  */
 #include "stepwise.h"
 
@@ -142,6 +143,21 @@ StateStore(Call *call, const char *name, Jsonb *value)
 	return value;
 }
 
+/* Write into the chain of the tenant what was done to a name; the value only as its digest. */
+static Jsonb *
+StateAudit(Call *call, const char *action, const char *name, Jsonb *value)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "action", action);
+	JsonPutText(&b, "name", name);
+	JsonPutText(&b, "valueDigest", DigestText(value));
+	JsonObjectEnd(&b);
+	AuditAppendPlanless(call, "plan_modified", JsonFinish(&b));
+	return value;
+}
+
 static Jsonb *
 StateWrite(Call *call, const Jsonb *arguments)
 {
@@ -150,7 +166,7 @@ StateWrite(Call *call, const Jsonb *arguments)
 
 	CheckStateName(name);
 	CheckStateValue(value);
-	return StateStore(call, name, value);
+	return StateAudit(call, "state_written", name, StateStore(call, name, value));
 }
 
 /* Insert if there is none, which waits for another's uncommitted insert; true if it was new. */
@@ -182,10 +198,10 @@ StateMerge(Call *call, const Jsonb *arguments)
 	CheckStateName(name);
 	CheckStateValue(value);
 	if (StateBegin(call, name, value))
-		return value;
+		return StateAudit(call, "state_merged", name, value);
 	value = JsonMergeDeep(StateOfName(call, &lock, name), value);
 	CheckJsonLimits(value, "merged state");
-	return StateStore(call, name, value);
+	return StateAudit(call, "state_merged", name, StateStore(call, name, value));
 }
 
 Datum

@@ -113,4 +113,5 @@ _PG_init(void)
 	TableInit();
 	TenantInit();
 	StoreInit();
+	ChainInit();
 }

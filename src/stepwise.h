@@ -105,6 +105,13 @@ typedef struct KeptQuery
 	bool		latest;			/* reads what is committed by now, at stricter isolation levels too */
 } KeptQuery;
 
+/*
+ * No time: what stands for null in C. It is -infinity, and not 0, which is a
+ * time like others; what is stored is finite (guard.c).
+ */
+#define NO_TIME			DT_NOBEGIN
+#define TimeIsSet(time)	((time) != NO_TIME)
+
 /* the arguments of one execution, in the order of $1, $2, … */
 typedef struct Args
 {
@@ -121,7 +128,7 @@ extern void ArgVarlena(Args *args, const void *value);
 extern void ArgUuid(Args *args, const pg_uuid_t *value);
 extern void ArgInt(Args *args, int value);
 extern void ArgBool(Args *args, bool value);
-extern void ArgTime(Args *args, TimestampTz value); /* 0: null */
+extern void ArgTime(Args *args, TimestampTz value); /* NO_TIME: null */
 
 /* what a query returned; lives until RowsFree or the end of the call */
 typedef struct Rows
@@ -244,7 +251,7 @@ extern void SetInt(Changes *c, int column, int value);
 extern void SetPositive(Changes *c, int column, int value);	/* otherwise null */
 extern void SetBool(Changes *c, int column, bool value);
 extern void SetTrue(Changes *c, int column, bool value);	/* false: null */
-extern void SetTime(Changes *c, int column, TimestampTz value); /* 0: null */
+extern void SetTime(Changes *c, int column, TimestampTz value); /* NO_TIME: null */
 extern void SetUuid(Changes *c, int column, const pg_uuid_t *value);	/* NULL: null; so the next two */
 extern void SetVarlena(Changes *c, int column, const void *value);
 extern void SetText(Changes *c, int column, const char *value);
@@ -279,7 +286,7 @@ extern void JsonPutMilliseconds(JsonBuilder *b, const char *key, int64 microseco
 extern void JsonPutPositive(JsonBuilder *b, const char *key, int value);	/* otherwise null */
 extern void JsonPutBool(JsonBuilder *b, const char *key, bool value);
 extern void JsonPutUuid(JsonBuilder *b, const char *key, const pg_uuid_t *value);	/* NULL: null */
-extern void JsonPutTime(JsonBuilder *b, const char *key, TimestampTz value);	/* 0: null */
+extern void JsonPutTime(JsonBuilder *b, const char *key, TimestampTz value);	/* NO_TIME: null */
 extern void JsonPutNull(JsonBuilder *b, const char *key);
 extern void JsonPutTexts(JsonBuilder *b, const char *key, const List *texts);	/* of char * */
 extern Jsonb *JsonFinish(JsonBuilder *b);
@@ -331,6 +338,15 @@ extern char *ShortText(const char *text);	/* the same of a whole text, or of NUL
 extern char *Because(const char *reason);	/* ": reason"; nothing for NULL */
 extern char *FormatText(const char *format, va_list args) pg_attribute_printf(1, 0);
 extern const char *Arrow(void); /* between the links of a chain that is spelled */
+
+/* ---------- encoding.c: texts in UTF-8, whatever the encoding of the database ---------- */
+
+extern void CheckUtf8(const char *text, const char *what);	/* SW005; so the next three */
+extern void CheckJsonUtf8(const Jsonb *value, const char *what);
+extern void CheckArgumentUtf8(FunctionCallInfo fcinfo, int n, const char *text);
+extern void CheckArgumentJsonUtf8(FunctionCallInfo fcinfo, int n, const Jsonb *value);
+extern const char *Utf8Form(const char *text);	/* the text itself, if it has none */
+extern char *Utf8Clean(const char *text);
 
 /* ---------- limit.c: how large values and texts may be ---------- */
 
@@ -659,7 +675,7 @@ typedef struct PlanRow
 	int			audit_entries;
 	uint8		audit_head[32];
 	TimestampTz created_at;
-	TimestampTz started_at;
+	TimestampTz started_at;		/* or NO_TIME; so the next */
 	TimestampTz completed_at;
 	TimestampTz updated_at;
 	Interval   *stall_after;
@@ -710,7 +726,7 @@ typedef struct StepRow
 	bool		dynamic;
 	int			retryable;		/* -1: not said */
 	int			max_attempts;	/* 0: not said */
-	TimestampTz started_at;
+	TimestampTz started_at;		/* or NO_TIME; so the next three */
 	TimestampTz completed_at;
 	TimestampTz active_at;
 	TimestampTz lease_expires_at;
@@ -808,14 +824,42 @@ extern Rows QueryById(const Call *call, KeptQuery *query, const pg_uuid_t *id);
 extern Rows QueryByName(const Call *call, KeptQuery *query, const char *name);
 extern Jsonb *QueryJson(KeptQuery *query, const Args *args);	/* of a query that makes one JSON; NULL: none */
 extern StepRow *RowStep(const Rows *rows, uint64 row);	/* of whole step rows */
-extern TimestampTz RowTime(const Rows *rows, uint64 row, int column);	/* 0 if null */
+extern TimestampTz RowTime(const Rows *rows, uint64 row, int column);	/* NO_TIME if null */
 extern struct varlena *RowVarlena(const Rows *rows, uint64 row, int column);	/* NULL if null; not copied */
 
 /* ---------- audit.c: the chain of audit entries ---------- */
 
 extern void AuditAppend(Call *call, PlanRow *plan, const pg_uuid_t *step_id, const char *event, Jsonb *detail);
-extern void AuditAppendPlanless(Call *call, const char *event, Jsonb *detail);
-extern char *DigestText(const void *jsonb_varlena); /* SHA-256 of a jsonb value's text, in hex */
+extern char *DigestText(const void *jsonb_varlena); /* SHA-256 of a jsonb value's text, in hex; NULL for NULL */
+extern char *DigestOfText(const char *text);	/* likewise */
+
+extern char *RoleText(Oid role);
+extern char *ActorText(const Call *call);	/* role, and after a slash the name given */
+
+/* an entry that belongs to no plan */
+typedef struct PlanlessEntry
+{
+	const char *event;
+	const char *actor;
+	const char *session;		/* or NULL */
+	TimestampTz at;
+	Jsonb	   *detail;
+} PlanlessEntry;
+
+/* the newest entry of the chain of a tenant; 0 and zeros before there is one */
+typedef struct ChainEnd
+{
+	int64		id;
+	uint8		hash[32];
+} ChainEnd;
+
+extern ChainEnd ChainEndRead(Call *call, bool latest);
+extern void AuditWritePlanless(Call *call, const PlanlessEntry *planless, ChainEnd *end);
+
+/* ---------- chain.c: the audit chain of a tenant ---------- */
+
+extern void ChainInit(void);
+extern void AuditAppendPlanless(Call *call, const char *event, Jsonb *detail);	/* at the end of the transaction */
 
 /* ---------- state.c: the one routine that moves a step ---------- */
 

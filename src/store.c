@@ -14,6 +14,7 @@
 
 #include "access/htup_details.h"
 #include "access/xact.h"
+#include "common/hashfn.h"
 #include "utils/memutils.h"
 
 /* columns of stepwise.plan, in the order of its definition */
@@ -91,7 +92,7 @@ FieldBool(const Fields *f, int column)
 static TimestampTz
 FieldTime(const Fields *f, int column)
 {
-	return f->nulls[column] ? 0 : DatumGetTimestampTz(f->values[column]);
+	return f->nulls[column] ? NO_TIME : DatumGetTimestampTz(f->values[column]);
 }
 
 static char *
@@ -376,11 +377,15 @@ PlanLockIfFree(Call *call, const pg_uuid_t *plan_id, bool *found)
 	*found = plan != NULL;
 	if (plan == NULL)
 		return NULL;
-	key = IdKey(call, &plan->root_id);
-	root = RowLock("plan", "plan_pkey", &key, NULL, NULL, PlanMake, false);
+	root = PlanLocked(call, &plan->root_id);
 	if (root == NULL)
-		return NULL;
-	PlanKeep(call, root, NULL);
+	{
+		key = IdKey(call, &plan->root_id);
+		root = RowLock("plan", "plan_pkey", &key, NULL, NULL, PlanMake, false);
+		if (root == NULL)
+			return NULL;
+		PlanKeep(call, root, NULL);
+	}
 	return PlanInTree(call, root, plan_id);
 }
 
@@ -428,7 +433,7 @@ PlanSave(Call *call, PlanRow *plan)
 	SetText(&c, PLAN_COL_MESSAGE, plan->message);
 	SetVarlena(&c, PLAN_COL_PAUSE_REASON, plan->pause_reason);
 	SetVarlena(&c, PLAN_COL_OUTPUTS, plan->outputs);
-	if ((plan->status == PLAN_COMPLETED) != (plan->outcome != OUTCOME_NA) || PlanIsTerminal(plan->status) != (plan->completed_at != 0))
+	if ((plan->status == PLAN_COMPLETED) != (plan->outcome != OUTCOME_NA) || PlanIsTerminal(plan->status) != TimeIsSet(plan->completed_at))
 		elog(ERROR, "plan %s does not fit its constraint", UuidText(&plan->id));
 	RowUpdate("plan", "plan_pkey", &key, &plan->tid, HasId, &plan->id, &c);
 }
@@ -455,13 +460,15 @@ PlansSave(Call *call)
 
 /*
  * A step never changes its plan, nor a plan its root: so what a backend has
- * seen once saves it a query later. A wrong tenant, or a step that was purged,
- * shows when the step itself is read.
+ * seen once saves it a query later. A step that was purged shows when the step
+ * itself is read. What was seen in one tenant says nothing of another, in which
+ * the same id may stand for another step: the hash of the tenant keeps them apart.
  */
 #define PLACES	1024
 
 typedef struct Place
 {
+	uint64		tenant;			/* hash of its name */
 	pg_uuid_t	step_id;
 	pg_uuid_t	plan_id;
 	pg_uuid_t	root_id;
@@ -476,11 +483,18 @@ PlaceOf(const pg_uuid_t *step_id)
 	return &places[(step_id->data[14] << 8 | step_id->data[15]) % PLACES];
 }
 
+static uint64
+TenantHash(const Call *call)
+{
+	return hash_bytes_extended((const unsigned char *) call->tenant, strlen(call->tenant), 0);
+}
+
 static void
-PlaceRemember(const StepRow *step)
+PlaceRemember(const Call *call, const StepRow *step)
 {
 	Place	   *place = PlaceOf(&step->id);
 
+	place->tenant = TenantHash(call);
 	place->step_id = step->id;
 	place->plan_id = step->plan_id;
 	place->root_id = step->root_id;
@@ -499,7 +513,7 @@ PlaceFind(Call *call, const pg_uuid_t *step_id, Place *place)
 	bool		found;
 
 	*place = *PlaceOf(step_id);
-	if (UuidEqual(&place->step_id, step_id))
+	if (UuidEqual(&place->step_id, step_id) && place->tenant == TenantHash(call))
 		return true;
 	ArgTenant(&args, call);
 	ArgUuid(&args, step_id);
@@ -536,7 +550,7 @@ PlanLockIfStep(Call *call, const pg_uuid_t *step_id, StepRow **step)
 	*step = plan ? StepRead(call, step_id) : NULL;
 	if (*step == NULL)
 		return NULL;
-	PlaceRemember(*step);
+	PlaceRemember(call, *step);
 	return plan;
 }
 
@@ -746,7 +760,7 @@ StepSave(Call *call, StepRow *step)
 	SetVarlena(&c, STEP_COL_ERROR, step->error);
 	if ((step->status == STEP_COMPLETED) != (step->outcome != OUTCOME_NA))
 		elog(ERROR, "step %s does not fit its constraint", UuidText(&step->id));
-	PlaceRemember(step);
+	PlaceRemember(call, step);
 	RowUpdate("step", "step_pkey", &key, &step->tid, HasId, &step->id, &c);
 }
 

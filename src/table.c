@@ -606,7 +606,7 @@ SetTrue(Changes *c, int column, bool value)
 void
 SetTime(Changes *c, int column, TimestampTz value)
 {
-	SetDatum(c, column, TimestampTzGetDatum(value), value == 0);
+	SetDatum(c, column, TimestampTzGetDatum(value), !TimeIsSet(value));
 }
 
 void

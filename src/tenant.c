@@ -307,6 +307,9 @@ MemberChange(FunctionCallInfo fcinfo, KeptQuery *query, const char *key)
 	ArgTenant(&args, &call);
 	ArgDatum(&args, PG_GETARG_DATUM(0));
 	rows = QueryRun(query, &args);
+	if (rows.count > 0)
+		AuditAppendPlanless(&call, "plan_modified",
+							JsonMerge(JsonTextOf("action", psprintf("member_%s", key)), JsonTextOf("role", RoleText(PG_GETARG_OID(0)))));
 	JsonObjectStart(&b, NULL);
 	/* a role that was dropped has no name any more, but may have a membership */
 	JsonPutText(&b, "role", GetUserNameFromId(PG_GETARG_OID(0), true));

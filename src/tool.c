@@ -99,6 +99,25 @@ ToolAnswer(const char *name, const Tool *tool, bool replaced)
 	return JsonFinish(&b);
 }
 
+static void PutTool(JsonBuilder *b, const char *name, const Tool *tool, bool built_in);
+
+/* Digest all that is registered of a tool, as list_tools shows it. */
+static char *
+ToolDigest(const char *name, const Tool *tool)
+{
+	JsonBuilder b = {0};
+
+	PutTool(&b, name, tool, false);
+	return DigestText(JsonFinish(&b));
+}
+
+/* Write into the chain of the tenant what was done to a registration. */
+static void
+AuditRegister(Call *call, const char *action, const Jsonb *detail)
+{
+	AuditAppendPlanless(call, "plan_modified", JsonMerge(JsonTextOf("action", action), detail));
+}
+
 /* Write a tool; true if there was one of that name. */
 static bool
 ToolStore(Call *call, const char *name, const Tool *tool)
@@ -154,13 +173,14 @@ stepwise_register_tool(PG_FUNCTION_ARGS)
 	char	   *name = ArgumentText(fcinfo, 0);
 	Tool		tool;
 	Call		call;
-	bool		replaced;
+	Jsonb	   *answer;
 
 	CheckOwner("register tools");
 	tool = ArgumentTool(fcinfo, name);
 	CallBegin(&call);
-	replaced = ToolStore(&call, name, &tool);
-	return CallEnd(&call, ToolAnswer(name, &tool, replaced));
+	answer = ToolAnswer(name, &tool, ToolStore(&call, name, &tool));
+	AuditRegister(&call, "tool_registered", JsonMerge(answer, JsonTextOf("digest", ToolDigest(name, &tool))));
+	return CallEnd(&call, answer);
 }
 
 /* columns of the queries that read tools */
@@ -218,6 +238,7 @@ static Jsonb *
 Unregister(Call *call, KeptQuery *query, const char *kind, const char *key, const char *name)
 {
 	JsonBuilder b = {0};
+	Jsonb	   *answer;
 
 	if (QueryByName(call, query, name).count == 0)
 		NotRegistered(kind, name);
@@ -225,7 +246,9 @@ Unregister(Call *call, KeptQuery *query, const char *kind, const char *key, cons
 	JsonPutText(&b, key, name);
 	JsonPutBool(&b, "dropped", true);
 	JsonObjectEnd(&b);
-	return JsonFinish(&b);
+	answer = JsonFinish(&b);
+	AuditRegister(call, psprintf("%s_dropped", kind), JsonTextOf(key, name));
+	return answer;
 }
 
 Datum
@@ -309,6 +332,7 @@ ResourceStore(Call *call, const char *pattern, const char *function)
 	};
 	JsonBuilder b = {0};
 	Args		args = {0};
+	Jsonb	   *answer;
 
 	ArgTenant(&args, call);
 	ArgText(&args, pattern);
@@ -318,7 +342,9 @@ ResourceStore(Call *call, const char *pattern, const char *function)
 	JsonPutText(&b, "pattern", pattern);
 	JsonPutText(&b, "function", function);
 	JsonObjectEnd(&b);
-	return JsonFinish(&b);
+	answer = JsonFinish(&b);
+	AuditRegister(call, "resource_registered", answer);
+	return answer;
 }
 
 Datum

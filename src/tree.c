@@ -39,12 +39,12 @@ TreeStatusOfStep(const StepRow *step)
 static void
 PutTimes(JsonBuilder *b, TimestampTz from, TimestampTz to, TimestampTz now)
 {
-	if (from == 0)
+	if (!TimeIsSet(from))
 		from = to;
-	if (from == 0)
+	if (!TimeIsSet(from))
 		JsonPutNull(b, "execution_time_ms");
 	else
-		JsonPutMilliseconds(b, "execution_time_ms", Max((to ? to : now) - from, 0));
+		JsonPutMilliseconds(b, "execution_time_ms", Max((TimeIsSet(to) ? to : now) - from, 0));
 	JsonPutTime(b, "started_at", from);
 	JsonPutTime(b, "completed_at", to);
 }
@@ -80,7 +80,7 @@ StepMetadata(const StepRow *step, TimestampTz now)
 	JsonPutText(&b, "status", TreeStatusOfStep(step));
 	JsonPutText(&b, "outcome", OutcomeName[step->outcome]);
 	/* a skipped step has done nothing, though it may have begun */
-	PutTimes(&b, step->status == STEP_SKIPPED ? 0 : step->started_at, step->completed_at, now);
+	PutTimes(&b, step->status == STEP_SKIPPED ? NO_TIME : step->started_at, step->completed_at, now);
 	JsonPutInt(&b, "wave", step->wave);
 	JsonPutInt(&b, "execution_order", step->execution_order);
 	JsonPutText(&b, "message", step->message);
@@ -458,7 +458,7 @@ PlanMetadata(Call *call, const PlanRow *plan, TimestampTz now)
 	JsonPutInt(&b, "wave", holder ? holder->wave : 0);
 	JsonPutInt(&b, "execution_order", holder ? holder->execution_order : 0);
 	JsonPutText(&b, "message", plan->message);
-	JsonPutInt(&b, "attempt", holder ? holder->attempt : (plan->started_at ? 1 : 0));
+	JsonPutInt(&b, "attempt", holder ? holder->attempt : (TimeIsSet(plan->started_at) ? 1 : 0));
 	PutEnd(&b, plan->status == PLAN_COMPLETED && plan->outcome == OUTCOME_SUCCESS,
 		   plan->outcome == OUTCOME_FAILURE || plan->status == PLAN_FAILED || plan->status == PLAN_CANCELLED, false);
 	JsonObjectEnd(&b);

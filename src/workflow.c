@@ -320,6 +320,20 @@ InsertVersion(Call *call, const char *name, int version, const Jsonb *json)
 	QueryRun(&InsertQuery, &args);
 }
 
+static void
+AuditDefined(Call *call, const char *name, int version, const Jsonb *json)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "action", "workflow_defined");
+	JsonPutText(&b, "name", name);
+	JsonPutInt(&b, "version", version);
+	JsonPutText(&b, "definitionDigest", DigestText(json));
+	JsonObjectEnd(&b);
+	AuditAppendPlanless(call, "plan_modified", JsonFinish(&b));
+}
+
 static Jsonb *
 DefineWorkflow(Call *call, const Jsonb *json)
 {
@@ -336,7 +350,10 @@ DefineWorkflow(Call *call, const Jsonb *json)
 	version = WorkflowNewestVersion(call, definition->name);
 	changed = version == 0 || !JsonEqual(json, WorkflowDefinition(call, definition->name, version));
 	if (changed)
+	{
 		InsertVersion(call, definition->name, ++version, json);
+		AuditDefined(call, definition->name, version, json);
+	}
 
 	JsonObjectStart(&b, NULL);
 	JsonPutText(&b, "name", definition->name);
@@ -672,6 +689,7 @@ static Jsonb *
 DropWorkflow(Call *call, const char *name, int version)
 {
 	JsonBuilder b = {0};
+	Jsonb	   *answer;
 	Rows		doomed;
 
 	LockDefinitions(call);
@@ -685,7 +703,9 @@ DropWorkflow(Call *call, const char *name, int version)
 	JsonPutText(&b, "name", name);
 	PutVersions(&b, "dropped", &doomed);
 	JsonObjectEnd(&b);
-	return JsonFinish(&b);
+	answer = JsonFinish(&b);
+	AuditAppendPlanless(call, "plan_modified", JsonMerge(JsonTextOf("action", "workflow_dropped"), answer));
+	return answer;
 }
 
 PG_FUNCTION_INFO_V1(stepwise_drop_workflow);

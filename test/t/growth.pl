@@ -263,6 +263,16 @@ is_completed($shallow, 'depth 1');
 # though the way down is part of the answer
 same('shallow', 'deep', 'depth 1 and ' . DEEP);
 
+# ---------- after ANALYZE, which counts rows but keeps no statistics ----------
+
+sql('ANALYZE');
+$plan = start('hundred');
+sql("CALL work('finished, analyzed', '$plan')");
+same('few', 'finished, analyzed', 'a new database and one with finished plans, after ANALYZE');
+$plan = start('level0');
+sql("CALL work('deep, analyzed', '$plan')");
+same('deep', 'deep, analyzed', 'depth ' . DEEP . ' before and after ANALYZE');
+
 # ---------- several agents in one tree ----------
 
 sql(<<'SQL');

@@ -1,4 +1,4 @@
-# Named state under load: what ten sessions merge into one name at once is all there.
+# Named state under load: what ten sessions merge into one name at once is all there, and in the chain of the tenant.
 
 use strict;
 use warnings;
@@ -8,6 +8,7 @@ use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('state');
 $node->init;
+$node->append_conf('postgresql.conf', 'max_prepared_transactions = 2');
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION pg_stepwise; CREATE SEQUENCE n');
 
@@ -37,6 +38,18 @@ $node->pgbench(
 is($node->safe_psql('postgres', q(SELECT count(*) FROM stepwise.state, jsonb_each(value) WHERE name = 'plans')),
 	'200', 'nothing was lost through plans');
 is($node->safe_psql('postgres', q(SELECT status, count(*) FROM stepwise.plan GROUP BY status)), 'completed|100', 'all plans completed');
+
+is($node->safe_psql('postgres', q(SELECT v -> 'valid', v -> 'entries' FROM stepwise.verify_audit(NULL) AS v)), 'true|500',
+	'the chain of the tenant has every merge');
+
+# Two-phase commit: the entry is there when it is committed, and not before.
+$node->safe_psql('postgres', q(BEGIN; SELECT stepwise.state_write('{"name": "prepared", "value": 1}'); PREPARE TRANSACTION 'kept'));
+is($node->safe_psql('postgres', q(SELECT v -> 'valid', v -> 'entries' FROM stepwise.verify_audit(NULL) AS v)), 'true|500', 'prepared, and not there yet');
+$node->safe_psql('postgres', q(COMMIT PREPARED 'kept'));
+$node->safe_psql('postgres', q(BEGIN; SELECT stepwise.state_write('{"name": "prepared", "value": 2}'); PREPARE TRANSACTION 'undone'));
+$node->safe_psql('postgres', q(ROLLBACK PREPARED 'undone'));
+$node->safe_psql('postgres', q(SELECT stepwise.state_write('{"name": "prepared", "value": 3}')));
+is($node->safe_psql('postgres', q(SELECT v -> 'valid', v -> 'entries' FROM stepwise.verify_audit(NULL) AS v)), 'true|502', 'two were committed');
 
 $node->stop;
 done_testing();
