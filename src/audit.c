@@ -325,7 +325,7 @@ VerifyResult(Verification *v, const Rows *rows, uint64 row, const Entry *entry, 
 	char	   *stored = JsonGetText(detail, "resultDigest");
 	char	   *now;
 
-	if (entry->event == NULL || strcmp(entry->event, "step_completed") != 0)
+	if (strcmp(entry->event, "step_completed") != 0)
 		return;
 	if (RowIsNull(rows, row, V_STEP_STATUS))
 	{
@@ -425,6 +425,9 @@ VerifyEntry(Verification *v, const Call *call, const pg_uuid_t *plan_id, const R
 	if (stored == NULL || VARSIZE_ANY_EXHDR(stored) != 32 || memcmp(hash, VARDATA_ANY(stored), 32) != 0)
 		VerifyFails(v, entry.id, entry.event, "the hash does not fit the entry and the one before it");
 	memcpy(v->head, hash, sizeof(hash));
+	/* that its hash does not fit has been said */
+	if (entry.event == NULL || detail == NULL)
+		return;
 	VerifyResult(v, rows, row, &entry, detail);
 	VerifyStored(v, call, plan_id, &entry, detail);
 }
