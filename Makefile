@@ -44,6 +44,7 @@ REGRESS = \
 	record \
 	variables \
 	handoff \
+	agree \
 	walk \
 	altered
 

@@ -311,14 +311,34 @@ HolderMove(Call *call, PlanRow *plan, StepRow *step, const PlanRow *nested, Step
 	StepMove(call, plan, step, to, NestedDetail(nested));
 }
 
-/* A stalled plan goes on when a step moves, also one below it. */
+/* A stalled plan goes on when a step moves, also one below it; and a step may read one below that is tried again. */
 static void
-Wake(Call *call, PlanRow *plan)
+Wake(Call *call, PlanRow *plan, bool retried)
 {
-	if (plan->status != PLAN_STALLED)
-		return;
-	plan->moved = true;
-	PlanSettle(call, plan);
+	if (plan->status == PLAN_STALLED)
+		plan->moved = plan->touched = true;
+	if (retried)
+		PlanReconsider(call, plan);
+	if (plan->touched)
+		PlanSettle(call, plan);
+}
+
+/* A step of a nested plan has moved: wake the plans around it. Those that sleep are seen without a lock. */
+static void
+WakeAbove(Call *call, const PlanRow *nested)
+{
+	const PlanRow *plan = nested;
+
+	while (plan->nested)
+	{
+		StepRow    *holder = StepRead(call, &plan->parent_step_id);
+
+		plan = holder ? PlanRead(call, &holder->plan_id) : NULL;
+		if (plan == NULL || PlanIsTerminal(plan->status))
+			return;
+		if (plan->status == PLAN_STALLED || (nested->retried && plan->paused > 0))
+			Wake(call, PlanInTree(call, nested->root, &plan->id), nested->retried);
+	}
 }
 
 void
@@ -336,10 +356,7 @@ TreeRise(Call *call, PlanRow *nested)
 	if (PlanIsTerminal(plan->status))
 		return;
 	if (nested->moved)
-	{
-		Wake(call, plan);
-		Wake(call, nested->root);
-	}
+		WakeAbove(call, nested);
 	if (nested->pause_reason != NULL && !PlanIsTerminal(nested->status))
 		reason = JsonOf(nested->pause_reason);
 	if (step->status != to)
