@@ -460,14 +460,6 @@ SearchNested(Call *call, PlanRow *plan, StepRow *step, Next *next)
 
 /* ---------- searching the tree ---------- */
 
-/* Read the plan around a nested one; NULL if there is none. */
-static PlanRow *
-PlanAround(Call *call, const PlanRow *plan, StepRow **holder)
-{
-	*holder = plan->nested ? StepRead(call, &plan->parent_step_id) : NULL;
-	return *holder ? PlanRead(call, &(*holder)->plan_id) : NULL;
-}
-
 /* Does a nested plan belong under the plan that was asked for, and nothing between them has ended? */
 static bool
 IsUnder(Call *call, const PlanRow *plan, const PlanRow *scope)

@@ -640,6 +640,7 @@ typedef struct PlanRow
 	bool		separate_reviewer;
 	bool		leases;
 	bool		nests;
+	bool		stalls;
 	bool		workable;
 	int			depth;
 	int			counts[STEP_STATUSES];
@@ -997,6 +998,7 @@ extern void StepRequestReview(Call *call, PlanRow *plan, StepRow *step, const ch
 /* ---------- tree.c: nested plans ---------- */
 
 extern bool NestedPlanId(Call *call, const pg_uuid_t *step_id, pg_uuid_t *plan_id);	/* false: none */
+extern PlanRow *PlanAround(Call *call, const PlanRow *plan, StepRow **holder);
 extern const char *TreeStatusOfStep(const StepRow *step);
 extern Jsonb *StepMetadata(const StepRow *step, TimestampTz now);
 extern Jsonb *PlanMetadata(Call *call, const PlanRow *plan, TimestampTz now);

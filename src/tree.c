@@ -93,6 +93,14 @@ NestedPlanId(Call *call, const pg_uuid_t *step_id, pg_uuid_t *plan_id)
 	return found;
 }
 
+/* Read the plan around a nested one, and the step that holds it; NULL if there is none. */
+PlanRow *
+PlanAround(Call *call, const PlanRow *plan, StepRow **holder)
+{
+	*holder = plan->nested ? StepRead(call, &plan->parent_step_id) : NULL;
+	return *holder ? PlanRead(call, &(*holder)->plan_id) : NULL;
+}
+
 /* Name the workflows that are nested in each other down to a plan. */
 static char *
 NestingChain(Call *call, PlanRow *plan, const char *below)
@@ -323,21 +331,17 @@ Wake(Call *call, PlanRow *plan, bool retried)
 		PlanSettle(call, plan);
 }
 
-/* A step of a nested plan has moved: wake the plans around it. Those that sleep are seen without a lock. */
+/* Wake the plan around a nested one of which a step has moved, and those further up; most are awake, and read only. */
 static void
-WakeAbove(Call *call, const PlanRow *nested)
+WakeAbove(Call *call, const PlanRow *nested, const PlanRow *plan)
 {
-	const PlanRow *plan = nested;
+	StepRow    *holder;
 
-	while (plan->nested)
+	while (plan != NULL && !PlanIsTerminal(plan->status))
 	{
-		StepRow    *holder = StepRead(call, &plan->parent_step_id);
-
-		plan = holder ? PlanRead(call, &holder->plan_id) : NULL;
-		if (plan == NULL || PlanIsTerminal(plan->status))
-			return;
 		if (plan->status == PLAN_STALLED || (nested->retried && plan->paused > 0))
 			Wake(call, PlanInTree(call, nested->root, &plan->id), nested->retried);
+		plan = PlanAround(call, plan, &holder);
 	}
 }
 
@@ -355,8 +359,8 @@ TreeRise(Call *call, PlanRow *nested)
 	plan = PlanInTree(call, nested->root, &step->plan_id);
 	if (PlanIsTerminal(plan->status))
 		return;
-	if (nested->moved)
-		WakeAbove(call, nested);
+	if ((nested->moved && nested->root->stalls) || nested->retried)
+		WakeAbove(call, nested, plan);
 	if (nested->pause_reason != NULL && !PlanIsTerminal(nested->status))
 		reason = JsonOf(nested->pause_reason);
 	if (step->status != to)
