@@ -436,10 +436,11 @@ SearchPlan(Call *call, PlanRow *plan, Next *next)
 		return false;
 	plan->reads_below = false;
 	found = plan->sequential ? SearchSequence(call, plan, next) : SearchReady(call, plan, next);
-	if (!found && (plan->touched || plan->workable))
+	/* nothing moves in this plan when a step that it reads from below ends: so it is to be searched again */
+	if (!found && (plan->touched || (plan->workable && !plan->reads_below)))
 	{
 		PlanDrain(call, plan);
-		/* what a run cannot do, an agent may; and no step of this plan moves when one is read from below */
+		/* what a run cannot do, an agent may */
 		if (!next->run)
 			plan->workable = plan->reads_below;
 		PlanSettle(call, plan);

@@ -203,6 +203,10 @@ END $$;
 
 CREATE FUNCTION changes(root uuid) RETURNS bigint LANGUAGE sql AS $$ SELECT sum(p.audit_entries) FROM tree(root) AS p $$;
 
+CREATE FUNCTION states(root uuid) RETURNS text LANGUAGE sql AS $$
+    SELECT string_agg(concat(s.id, s.status), '' ORDER BY s.id) FROM tree(root) AS p JOIN stepwise.step AS s ON s.tenant = p.tenant AND s.plan_id = p.id
+$$;
+
 -- The call that why names, with something in the place of what is left open.
 CREATE FUNCTION named_call(why jsonb) RETURNS text LANGUAGE sql AS $$
     SELECT format('stepwise.%I(%s)', why -> 'nextCall' ->> 'function', (
@@ -212,12 +216,14 @@ CREATE FUNCTION named_call(why jsonb) RETURNS text LANGUAGE sql AS $$
 $$;
 
 -- What a call would answer, and whether it would change something; nothing is changed.
-CREATE FUNCTION would(root uuid, call text, OUT answer jsonb, OUT change boolean, OUT reasons jsonb) LANGUAGE plpgsql AS $$
+CREATE FUNCTION would(root uuid, call text, OUT answer jsonb, OUT change boolean, OUT moved boolean, OUT reasons jsonb) LANGUAGE plpgsql AS $$
 DECLARE
     before bigint := changes(root);
+    stood text := states(root);
 BEGIN
     EXECUTE 'SELECT to_jsonb(' || call || ')' INTO answer;
     change := changes(root) <> before;
+    moved := states(root) <> stood;
     reasons := (SELECT jsonb_object_agg(b.step_id, s.pause_reason) FROM blocked AS b JOIN stepwise.step AS s ON s.id = b.step_id);
     RAISE EXCEPTION USING ERRCODE = 'WALK1';
 EXCEPTION
@@ -261,17 +267,20 @@ BEGIN
     END LOOP;
 END $$;
 
--- A step that was blocked before the call, and is not now, would not be blocked by the same again.
+-- A step that was blocked before the call, and is not now, would not be blocked by the same again;
+-- and the step that did not make its value is no longer failed or skipped.
 CREATE FUNCTION check_forgotten(root uuid) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
     b record;
     w record;
 BEGIN
-    FOR b IN SELECT x.* FROM blocked AS x JOIN stepwise.step AS s ON s.id = x.step_id JOIN stepwise.plan AS p ON p.id = s.plan_id
+    FOR b IN SELECT x.*, s.arguments::text ~ 'steps[.]s[0-9]+[.]steps' AS reads_below FROM blocked AS x JOIN stepwise.step AS s ON s.id = x.step_id JOIN stepwise.plan AS p ON p.id = s.plan_id
              WHERE s.status = 'pending' AND s.pause_reason IS NULL AND p.completed_at IS NULL
     LOOP
         w := would(root, format(CASE WHEN b.reason ->> 'type' IN ('clientTool', 'schemaMismatch') THEN 'stepwise.run(%L)' ELSE 'stepwise.get_next_step(%L)' END, b.plan_id));
-        IF w.reasons -> b.step_id::text = b.reason THEN
+        IF (NOT w.moved AND w.reasons -> b.step_id::text = b.reason)
+           OR (b.reads_below IS NOT TRUE AND EXISTS (SELECT FROM stepwise.step AS s WHERE s.tenant = 'default' AND s.plan_id = b.plan_id
+                                                          AND s.name = b.reason ->> 'producingStep' AND s.status IN ('failed', 'skipped'))) THEN
             RETURN NEXT 'forgotten: ' || b.reason::text;
         END IF;
     END LOOP;
