@@ -47,6 +47,7 @@ REGRESS = \
 	record \
 	variables \
 	handoff \
+	agree \
 	walk \
 	altered \
 	emptied \

@@ -25,6 +25,7 @@ CREATE TABLE stepwise.plan (
     separate_reviewer boolean NOT NULL DEFAULT false,
     leases            boolean NOT NULL DEFAULT false,
     nests             boolean NOT NULL DEFAULT false,
+    stalls            boolean NOT NULL DEFAULT false,
     workable          boolean,
     depth             int NOT NULL DEFAULT 0,
     pending           int NOT NULL DEFAULT 0,
@@ -74,6 +75,7 @@ COMMENT ON COLUMN stepwise.plan.sequential IS 'no step names a dependency: steps
 COMMENT ON COLUMN stepwise.plan.separate_reviewer IS 'whoever asks for a review may not decide it';
 COMMENT ON COLUMN stepwise.plan.leases IS 'on a root: some claim in the tree was given a lease';
 COMMENT ON COLUMN stepwise.plan.nests IS 'on a root: some step of the tree has opened a nested plan';
+COMMENT ON COLUMN stepwise.plan.stalls IS 'on a root: some plan of the tree was marked stalled';
 COMMENT ON COLUMN stepwise.plan.workable IS 'on a nested plan: it may have a step to hand out';
 COMMENT ON COLUMN stepwise.plan.depth IS 'how deep it is nested; 0: a root';
 COMMENT ON COLUMN stepwise.plan.pending IS 'how many steps are pending; likewise the five after it';

@@ -67,6 +67,13 @@ BEGIN ATOMIC
     FROM stepwise.checkpoint AS k
     WHERE NOT EXISTS (SELECT FROM stepwise.step AS s WHERE s.tenant = k.tenant AND s.id = k.step_id AND s.status = 'awaiting_input')
     UNION ALL
+    SELECT k.tenant, k.plan_id, 'checkpoint ' || k.id || ' of a plan that has ended'
+    FROM stepwise.checkpoint AS k JOIN stepwise.plan AS p ON p.tenant = k.tenant AND p.id = k.plan_id
+    WHERE p.completed_at IS NOT NULL
+    UNION ALL
+    SELECT p.tenant, p.id, 'plan has a pause reason, and has ended'
+    FROM stepwise.plan AS p WHERE p.completed_at IS NOT NULL AND p.pause_reason IS NOT NULL
+    UNION ALL
     SELECT s.tenant, s.plan_id, 'step ' || s.name || ' waits without a checkpoint'
     FROM stepwise.step AS s
     WHERE s.status = 'awaiting_input' AND s.workflow IS NULL

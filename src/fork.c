@@ -37,7 +37,7 @@ static const char FreshStep[] =
 
 /* what a plan that begins again looks like */
 static const char FreshPlan[] =
-"{\"status\": \"planning\", \"outcome\": \"n/a\", \"leases\": false, \"nests\": false, \"workable\": null, \"depth\": 0,"
+"{\"status\": \"planning\", \"outcome\": \"n/a\", \"leases\": false, \"nests\": false, \"stalls\": false, \"workable\": null, \"depth\": 0,"
 " \"parent_step_id\": null, \"holders\": null, \"pending\": 0, \"in_progress\": 0, \"awaiting_input\": 0, \"completed\": 0, \"failed\": 0,"
 " \"skipped\": 0, \"unsuccessful\": 0, \"paused\": 0, \"started_steps\": 0, \"next_order\": 1, \"started_at\": null,"
 " \"completed_at\": null, \"message\": null, \"pause_reason\": null, \"outputs\": null}";

@@ -207,8 +207,8 @@ Producer(const Wait *w)
 	ResolveFault fault = {0};
 
 	StepFillFault(w->call, w->plan, &step, &fault);
-	if (fault.problem == RESOLVE_DEPENDENCY)
-		return StepRead(w->call, &fault.producing_id);
+	if (fault.problem == RESOLVE_DEPENDENCY && fault.producer != NULL)
+		return StepRead(w->call, &fault.producer->id);
 	return StepReadByName(w->call, &w->plan->id, JsonGetText(w->reason, "producingStep"));
 }
 
@@ -448,63 +448,53 @@ WaitOfEnded(Wait *w)
 	w->message = psprintf("the plan is %s%s", PlanStatusName[plan->status], Because(plan->message));
 }
 
-/* Find the nested plan that a step of a plan holds open; NULL: none. */
-static PlanRow *
-OpenNested(const Wait *w, const PlanRow *plan)
+static char *
+SayNext(const StepRow *step)
 {
-	static KeptQuery find = {
-		"SELECT n.id FROM stepwise.step AS s JOIN stepwise.plan AS n"
-		" ON n.tenant = $1 AND n.parent_step_id = s.id AND n.completed_at IS NULL"
-		" WHERE s.tenant = $1 AND s.plan_id = $2 AND s.status = 'in_progress' AND s.workflow IS NOT NULL"
-		" ORDER BY s.step_order LIMIT 1",
-		2, {TEXTOID, UUIDOID}
-	};
-	pg_uuid_t	id;
-	Rows		rows = QueryById(w->call, &find, &plan->id);
-
-	if (rows.count == 0)
-		return NULL;
-	id = RowUuid(&rows, 0, 1);
-	return PlanRead(w->call, &id);
+	if (step->max_attempts > 0 && step->attempt >= step->max_attempts)
+		return psprintf("step \"%s\" is next, and will fail: its attempts are used up", step->name);
+	if (step->status == STEP_IN_PROGRESS)
+		return psprintf("step \"%s\" is next: its lease has expired", step->name);
+	return psprintf("step \"%s\" is next", step->name);
 }
 
-/* Go down to where the work is: the deepest plan that is open, first in order. */
-static PlanRow *
-WorkingPlan(const Wait *w)
-{
-	PlanRow    *plan = w->scope;
-	PlanRow    *nested;
-
-	while ((nested = OpenNested(w, plan)) != NULL)
-		plan = nested;
-	return plan;
-}
-
-/* The next pending step is for a run, if its tool is in the database; otherwise for an agent. */
+/* A step is next: for a run, if its tool is in the database; otherwise for an agent. */
 static void
-WaitOfPending(Wait *w)
+WaitOfNext(Wait *w, const Next *next)
 {
-	StepRow    *step = StepNextPending(w->call, w->plan, w->plan->next_order);
-	Tool	   *tool = step && step->tool ? ToolFind(w->call, step->tool) : NULL;
+	const StepRow *step = next->step;
+	Tool	   *tool = step->tool ? ToolFind(w->call, step->tool) : NULL;
 
+	w->plan = next->plan;
 	w->on = "agent";
 	w->since = w->plan->updated_at;
-	w->message = step ? psprintf("step \"%s\" is next", step->name) : pstrdup("nothing stands in its way");
+	w->message = SayNext(step);
 	AddMove(w, MOVE_CALL, tool && tool->function ? "run" : "get_next_step", PlanArgument(w));
 }
 
+static bool
+IsClaim(const StepRow *step)
+{
+	return step->status == STEP_IN_PROGRESS && step->workflow == NULL;
+}
+
+/* Find the claim in a plan, or in those nested in it, that has been quiet for longest; NULL: none. */
 static StepRow *
 OldestClaim(const Wait *w)
 {
 	static KeptQuery find = {
-		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 AND s.status = 'in_progress'"
-		" AND s.workflow IS NULL ORDER BY s.started_at LIMIT 1",
+		"WITH RECURSIVE tree AS (SELECT $2 AS id UNION ALL"
+		" SELECT n.id FROM tree AS t JOIN stepwise.step AS h ON h.tenant = $1 AND h.plan_id = t.id"
+		" AND h.workflow IS NOT NULL AND h.status IN ('in_progress', 'awaiting_input')"
+		" JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = h.id AND n.completed_at IS NULL)"
+		" SELECT s.* FROM tree AS t JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = t.id"
+		" WHERE s.status = 'in_progress' AND s.workflow IS NULL ORDER BY coalesce(s.active_at, s.started_at), s.id LIMIT 1",
 		2, {TEXTOID, UUIDOID}
 	};
 	Args		args = {0};
 
 	ArgTenant(&args, w->call);
-	ArgUuid(&args, &w->plan->id);
+	ArgUuid(&args, &w->scope->id);
 	return StepFetch(&find, &args);
 }
 
@@ -512,6 +502,7 @@ OldestClaim(const Wait *w)
 static void
 WaitOfClaim(Wait *w)
 {
+	w->plan = PlanMustRead(w->call, &w->step->plan_id);
 	w->on = "agent";
 	w->since = w->step->started_at;
 	w->message = psprintf("step \"%s\" is in progress%s%s", w->step->name, w->step->worker ? ", claimed by " : "",
@@ -520,14 +511,41 @@ WaitOfClaim(Wait *w)
 	{
 		w->message = psprintf("%s, and shows no sign of life", w->message);
 		/* whatever threshold it was that found it stalled */
-		if (w->step->workflow == NULL)
-			AddMove(w, MOVE_CALL, "release_step", StepArgument(w->step));
-		else
-			AddMove(w, MOVE_CALL, "reclaim_stalled", JsonEmptyObject());
+		AddMove(w, MOVE_CALL, "release_step", StepArgument(w->step));
 		AddMove(w, MOVE_CALL, "get_next_step", PlanArgument(w));
 	}
 	else
 		MoveSubmit(w);
+}
+
+static void
+WaitOfNobody(Wait *w)
+{
+	w->on = "agent";
+	w->since = w->scope->updated_at;
+	w->message = pstrdup("nothing stands in its way");
+	AddMove(w, MOVE_CALL, "get_next_step", PlanArgument(w));
+}
+
+/* Nothing blocks the plan: then a stalled claim comes first, then what would be handed out, then what that waits for. */
+static void
+WaitOfWork(Wait *w)
+{
+	Next		next = {0};
+	bool		found = false;
+
+	if (w->scope->status == PLAN_STALLED)
+		w->step = OldestClaim(w);
+	if (w->step == NULL)
+		found = NextPeek(w->call, w->scope, &next);
+	if (w->step == NULL && !found)
+		w->step = next.step && IsClaim(next.step) ? next.step : OldestClaim(w);
+	if (found)
+		WaitOfNext(w, &next);
+	else if (w->step != NULL)
+		WaitOfClaim(w);
+	else
+		WaitOfNobody(w);
 }
 
 static Wait
@@ -546,16 +564,9 @@ WaitOf(Call *call, PlanRow *scope)
 		w.step = StepOfReason(call, scope);
 	}
 	if (w.step != NULL)
-	{
 		WaitOfReason(&w);
-		return w;
-	}
-	w.plan = WorkingPlan(&w);
-	w.step = OldestClaim(&w);
-	if (w.step != NULL && (w.plan->counts[STEP_PENDING] == 0 || scope->status == PLAN_STALLED))
-		WaitOfClaim(&w);
 	else
-		WaitOfPending(&w);
+		WaitOfWork(&w);
 	return w;
 }
 

@@ -605,9 +605,9 @@ ActUpdateInstructions(Change *change)
 	if (FaultsAny(&change->faults))
 		return;
 	WriteInstructions(change);
-	/* why it could not go on may have been in the instructions: its next turn will tell */
-	if (change->step->status == STEP_PENDING)
-		StepPause(change->call, change->plan, change->step, NULL);
+	/* why it could not go on may have been in the instructions */
+	change->step = StepRead(change->call, &change->step->id);
+	StepReconsider(change->call, change->plan, change->step);
 	JsonPutText(&change->detail, "instructions", Excerpt(change->params.instructions));
 	if (strlen(change->params.instructions) > EXCERPT_BYTES)
 		JsonPutText(&change->detail, "instructionsDigest", DigestOfText(change->params.instructions));

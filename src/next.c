@@ -9,6 +9,9 @@
  * opens checkpoints of prompts, opens nested plans, fails what has been
  * handed out too often, and notes on blocked steps why they are.
  *
+ * What is to be made of a step is decided by Judge, which changes nothing;
+ * Prepare does it. So NextPeek can say what a search would find.
+ *
  * What a claim takes and gives back is here too.
  *
  * Locks: the caller holds the root. Plans on the way are locked as they come.
@@ -16,6 +19,26 @@
 #include "stepwise.h"
 
 #include "miscadmin.h"
+
+/* what is to be made of a pending step */
+typedef enum Due
+{
+	DUE_READY,
+	DUE_GIVE_UP,				/* it was claimed too often */
+	DUE_SKIP,					/* its condition is false */
+	DUE_ASK,					/* it is a prompt */
+	DUE_NEST,					/* it runs a workflow */
+	DUE_WAITS,					/* it reads a step that has not ended */
+	DUE_BLOCKED
+} Due;
+
+typedef struct Judgement
+{
+	char	   *prompt;			/* of DUE_ASK, filled */
+	StepRow    *awaited;		/* of DUE_WAITS: the step that it reads */
+	Jsonb	   *reason;			/* of DUE_BLOCKED; so the next */
+	char	   *message;		/* or NULL */
+} Judgement;
 
 /* what the search makes of a step */
 typedef enum Verdict
@@ -29,47 +52,7 @@ typedef enum Verdict
 
 static bool SearchNested(Call *call, PlanRow *plan, StepRow *step, Next *next);
 
-/* ---------- preparing a step ---------- */
-
-/* Decide the condition of a step: READY means that it holds. */
-static Verdict
-PrepareCondition(Call *call, PlanRow *plan, StepRow *step)
-{
-	char	   *why = NULL;
-	bool		not_ready = false;
-
-	if (step->condition_path == NULL)
-		return VERDICT_READY;
-	switch (StepConditionDecide(call, plan, step, &why, &not_ready))
-	{
-		case CONDITION_TRUE:
-			return VERDICT_READY;
-		case CONDITION_FALSE:
-			step->message = psprintf("condition is false: %s", TextOf(step->condition));
-			StepMove(call, plan, step, STEP_SKIPPED, JsonTextOf("condition", TextOf(step->condition)));
-			return VERDICT_GONE;
-		default:
-			if (not_ready)
-				return VERDICT_WAITS;
-			StepPause(call, plan, step, ConditionReason(step, why));
-			return VERDICT_BLOCKED;
-	}
-}
-
-/* Note a fault of resolution on the step, unless the value is only not there yet. */
-static Verdict
-PrepareFault(Call *call, PlanRow *plan, StepRow *step, const ResolveFault *fault)
-{
-	if (fault->problem == RESOLVE_NOT_READY)
-	{
-		/* it may have been blocked by a step that is now being tried again */
-		StepPause(call, plan, step, NULL);
-		return VERDICT_WAITS;
-	}
-	step->message = fault->message;
-	StepPause(call, plan, step, UnresolvedReason(step, fault));
-	return VERDICT_BLOCKED;
-}
+/* ---------- filling a step ---------- */
 
 /* Fill a text of a step; the text itself when there is nothing to fill. */
 static char *
@@ -151,9 +134,56 @@ StepFillFault(Call *call, PlanRow *plan, StepRow *step, ResolveFault *fault)
 		FillStepText(call, plan, step, step->prompt, "prompt", fault);
 }
 
+/* ---------- judging a step ---------- */
+
+/* Judge a value that is missing: it is only not there yet, or it blocks the step. */
+static Due
+JudgeFault(const StepRow *step, const ResolveFault *fault, Judgement *j)
+{
+	if (fault->problem == RESOLVE_NOT_READY)
+	{
+		j->awaited = fault->producer;
+		return DUE_WAITS;
+	}
+	j->message = fault->message;
+	j->reason = UnresolvedReason(step, fault);
+	return DUE_BLOCKED;
+}
+
+static Due
+JudgeCondition(Call *call, PlanRow *plan, const StepRow *step, Judgement *j)
+{
+	ResolveFault open = {0};
+	char	   *why = NULL;
+
+	if (step->condition_path == NULL)
+		return DUE_READY;
+	switch (StepConditionDecide(call, plan, step, &why, &open))
+	{
+		case CONDITION_TRUE:
+			return DUE_READY;
+		case CONDITION_FALSE:
+			return DUE_SKIP;
+		default:
+			if (open.problem == RESOLVE_NOT_READY)
+				return JudgeFault(step, &open, j);
+			j->reason = ConditionReason(step, why);
+			return DUE_BLOCKED;
+	}
+}
+
+static Due
+JudgePrompt(Call *call, PlanRow *plan, const StepRow *step, Judgement *j)
+{
+	ResolveFault fault = {0};
+
+	j->prompt = FillStepText(call, plan, step, step->prompt, "prompt", &fault);
+	return j->prompt ? DUE_ASK : JudgeFault(step, &fault, j);
+}
+
 /* Fill arguments, resources and instructions; READY means that all could be. */
-static Verdict
-PrepareArguments(Call *call, PlanRow *plan, StepRow *step, Next *next)
+static Due
+JudgeArguments(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j)
 {
 	ResolveFault fault = {0};
 
@@ -162,21 +192,63 @@ PrepareArguments(Call *call, PlanRow *plan, StepRow *step, Next *next)
 		next->resources = FillResources(call, plan, step, &fault);
 	if (fault.problem == RESOLVE_FINE)
 		next->instructions = FillStepText(call, plan, step, step->instructions, "instructions", &fault);
-	if (fault.problem != RESOLVE_FINE)
-		return PrepareFault(call, plan, step, &fault);
-	return VERDICT_READY;
+	return fault.problem == RESOLVE_FINE ? DUE_READY : JudgeFault(step, &fault, j);
+}
+
+/* A run does only what a tool in the database can do; the rest is the client's. */
+static Due
+JudgeRun(Call *call, const StepRow *step, Next *next, Judgement *j)
+{
+	j->reason = RunObstacle(call, step, next, &j->message);
+	return j->reason ? DUE_BLOCKED : DUE_READY;
+}
+
+/* Decide what is to be made of a pending step; nothing is written. */
+static Due
+Judge(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j)
+{
+	Due			due;
+
+	/* a step that was claimed too often is not handed out again by itself */
+	if (step->max_attempts > 0 && step->attempt >= step->max_attempts)
+		return DUE_GIVE_UP;
+	due = JudgeCondition(call, plan, step, j);
+	if (due != DUE_READY)
+		return due;
+	if (step->prompt != NULL)
+		return JudgePrompt(call, plan, step, j);
+	due = JudgeArguments(call, plan, step, next, j);
+	if (due != DUE_READY)
+		return due;
+	if (step->workflow != NULL)
+		return DUE_NEST;
+	return next->run ? JudgeRun(call, step, next, j) : DUE_READY;
+}
+
+/* ---------- preparing a step ---------- */
+
+static Verdict
+GiveUp(Call *call, PlanRow *plan, StepRow *step)
+{
+	step->message = psprintf("gave up after %d attempt%s", step->attempt, step->attempt == 1 ? "" : "s");
+	StepMove(call, plan, step, STEP_FAILED, NULL);
+	return VERDICT_GONE;
+}
+
+static Verdict
+Skip(Call *call, PlanRow *plan, StepRow *step)
+{
+	step->message = psprintf("condition is false: %s", TextOf(step->condition));
+	StepMove(call, plan, step, STEP_SKIPPED, JsonTextOf("condition", TextOf(step->condition)));
+	return VERDICT_GONE;
 }
 
 /* A prompt waits at once, as a checkpoint. */
 static Verdict
-PreparePrompt(Call *call, PlanRow *plan, StepRow *step)
+Ask(Call *call, PlanRow *plan, StepRow *step, const char *prompt)
 {
-	ResolveFault fault = {0};
-	char	   *prompt = FillStepText(call, plan, step, step->prompt, "prompt", &fault);
 	Waiting    *waiting = palloc0(sizeof(Waiting));
 
-	if (prompt == NULL)
-		return PrepareFault(call, plan, step, &fault);
 	waiting->checkpoint_id = UuidNew();
 	waiting->prompt = prompt;
 	StepMove(call, plan, step, STEP_IN_PROGRESS, NULL);
@@ -185,49 +257,63 @@ PreparePrompt(Call *call, PlanRow *plan, StepRow *step)
 	return VERDICT_WAITS;
 }
 
-/* A step that was claimed too often is not handed out again by itself. */
-static bool
-GiveUp(Call *call, PlanRow *plan, StepRow *step)
+/* Note that a step waits for another; it may have been blocked before that one was tried again. */
+static Verdict
+Await(Call *call, PlanRow *plan, StepRow *step, const StepRow *awaited)
 {
-	if (step->max_attempts == 0 || step->attempt < step->max_attempts)
-		return false;
-	step->message = psprintf("gave up after %d attempt%s", step->attempt, step->attempt == 1 ? "" : "s");
-	StepMove(call, plan, step, STEP_FAILED, NULL);
-	return true;
+	StepPause(call, plan, step, NULL);
+	if (awaited != NULL && !UuidEqual(&awaited->plan_id, &plan->id))
+		plan->reads_below = true;
+	return VERDICT_WAITS;
 }
 
-/* A run does only what a tool in the database can do; the rest is the client's. */
+/* Note on a step why it cannot go on. */
 static Verdict
-PrepareRun(Call *call, PlanRow *plan, StepRow *step, Next *next)
+Block(Call *call, PlanRow *plan, StepRow *step, const Judgement *j)
 {
-	char	   *why = NULL;
-	Jsonb	   *reason = RunObstacle(call, step, next, &why);
-
-	if (reason == NULL)
-		return VERDICT_READY;
-	step->message = why;
-	StepPause(call, plan, step, reason);
+	step->message = j->message;
+	StepPause(call, plan, step, j->reason);
 	return VERDICT_BLOCKED;
 }
 
 static Verdict
 Prepare(Call *call, PlanRow *plan, StepRow *step, Next *next)
 {
-	Verdict		verdict;
+	Judgement	j = {0};
 
-	if (GiveUp(call, plan, step))
-		return VERDICT_GONE;
-	verdict = PrepareCondition(call, plan, step);
-	if (verdict != VERDICT_READY)
-		return verdict;
-	if (step->prompt != NULL)
-		return PreparePrompt(call, plan, step);
-	verdict = PrepareArguments(call, plan, step, next);
-	if (verdict != VERDICT_READY)
-		return verdict;
-	if (step->workflow != NULL)
-		return NestedOpen(call, plan, step) ? VERDICT_NESTED : VERDICT_GONE;
-	return next->run ? PrepareRun(call, plan, step, next) : VERDICT_READY;
+	switch (Judge(call, plan, step, next, &j))
+	{
+		case DUE_READY:
+			return VERDICT_READY;
+		case DUE_GIVE_UP:
+			return GiveUp(call, plan, step);
+		case DUE_SKIP:
+			return Skip(call, plan, step);
+		case DUE_ASK:
+			return Ask(call, plan, step, j.prompt);
+		case DUE_NEST:
+			return NestedOpen(call, plan, step) ? VERDICT_NESTED : VERDICT_GONE;
+		case DUE_WAITS:
+			return Await(call, plan, step, j.awaited);
+		default:
+			return Block(call, plan, step, &j);
+	}
+}
+
+/* Look again at a pending step that is blocked: what blocked it may have changed. */
+void
+StepReconsider(Call *call, PlanRow *plan, StepRow *step)
+{
+	Next		next = {0};
+	Judgement	j = {0};
+
+	if (step->status != STEP_PENDING || step->pause_reason == NULL)
+		return;
+	next.run = ReasonOfRun(JsonOf(step->pause_reason));
+	if (Judge(call, plan, step, &next, &j) == DUE_BLOCKED)
+		Block(call, plan, step, &j);
+	else
+		StepPause(call, plan, step, NULL);
 }
 
 /* ---------- searching one plan ---------- */
@@ -245,6 +331,27 @@ FirstObstacle(Call *call, const PlanRow *plan)
 	Rows		rows;
 
 	if (plan->paused == 0)
+		return order;
+	rows = QueryById(call, &find, &plan->id);
+	if (rows.count > 0)
+		order = RowInt(&rows, 0, 1);
+	RowsFree(&rows);
+	return order;
+}
+
+/* Under pause a failed step stops a run, independent branches too: find the order from which on it does nothing. */
+static int
+FirstFailure(Call *call, const PlanRow *plan)
+{
+	static KeptQuery find = {
+		"SELECT s.step_order FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2"
+		" AND s.pause_reason IS NOT NULL AND s.status = 'failed' ORDER BY s.tenant, s.plan_id, s.step_order LIMIT 1",
+		2, {TEXTOID, UUIDOID}
+	};
+	int			order = INT_MAX;
+	Rows		rows;
+
+	if (plan->on_failure != ON_FAILURE_PAUSE || plan->counts[STEP_FAILED] == 0)
 		return order;
 	rows = QueryById(call, &find, &plan->id);
 	if (rows.count > 0)
@@ -290,6 +397,13 @@ SearchSequence(Call *call, PlanRow *plan, Next *next)
 	}
 }
 
+/* An agent goes on with what does not depend on a failed step; a run does not go past it. */
+static bool
+StopsBefore(Call *call, const PlanRow *plan, const Next *next, const StepRow *step)
+{
+	return next->run && FirstFailure(call, plan) < step->order;
+}
+
 /* Take the first ready step; what waits or is blocked holds back only what depends on it. */
 static bool
 SearchReady(Call *call, PlanRow *plan, Next *next)
@@ -297,7 +411,7 @@ SearchReady(Call *call, PlanRow *plan, Next *next)
 	int			from = 1;
 	StepRow    *step;
 
-	while ((step = StepNextReady(call, plan, from)) != NULL)
+	while ((step = StepNextReady(call, plan, from)) != NULL && !StopsBefore(call, plan, next, step))
 	{
 		next->plan = plan;
 		next->step = step;
@@ -333,16 +447,15 @@ SearchPlan(Call *call, PlanRow *plan, Next *next)
 
 	if (PlanIsTerminal(plan->status))
 		return false;
-	/* under pause a failed step stops a run, independent branches too; an agent may go on with those */
-	if (next->run && plan->on_failure == ON_FAILURE_PAUSE && plan->counts[STEP_FAILED] > 0)
-		return false;
+	plan->reads_below = false;
 	found = plan->sequential ? SearchSequence(call, plan, next) : SearchReady(call, plan, next);
-	if (!found && (plan->touched || plan->workable))
+	/* nothing moves in this plan when a step that it reads from below ends: so it is to be searched again */
+	if (!found && (plan->touched || (plan->workable && !plan->reads_below)))
 	{
 		PlanDrain(call, plan);
 		/* what a run cannot do, an agent may */
 		if (!next->run)
-			plan->workable = false;
+			plan->workable = plan->reads_below;
 		PlanSettle(call, plan);
 	}
 	return found;
@@ -363,22 +476,33 @@ SearchNested(Call *call, PlanRow *plan, StepRow *step, Next *next)
 
 /* Does a nested plan belong under the plan that was asked for, and nothing between them has ended? */
 static bool
-IsUnder(Call *call, PlanRow *plan, const PlanRow *scope)
+IsUnder(Call *call, const PlanRow *plan, const PlanRow *scope)
 {
+	StepRow    *holder;
+
 	if (!scope->nested)
 		return true;
-	while (!UuidEqual(&plan->id, &scope->id))
+	while (plan != NULL && !UuidEqual(&plan->id, &scope->id))
 	{
-		StepRow    *holder;
-
-		if (!plan->nested || PlanIsTerminal(plan->status))
+		if (PlanIsTerminal(plan->status))
 			return false;
-		holder = StepRead(call, &plan->parent_step_id);
-		if (holder == NULL)
-			return false;
-		plan = PlanInTree(call, plan->root, &holder->plan_id);
+		plan = PlanAround(call, plan, &holder);
 	}
-	return true;
+	return plan != NULL;
+}
+
+/* What is nested in a step counts as that step: does a run stop before it? */
+static bool
+StopsAbove(Call *call, const PlanRow *plan, const PlanRow *scope, const Next *next)
+{
+	StepRow    *holder;
+
+	if (!next->run)
+		return false;
+	while (!UuidEqual(&plan->id, &scope->id) && (plan = PlanAround(call, plan, &holder)) != NULL)
+		if (StopsBefore(call, plan, next, holder))
+			return true;
+	return false;
 }
 
 /* Find the deepest nested plan that may have work, after the one that was tried last; NULL: none. */
@@ -422,12 +546,134 @@ NextFind(Call *call, PlanRow *scope, Next *next)
 	{
 		while ((plan = NextWorkable(call, scope->root, tried)) != NULL)
 		{
-			if (IsUnder(call, plan, scope) && !UuidEqual(&plan->id, &scope->id) && SearchPlan(call, plan, next))
+			if (IsUnder(call, plan, scope) && !UuidEqual(&plan->id, &scope->id) && !StopsAbove(call, plan, scope, next) &&
+				SearchPlan(call, plan, next))
 				return true;
 			tried = plan;
 		}
 	}
 	return SearchPlan(call, scope, next);
+}
+
+/* ---------- looking without doing ---------- */
+
+/* Would a search do something with a step? *awaited: the first step that is waited for instead. */
+static bool
+IsDue(Call *call, PlanRow *plan, StepRow *step, StepRow **awaited)
+{
+	Next		next = {0};
+	Judgement	j = {0};
+
+	switch (Judge(call, plan, step, &next, &j))
+	{
+		case DUE_WAITS:
+			if (*awaited == NULL)
+				*awaited = j.awaited;
+			return false;
+		case DUE_BLOCKED:
+			return !JsonEqual(j.reason, JsonOf(step->pause_reason));
+		default:
+			return true;
+	}
+}
+
+/* Find the first step of a plan with which a search would do something; NULL: none. */
+static StepRow *
+PeekPlan(Call *call, PlanRow *plan, StepRow **awaited)
+{
+	int			limit = plan->sequential ? FirstObstacle(call, plan) : INT_MAX;
+	int			from = plan->sequential ? plan->next_order : 1;
+
+	while (plan->counts[STEP_PENDING] > 0)
+	{
+		StepRow    *step = plan->sequential ? StepNextPending(call, plan, from) : StepNextReady(call, plan, from);
+
+		if (step == NULL || step->order > limit)
+			return NULL;
+		if (IsDue(call, plan, step, awaited))
+			return step;
+		if (plan->sequential)
+			return NULL;
+		from = step->order + 1;
+		CHECK_FOR_INTERRUPTS();
+	}
+	return NULL;
+}
+
+/* Find the first claim of a plan whose lease has expired; NULL: none. */
+static StepRow *
+PeekExpired(Call *call, const PlanRow *plan)
+{
+	static KeptQuery find = {
+		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.root_id = $2 AND s.lease_expires_at < $3"
+		" AND s.plan_id = $4 ORDER BY s.step_order LIMIT 1",
+		4, {TEXTOID, UUIDOID, TIMESTAMPTZOID, UUIDOID}
+	};
+	Args		args = {0};
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, &plan->root_id);
+	ArgTime(&args, GetCurrentTimestamp());
+	ArgUuid(&args, &plan->id);
+	return StepFetch(&find, &args);
+}
+
+/* Look into one plan; what has expired is pending again when a search begins. */
+static bool
+Peek(Call *call, PlanRow *plan, Next *next, StepRow **awaited)
+{
+	StepRow    *expired = PeekExpired(call, plan);
+	StepRow    *step = PeekPlan(call, plan, awaited);
+
+	next->plan = plan;
+	next->step = expired && (step == NULL || expired->order < step->order) ? expired : step;
+	return next->step != NULL;
+}
+
+/* List the nested plans of a tree that a search would look into, in its order. */
+static Rows
+PlansToPeek(Call *call, const PlanRow *scope)
+{
+	static KeptQuery find = {
+		"SELECT x.id FROM (SELECT p.id, p.depth FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.root_id = $2 AND p.workable"
+		" UNION SELECT p.id, p.depth FROM stepwise.step AS s JOIN stepwise.plan AS p ON p.tenant = $1 AND p.id = s.plan_id"
+		" WHERE s.tenant = $1 AND s.root_id = $2 AND s.lease_expires_at < $3 AND p.completed_at IS NULL) AS x"
+		" ORDER BY x.depth DESC, x.id",
+		3, {TEXTOID, UUIDOID, TIMESTAMPTZOID}
+	};
+	Args		args = {0};
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, &scope->root_id);
+	ArgTime(&args, GetCurrentTimestamp());
+	return QueryRun(&find, &args);
+}
+
+/*
+ * Find the step with which get_next_step would do something first: hand it out,
+ * or skip it, open it, note why it is blocked. False: there is none, and
+ * next->step is the one that has to end before, or NULL. Nothing is locked.
+ */
+bool
+NextPeek(Call *call, PlanRow *scope, Next *next)
+{
+	StepRow    *awaited = NULL;
+	Rows		rows = PlansToPeek(call, scope);
+	bool		found = false;
+
+	for (uint64 i = 0; i < rows.count && !found; i++)
+	{
+		pg_uuid_t	id = RowUuid(&rows, i, 1);
+		PlanRow    *plan = UuidEqual(&id, &scope->id) ? NULL : PlanRead(call, &id);
+
+		found = plan != NULL && IsUnder(call, plan, scope) && Peek(call, plan, next, &awaited);
+	}
+	RowsFree(&rows);
+	if (!found)
+		found = Peek(call, scope, next, &awaited);
+	if (!found)
+		next->step = awaited;
+	return found;
 }
 
 /* ---------- claims ---------- */

@@ -133,6 +133,15 @@ ResourceErrorReason(const StepRow *step, const char *uri, const char *error, boo
 	return ReasonEnd(&b);
 }
 
+/* Say whether a reason is one that only a run finds. */
+bool
+ReasonOfRun(const Jsonb *reason)
+{
+	char	   *type = JsonGetText(reason, "type");
+
+	return type != NULL && (strcmp(type, "clientTool") == 0 || strcmp(type, "schemaMismatch") == 0);
+}
+
 /* A reason of a nested plan has the path of its step from the root, the same at every level. */
 Jsonb *
 ReasonWithPath(Call *call, PlanRow *plan, Jsonb *reason)

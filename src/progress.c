@@ -59,6 +59,16 @@ HasStalledStep(Call *call, const PlanRow *plan, Interval *stall_after)
 	return rows.count > 0;
 }
 
+/* Stalled plans above a step that moves are looked for only where there are any. */
+static void
+NoteStall(Call *call, PlanRow *root)
+{
+	if (root->stalls)
+		return;
+	root->stalls = true;
+	PlanSave(call, root);
+}
+
 /* Mark a locked plan, and the nested ones in which a claim is stalled: so a move there wakes every level above it. */
 static void
 MarkTree(Call *call, PlanRow *plan, Interval *stall_after)
@@ -74,6 +84,7 @@ MarkTree(Call *call, PlanRow *plan, Interval *stall_after)
 	if (plan->status != PLAN_EXECUTING || !HasStalledStep(call, plan, stall_after))
 		return;
 	PlanMove(call, plan, PLAN_STALLED, NULL);
+	NoteStall(call, plan->root);
 	PlanSave(call, plan);
 	if (!plan->root->nests)
 		return;

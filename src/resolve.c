@@ -51,7 +51,7 @@ FaultOfStep(Resolver *r, ResolveProblem problem, const Reference *ref, const Ste
 	{
 		r->fault->asked_for = ref->steps[ref->nsteps - 1];
 		r->fault->producing_step = step->name;
-		r->fault->producing_id = step->id;
+		r->fault->producer = unconstify(StepRow *, step);
 	}
 	return Fault(r, problem, message);
 }
@@ -193,7 +193,8 @@ StepOfReference(Resolver *r, const Reference *ref, bool *open)
 	{
 		for (int i = 0; i < ref->nsteps; i++)
 		{
-			if (i > 0 && !NestedPlanId(r->call, &step->id, &plan_id))
+			/* a step that is tried again opens another plan; the one that it had is over */
+			if (i > 0 && (step->status == STEP_PENDING || !NestedPlanId(r->call, &step->id, &plan_id)))
 				return StepOfUnopened(r, ref, step, open);
 			step = StepReadByName(r->call, &plan_id, ref->steps[i]);
 			if (step == NULL)
@@ -564,9 +565,9 @@ RawDocument(const Resolver *r)
 	return JsonFinish(&b);
 }
 
-/* Decide a compiled condition; *not_ready: a step that it reads has not ended. */
+/* Decide a compiled condition; *open: a step that it reads has not ended. */
 static ConditionResult
-Decide(Resolver *r, Datum path, struct varlena *operands, char **why, bool *not_ready)
+Decide(Resolver *r, Datum path, struct varlena *operands, char **why, ResolveFault *open)
 {
 	Datum	   *sources;
 	int			count;
@@ -590,27 +591,27 @@ Decide(Resolver *r, Datum path, struct varlena *operands, char **why, bool *not_
 		values[i] = palloc(sizeof(JsonbValue));
 		if (ref == NULL || !ValueOfReference(r, ref, values[i]))
 			values[i] = NULL;
-		if (fault.problem == RESOLVE_NOT_READY)
-			*not_ready = true;
+		if (fault.problem == RESOLVE_NOT_READY && open->problem == RESOLVE_FINE)
+			*open = fault;
 	}
 	return ConditionEvaluate(path, ConditionDocument(count, values), count, names, why);
 }
 
 ConditionResult
-StepConditionDecide(Call *call, PlanRow *plan, const StepRow *step, char **why, bool *not_ready)
+StepConditionDecide(Call *call, PlanRow *plan, const StepRow *step, char **why, ResolveFault *open)
 {
 	Resolver	r = {.call = call, .plan = plan};
 
-	return Decide(&r, PointerGetDatum(step->condition_path), step->condition_operands, why, not_ready);
+	return Decide(&r, PointerGetDatum(step->condition_path), step->condition_operands, why, open);
 }
 
 ConditionResult
 BranchConditionDecide(Call *call, PlanRow *plan, StepRow *completed, Datum path, struct varlena *operands, char **why)
 {
 	Resolver	r = {.call = call, .plan = plan, .completed = completed};
-	bool		not_ready;
+	ResolveFault open = {0};
 
-	return Decide(&r, path, operands, why, &not_ready);
+	return Decide(&r, path, operands, why, &open);
 }
 
 /* ---------- outputs ---------- */

@@ -65,6 +65,22 @@ CheckpointClose(Call *call, const StepRow *step)
 	QueryById(call, &delete, &step->id);
 }
 
+/* A plan has ended: nobody is asked any more. */
+void
+CheckpointsClose(Call *call, const PlanRow *plan)
+{
+	static KeptQuery delete = {
+		"DELETE FROM stepwise.checkpoint WHERE tenant = $1 AND root_id = $2 AND plan_id = $3",
+		3, {TEXTOID, UUIDOID, UUIDOID}
+	};
+	Args		args = {0};
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, &plan->root_id);
+	ArgUuid(&args, &plan->id);
+	QueryRun(&delete, &args);
+}
+
 static void
 AuditReviewRequested(Call *call, PlanRow *plan, const StepRow *step)
 {
@@ -201,30 +217,31 @@ ReviewAnswer(const PlanRow *plan, const StepRow *step, const pg_uuid_t *checkpoi
 	return JsonFinish(&b);
 }
 
+/* Find the open review of a step that asks exactly this: its request was made before, by a client that lost the answer. */
 static bool
-SameQuestions(const Jsonb *asked, const Jsonb *questions)
+ReviewFind(Call *call, const StepRow *step, const char *summary, Jsonb *questions, pg_uuid_t *checkpoint_id)
 {
-	return questions ? JsonEqual(asked, questions) : asked == NULL || JB_ROOT_COUNT(asked) == 0;
-}
+	static KeptQuery find = {
+		"SELECT k.id FROM stepwise.checkpoint AS k WHERE k.tenant = $1 AND k.step_id = $2 AND k.kind = 'review'"
+		" AND k.prompt = $3 AND k.questions = coalesce($4, '[]')",
+		4, {TEXTOID, UUIDOID, TEXTOID, JSONBOID}
+	};
+	Args		args = {0};
+	bool		found;
+	Rows		rows;
 
-/* The same request again, by a client that lost the answer: the same checkpoint. */
-static Jsonb *
-ReviewAgain(const PlanRow *plan, const StepRow *step, const char *summary, const Jsonb *questions)
-{
-	Jsonb	   *reason;
-	Jsonb	   *asked;
-	char	   *shown;
-	pg_uuid_t	checkpoint_id;
-
-	if (step->status != STEP_AWAITING_INPUT || step->pause_reason == NULL)
-		return NULL;
-	reason = JsonOf(step->pause_reason);
-	shown = JsonGetText(reason, "summary");
-	asked = JsonGetJson(reason, "questions");
-	if (shown == NULL || strcmp(shown, summary) != 0 || !SameQuestions(asked, questions) ||
-		!UuidParse(JsonGetText(reason, "checkpointId"), &checkpoint_id))
-		return NULL;
-	return ReviewAnswer(plan, step, &checkpoint_id, true);
+	if (step->status != STEP_AWAITING_INPUT)
+		return false;
+	ArgTenant(&args, call);
+	ArgUuid(&args, &step->id);
+	ArgText(&args, summary);
+	ArgVarlena(&args, questions);
+	rows = QueryRun(&find, &args);
+	found = rows.count > 0;
+	if (found)
+		*checkpoint_id = RowUuid(&rows, 0, 1);
+	RowsFree(&rows);
+	return found;
 }
 
 static void
@@ -238,10 +255,11 @@ CheckReviewable(const StepRow *step)
 static Jsonb *
 RequestReview(Call *call, PlanRow *plan, StepRow *step, const char *summary, Jsonb *questions)
 {
-	Jsonb	   *again = ReviewAgain(plan, step, summary, questions);
+	pg_uuid_t	asked;
 
-	if (again != NULL)
-		return again;
+	if (ReviewFind(call, step, summary, questions, &asked))
+		return ReviewAnswer(plan, step, &asked, true);
+	PlanCheckOpen(plan);
 	CheckReviewable(step);
 	StepRequestReview(call, plan, step, summary, questions);
 	PlanSettle(call, plan);

@@ -296,20 +296,24 @@ StepAudit(Call *call, PlanRow *plan, const StepRow *step, StepStatus from, const
 	AuditAppend(call, plan, &step->id, EventOf(from, step->status), StepDetail(step, from, detail));
 }
 
-/* A failed step is tried again: those that its failure blocked wait for it now. */
-static void
-PlanUnblock(Call *call, PlanRow *plan)
+/* A failed step is tried again: what its failure blocked waits for it now. What something else blocks stays so. */
+void
+PlanReconsider(Call *call, PlanRow *plan)
 {
-	static KeptQuery unblock = {
-		"UPDATE stepwise.step SET pause_reason = NULL, message = NULL WHERE tenant = $1 AND plan_id = $2"
-		" AND status = 'pending' AND pause_reason IS NOT NULL"
-		" AND pause_reason ->> 'type' IN ('unresolvedDependency', 'conditionError')",
+	static KeptQuery find = {
+		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2"
+		" AND s.status = 'pending' AND s.pause_reason IS NOT NULL"
+		" AND s.pause_reason ->> 'type' IN ('unresolvedDependency', 'conditionError') ORDER BY s.step_order",
 		2, {TEXTOID, UUIDOID}
 	};
+	Rows		rows;
 
 	if (plan->paused == 0)
 		return;
-	plan->paused -= QueryById(call, &unblock, &plan->id).count;
+	rows = QueryById(call, &find, &plan->id);
+	for (uint64 i = 0; i < rows.count; i++)
+		StepReconsider(call, plan, RowStep(&rows, i));
+	RowsFree(&rows);
 }
 
 /* Count and audit a move that is already in the table; note what has to look at it. */
@@ -325,7 +329,10 @@ StepMoved(Call *call, PlanRow *plan, StepRow *step, StepStatus from, Jsonb *deta
 	if (from == STEP_AWAITING_INPUT)
 		CheckpointClose(call, step);
 	if (from == STEP_FAILED && step->status != STEP_SKIPPED)
-		PlanUnblock(call, plan);
+	{
+		PlanReconsider(call, plan);
+		plan->retried = true;
+	}
 	if (step->status == STEP_AWAITING_INPUT && step->waiting != NULL)
 		CheckpointOpen(call, plan, step);
 	if (TimeIsSet(step->completed_at) ? !plan->sequential || step->branches : step->status == STEP_PENDING && step->blockers > 0)
@@ -363,6 +370,9 @@ StepPause(Call *call, PlanRow *plan, StepRow *step, Jsonb *reason)
 		step->message = NULL;
 	plan->paused += (reason != NULL) - step->was_paused;
 	step->was_paused = reason != NULL;
+	/* what it held back can be handed out */
+	if (reason == NULL)
+		plan->workable = plan->counts[STEP_PENDING] > 0;
 	plan->touched = true;
 	StepSave(call, step);
 }
@@ -565,6 +575,8 @@ PlanMove(Call *call, PlanRow *plan, PlanStatus to, Jsonb *detail)
 	{
 		plan->completed_at = CallNow(call, plan);
 		plan->workable = false;
+		if (plan->counts[STEP_AWAITING_INPUT] > 0)
+			CheckpointsClose(call, plan);
 	}
 	if (to == PLAN_COMPLETED)
 	{
@@ -638,5 +650,5 @@ PlanSettle(Call *call, PlanRow *plan)
 	PlanSave(call, plan);
 	if (plan->nested)
 		TreeRise(call, plan);
-	plan->moved = false;
+	plan->moved = plan->retried = false;
 }

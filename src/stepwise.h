@@ -665,6 +665,7 @@ typedef struct PlanRow
 	bool		separate_reviewer;
 	bool		leases;
 	bool		nests;
+	bool		stalls;
 	bool		workable;
 	int			depth;
 	int			counts[STEP_STATUSES];
@@ -693,6 +694,8 @@ typedef struct PlanRow
 	struct PlanRow *root;			/* itself, if it is the root */
 	/* of this call only */
 	bool		moved;			/* a step has moved */
+	bool		retried;		/* a step that had failed is tried again */
+	bool		reads_below;	/* a step waits for one of a plan nested in it */
 	bool		touched;		/* something has changed since it was saved */
 	const char *ending;			/* it is being cancelled: why what is nested in it ends too */
 	List	   *settled;		/* of StepRow: moved to an end, or back to wait; branches, dependents, parents have yet to look */
@@ -873,6 +876,7 @@ extern void StepMoved(Call *call, PlanRow *plan, StepRow *step, StepStatus from,
 extern void StepPause(Call *call, PlanRow *plan, StepRow *step, Jsonb *reason);	/* a pending step cannot go on; NULL: it can */
 extern void PlanMove(Call *call, PlanRow *plan, PlanStatus to, Jsonb *detail);
 extern void PlanDrain(Call *call, PlanRow *plan);	/* only branches and dependents */
+extern void PlanReconsider(Call *call, PlanRow *plan);	/* what is blocked in it; the caller settles */
 extern void PlanSettle(Call *call, PlanRow *plan); /* branches, dependents, status, pause reason, parent; saves */
 extern void PlanCheckOpen(const PlanRow *plan);	/* SW003 when the plan has ended */
 extern void PlanCheckModifiable(const PlanRow *plan);	/* SW004 unless planning or executing */
@@ -938,12 +942,12 @@ typedef struct ResolveFault
 	char	   *message;
 	const char *asked_for;		/* binding or step whose value is missing, or NULL; so the next */
 	const char *producing_step;
-	pg_uuid_t	producing_id;	/* zeros: none, or a step that was never opened */
+	StepRow    *producer;		/* with an id of zeros: a step that was never opened */
 } ResolveFault;
 
 extern Jsonb *ResolveJson(Call *call, PlanRow *plan, const Jsonb *template, ResolveFault *fault);	/* NULL: fault */
 extern char *ResolveText(Call *call, PlanRow *plan, const char *template, const char *param, ResolveFault *fault);
-extern ConditionResult StepConditionDecide(Call *call, PlanRow *plan, const StepRow *step, char **why, bool *not_ready);
+extern ConditionResult StepConditionDecide(Call *call, PlanRow *plan, const StepRow *step, char **why, ResolveFault *open);	/* open: what has not ended */
 extern ConditionResult BranchConditionDecide(Call *call, PlanRow *plan, StepRow *completed, Datum path,
 											 struct varlena *operands, char **why);
 extern struct varlena *PlanOutputs(Call *call, PlanRow *plan);
@@ -1036,6 +1040,7 @@ extern Jsonb *ClientToolReason(const StepRow *step, const Jsonb *arguments, cons
 extern Jsonb *SchemaReason(const StepRow *step, const SchemaFault *fault);
 extern Jsonb *ResourceErrorReason(const StepRow *step, const char *uri, const char *error, bool retryable,
 								  const char *suggested);
+extern bool ReasonOfRun(const Jsonb *reason);	/* it stops a run, and no agent */
 extern Jsonb *ReasonWithPath(Call *call, PlanRow *plan, Jsonb *reason);
 extern StepRow *StepOfReason(Call *call, const PlanRow *plan);	/* the step that blocks a plan, at any depth; NULL: none */
 extern StepRow *StepAtPath(Call *call, const PlanRow *plan, const Jsonb *path); /* from the root of its tree; NULL: none */
@@ -1044,11 +1049,13 @@ extern StepRow *StepAtPath(Call *call, const PlanRow *plan, const Jsonb *path); 
 
 extern void CheckpointOpen(Call *call, PlanRow *plan, StepRow *step);
 extern void CheckpointClose(Call *call, const StepRow *step);
+extern void CheckpointsClose(Call *call, const PlanRow *plan);	/* the plan has ended */
 extern void StepRequestReview(Call *call, PlanRow *plan, StepRow *step, const char *summary, Jsonb *questions);
 
 /* ---------- tree.c: nested plans ---------- */
 
 extern bool NestedPlanId(Call *call, const pg_uuid_t *step_id, pg_uuid_t *plan_id);	/* false: none */
+extern PlanRow *PlanAround(Call *call, const PlanRow *plan, StepRow **holder);
 extern const char *TreeStatusOfStep(const StepRow *step);
 extern bool StepSucceeded(const StepRow *step);
 extern bool StepFailed(const StepRow *step);
@@ -1078,6 +1085,8 @@ typedef struct Next
 } Next;
 
 extern bool NextFind(Call *call, PlanRow *scope, Next *next);
+extern bool NextPeek(Call *call, PlanRow *scope, Next *next);	/* false: next->step is what is waited for, or NULL */
+extern void StepReconsider(Call *call, PlanRow *plan, StepRow *step);
 extern bool StepFillInputs(Call *call, PlanRow *plan, StepRow *step);	/* when it starts without having been found */
 extern void ReleaseExpired(Call *call, PlanRow *root);
 extern void StepRelease(Call *call, PlanRow *plan, StepRow *step, const char *why);

@@ -120,6 +120,14 @@ NestedPlanId(Call *call, const pg_uuid_t *step_id, pg_uuid_t *plan_id)
 	return found;
 }
 
+/* Read the plan around a nested one, and the step that holds it; NULL if there is none. */
+PlanRow *
+PlanAround(Call *call, const PlanRow *plan, StepRow **holder)
+{
+	*holder = plan->nested ? StepRead(call, &plan->parent_step_id) : NULL;
+	return *holder ? PlanRead(call, &(*holder)->plan_id) : NULL;
+}
+
 /* Name the workflows that are nested in each other down to a plan. */
 static char *
 NestingChain(Call *call, PlanRow *plan, const char *below)
@@ -338,14 +346,30 @@ HolderMove(Call *call, PlanRow *plan, StepRow *step, const PlanRow *nested, Step
 	StepMove(call, plan, step, to, NestedDetail(nested));
 }
 
-/* A stalled plan goes on when a step moves, also one below it. */
+/* A stalled plan goes on when a step moves, also one below it; and a step may read one below that is tried again. */
 static void
-Wake(Call *call, PlanRow *plan)
+Wake(Call *call, PlanRow *plan, bool retried)
 {
-	if (plan->status != PLAN_STALLED)
-		return;
-	plan->moved = true;
-	PlanSettle(call, plan);
+	if (plan->status == PLAN_STALLED)
+		plan->moved = plan->touched = true;
+	if (retried)
+		PlanReconsider(call, plan);
+	if (plan->touched)
+		PlanSettle(call, plan);
+}
+
+/* Wake the plan around a nested one of which a step has moved, and those further up; most are awake, and read only. */
+static void
+WakeAbove(Call *call, const PlanRow *nested, const PlanRow *plan)
+{
+	StepRow    *holder;
+
+	while (plan != NULL && !PlanIsTerminal(plan->status))
+	{
+		if (plan->status == PLAN_STALLED || (nested->retried && plan->paused > 0))
+			Wake(call, PlanInTree(call, nested->root, &plan->id), nested->retried);
+		plan = PlanAround(call, plan, &holder);
+	}
 }
 
 void
@@ -362,11 +386,8 @@ TreeRise(Call *call, PlanRow *nested)
 	plan = PlanInTree(call, nested->root, &step->plan_id);
 	if (PlanIsTerminal(plan->status))
 		return;
-	if (nested->moved)
-	{
-		Wake(call, plan);
-		Wake(call, nested->root);
-	}
+	if ((nested->moved && nested->root->stalls) || nested->retried)
+		WakeAbove(call, nested, plan);
 	if (nested->pause_reason != NULL && !PlanIsTerminal(nested->status))
 		reason = JsonOf(nested->pause_reason);
 	if (step->status != to)

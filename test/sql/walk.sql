@@ -1,17 +1,21 @@
 -- A random walk: plans of random shape, nested, with branches, conditions and prompts, are treated to random calls, also plain
 -- SQL and nonsense. Whatever happens, no error is outside class SW, the tables stay true, the chains verify, and every plan can
--- still be brought to its end: none waits for nobody. The seed is fixed; psql -v seed=0.7 -v plans=5000 -f walks another way.
+-- still be brought to its end: none waits for nobody. What is told agrees with what is done: the call that why names changes
+-- something, the reason of a plan is that of the first step that blocks, and no step that is ready is passed over.
+-- The seed is fixed; psql -v seed=0.7 -v plans=5000 -v checks=1 -f walks another way, and checks after every call.
 
 \set ECHO none
 SET client_min_messages = warning;
 SET jit = off;
 \if :{?seed} \else \set seed 0.42 \endif
-\if :{?plans} \else \set plans 120 \endif
+\if :{?plans} \else \set plans 100 \endif
+\if :{?checks} \else \set checks 0.05 \endif
 CREATE SCHEMA walk;
 SET search_path = walk, public;
 
 CREATE TABLE made (id int GENERATED ALWAYS AS IDENTITY, root uuid, call text, answer text);
 CREATE TABLE trouble (what text, root uuid, detail text);
+CREATE TABLE blocked (step_id uuid, plan_id uuid, reason jsonb);
 
 CREATE FUNCTION pick(VARIADIC words text[]) RETURNS text LANGUAGE sql AS $$
     SELECT words[1 + floor(random() * cardinality(words))::int]
@@ -35,11 +39,13 @@ BEGIN
     END IF;
     IF kind < 0.1 THEN
         step := step || '{"prompt": "Well, ${inputs.x}?"}';
-    ELSIF kind < 0.25 AND level > 0 THEN
+    ELSIF kind < 0.4 AND level > 0 THEN
         step := step || jsonb_build_object('workflow', format('walk%s_%s', level - 1, upto(3)));
-    ELSIF kind < 0.4 THEN
-        step := step || jsonb_build_object('tool', pick('client', 'fine', 'broken'), 'arguments', '{"x": "${inputs.x}"}'::jsonb);
-    ELSIF kind < 0.5 AND NOT depends AND i > 1 THEN
+        -- its inputs may not fit
+        step := step || CASE WHEN random() < 0.1 THEN '{"arguments": {"x": "s"}}' ELSE '{}' END::jsonb;
+    ELSIF kind < 0.6 THEN
+        step := step || jsonb_build_object('tool', pick('client', 'fine', 'fine', 'broken'), 'arguments', '{"x": "${inputs.x}"}'::jsonb);
+    ELSIF kind < 0.7 AND NOT depends AND i > 1 THEN
         step := step || jsonb_build_object('arguments', jsonb_build_object('y', format('${steps.s%s.outputs.n}', upto(i - 1))));
     END IF;
     IF random() < 0.2 THEN
@@ -48,7 +54,21 @@ BEGIN
         step := step || jsonb_build_object('condition', format(pick('${steps.s%s.succeeded}', '${steps.s%s.failed}', 'not ${steps.s%s.skipped}',
                                                                     '${steps.s%s.outputs.n} > 1', '${steps.s%s.status} == "completed"'), upto(i - 1)));
     END IF;
-    RETURN step || CASE WHEN random() < 0.1 THEN '{"maxAttempts": 2}' ELSE '{}' END::jsonb;
+    RETURN step || CASE WHEN random() < 0.1 THEN jsonb_build_object('maxAttempts', upto(2)) ELSE '{}' END::jsonb;
+END $$;
+
+-- Let a step of a sequence read one that is nested in a step before it.
+CREATE FUNCTION read_below(steps jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+    holder int := (SELECT min(i) FROM generate_series(0, jsonb_array_length(steps) - 2) AS i WHERE steps -> i ? 'workflow');
+    reader int;
+BEGIN
+    IF holder IS NULL OR steps::text LIKE '%dependsOn%' OR random() < 0.3 THEN
+        RETURN steps;
+    END IF;
+    reader := holder + upto(jsonb_array_length(steps) - 1 - holder);
+    RETURN jsonb_set(steps, ARRAY[reader::text, 'arguments'], jsonb_build_object(
+        CASE WHEN steps -> reader ? 'workflow' THEN 'x' ELSE 'z' END, format('${steps.s%s.steps.s%s.outputs.n}', holder + 1, upto(2))));
 END $$;
 
 CREATE FUNCTION random_branch(i int, n int, depends boolean) RETURNS jsonb LANGUAGE plpgsql AS $$
@@ -75,6 +95,12 @@ DECLARE
     steps jsonb := (SELECT jsonb_agg(random_step(i, depends, level) ORDER BY i) FROM generate_series(1, n) AS i);
 BEGIN
     depends := steps::text LIKE '%dependsOn%';
+    steps := read_below(steps);
+    -- some are mostly for a run
+    IF random() < 0.3 THEN
+        steps := (SELECT jsonb_agg(CASE WHEN random() < 0.8 AND NOT s ?| '{prompt,workflow,tool}' THEN s || '{"tool": "fine"}' ELSE s END ORDER BY place)
+                  FROM jsonb_array_elements(steps) WITH ORDINALITY AS x (s, place));
+    END IF;
     RETURN jsonb_build_object('name', name, 'steps', steps, 'onFailure', pick('continue', 'continue', 'pause', 'fail'),
         'branchingConditions', (SELECT coalesce(jsonb_agg(random_branch(i, n, depends)), '[]') FROM generate_series(2, upto(4)) AS i),
         'inputs', '{"x": {"type": "integer", "default": 1}}'::jsonb, 'outputs', '{"n": "${steps.s1.outputs.n}"}'::jsonb);
@@ -98,12 +124,18 @@ EXCEPTION WHEN OTHERS THEN
     RETURN NULL;
 END $$;
 
--- Some step of the tree, mostly one of a state.
+-- The plans of a tree, by the indexes that there are.
+CREATE FUNCTION tree(root uuid) RETURNS SETOF stepwise.plan STABLE LANGUAGE sql AS $$
+    SELECT p.* FROM stepwise.plan AS p WHERE p.tenant = 'default' AND p.id = root
+    UNION ALL SELECT p.* FROM stepwise.plan AS p WHERE p.tenant = 'default' AND p.root_id = root AND p.parent_step_id IS NOT NULL
+$$;
+-- Some step of the tree, mostly one of a state in a plan that is open.
 CREATE FUNCTION some_step(root uuid, state text) RETURNS uuid LANGUAGE sql AS $$
-    SELECT s.id FROM stepwise.step AS s WHERE s.root_id = root ORDER BY random() < 0.85 AND s.status::text = state DESC, random() LIMIT 1
+    SELECT s.id FROM tree(root) AS p JOIN stepwise.step AS s ON s.tenant = p.tenant AND s.plan_id = p.id
+    ORDER BY random() < 0.85 AND s.status::text = state AND p.completed_at IS NULL DESC, random() LIMIT 1
 $$;
 CREATE FUNCTION some_plan(root uuid) RETURNS uuid LANGUAGE sql AS $$
-    SELECT p.id FROM stepwise.plan AS p WHERE p.root_id = root ORDER BY random() < 0.5 AND p.id = root DESC, random() LIMIT 1
+    SELECT p.id FROM tree(root) AS p ORDER BY random() < 0.5 AND p.id = root DESC, random() < 0.8 AND p.completed_at IS NULL DESC, random() LIMIT 1
 $$;
 CREATE FUNCTION some_checkpoint(root uuid) RETURNS uuid LANGUAGE sql AS $$
     SELECT k.id FROM stepwise.checkpoint AS k WHERE k.root_id = root ORDER BY random() LIMIT 1
@@ -119,17 +151,19 @@ DECLARE
     step uuid;
 BEGIN
     CASE
-        WHEN chance < 0.30 THEN
+        WHEN chance < 0.28 THEN
             RETURN format('stepwise.get_next_step(%L, %L, %L)', some_plan(root), pick('anna', 'bert', NULL, NULL), CASE WHEN random() < 0.1 THEN '1 microsecond' END);
-        WHEN chance < 0.55 THEN
+        WHEN chance < 0.50 THEN
             RETURN format('stepwise.%s(%L, %L, confidence => %s, outcome => %L)', pick('submit_step_result', 'advance'), some_step(root, 'in_progress'),
                           pick('{"n": 1}', '{"n": 2}', '{}'), round(random()::numeric, 1), pick('success', 'success', 'failure'));
-        WHEN chance < 0.60 THEN
+        WHEN chance < 0.53 THEN
+            RETURN format('stepwise.run(%L)', some_plan(root));
+        WHEN chance < 0.57 THEN
             RETURN format('stepwise.fail_step(%L, %L)', some_step(root, 'in_progress'), 'no luck');
-        WHEN chance < 0.65 THEN
+        WHEN chance < 0.61 THEN
             RETURN format('stepwise.retry_step(%L)', some_step(root, 'failed'));
-        WHEN chance < 0.68 THEN
-            RETURN format('stepwise.skip_step(%L)', some_step(root, 'pending'));
+        WHEN chance < 0.66 THEN
+            RETURN format('stepwise.skip_step(%L)', some_step(root, pick('pending', 'failed')));
         WHEN chance < 0.71 THEN
             RETURN format('stepwise.release_step(%L)', some_step(root, 'in_progress'));
         WHEN chance < 0.73 THEN
@@ -142,9 +176,9 @@ BEGIN
             RETURN format('stepwise.resume(%L, %L)', some_checkpoint(root), '1');
         WHEN chance < 0.90 THEN
             RETURN 'stepwise.reclaim_stalled(''0'')';
-        WHEN chance < 0.91 THEN
+        WHEN chance < 0.92 THEN
             RETURN format('stepwise.get_plan_status(%L, %L)', some_plan(root), '0');
-        WHEN chance < 0.93 THEN
+        WHEN chance < 0.935 THEN
             RETURN format('walk.move_by_hand(%L, %L)', some_step(root, 'pending'), pick('pending', 'in_progress', 'awaiting_input', 'completed', 'failed', 'skipped'));
         WHEN chance < 0.96 THEN
             RETURN format('stepwise.modify_plan(%L, %L, %L)', some_plan(root), 'add_steps', jsonb_strip_nulls(jsonb_build_object('insertAfterOrder', CASE WHEN random() < 0.5 THEN 1 END,
@@ -152,8 +186,10 @@ BEGIN
         WHEN chance < 0.97 THEN
             step := some_step(root, 'pending');
             RETURN format('stepwise.modify_plan(%L, %L, %L)', (SELECT s.plan_id FROM stepwise.step AS s WHERE s.id = step), 'remove_step', jsonb_build_object('stepId', step));
-        WHEN chance < 0.98 THEN
-            RETURN format('stepwise.run(%L)', root);
+        WHEN chance < 0.975 THEN
+            step := some_step(root, 'pending');
+            RETURN format('stepwise.modify_plan(%L, %L, %L)', (SELECT s.plan_id FROM stepwise.step AS s WHERE s.id = step), 'update_step_instructions',
+                          jsonb_build_object('stepId', step, 'instructions', pick('go', 'go to ${inputs.x}')));
         WHEN chance < 0.99 THEN
             RETURN format('stepwise.record_tool_result(%L, %L, %L)', some_plan(root), pick('client', 'fine'), '{"n": 3}');
         WHEN chance < 0.995 THEN
@@ -161,6 +197,142 @@ BEGIN
         ELSE
             RETURN format('stepwise.cancel_plan(%L)', some_plan(root));
     END CASE;
+END $$;
+
+-- ---------- what is told agrees with what is done ----------
+
+CREATE FUNCTION changes(root uuid) RETURNS bigint LANGUAGE sql AS $$ SELECT sum(p.audit_entries) FROM tree(root) AS p $$;
+
+CREATE FUNCTION states(root uuid) RETURNS text LANGUAGE sql AS $$
+    SELECT string_agg(concat(s.id, s.status), '' ORDER BY s.id) FROM tree(root) AS p JOIN stepwise.step AS s ON s.tenant = p.tenant AND s.plan_id = p.id
+$$;
+
+-- The call that why names, with something in the place of what is left open.
+CREATE FUNCTION named_call(why jsonb) RETURNS text LANGUAGE sql AS $$
+    SELECT format('stepwise.%I(%s)', why -> 'nextCall' ->> 'function', (
+        SELECT string_agg(format('%I => %L', key, CASE WHEN key = 'result' THEN '{"n": 2}' WHEN key = 'response' THEN '1' WHEN key = 'decision' THEN 'skip'
+                                                       ELSE value #>> '{}' END), ', ')
+        FROM jsonb_each(why -> 'nextCall' -> 'arguments')))
+$$;
+
+-- What a call would answer, and whether it would change something; nothing is changed.
+CREATE FUNCTION would(root uuid, call text, OUT answer jsonb, OUT change boolean, OUT moved boolean, OUT reasons jsonb) LANGUAGE plpgsql AS $$
+DECLARE
+    before bigint := changes(root);
+    stood text := states(root);
+BEGIN
+    EXECUTE 'SELECT to_jsonb(' || call || ')' INTO answer;
+    change := changes(root) <> before;
+    moved := states(root) <> stood;
+    reasons := (SELECT jsonb_object_agg(b.step_id, s.pause_reason) FROM blocked AS b JOIN stepwise.step AS s ON s.id = b.step_id);
+    RAISE EXCEPTION USING ERRCODE = 'WALK1';
+EXCEPTION
+    WHEN SQLSTATE 'WALK1' THEN
+        NULL;
+    WHEN OTHERS THEN
+        answer := to_jsonb(sqlstate || ' ' || sqlerrm);
+END $$;
+
+CREATE FUNCTION check_why(root uuid, plan uuid) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+    why jsonb := stepwise.why(plan);
+    call text;
+    w record;
+BEGIN
+    IF EXISTS (SELECT FROM stepwise.plan AS p WHERE p.id = plan AND p.completed_at IS NOT NULL) THEN
+        IF why -> 'nextCall' <> 'null' THEN
+            RETURN NEXT 'an ended plan names a call';
+        END IF;
+        RETURN;
+    END IF;
+    call := named_call(why);
+    w := would(root, call);
+    IF w.change IS NOT TRUE THEN
+        RETURN NEXT format('why says "%s", and %s changes nothing: %s', why ->> 'message', call, w.answer);
+    END IF;
+END $$;
+
+-- What is handed out for a nested plan is handed out for the root too, the deepest first.
+CREATE FUNCTION check_passed_over(root uuid) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+    at_root jsonb := (would(root, format('stepwise.get_next_step(%L)', root))).answer;
+    at_plan jsonb;
+    plan record;
+BEGIN
+    FOR plan IN SELECT p.id FROM tree(root) AS p WHERE p.depth > 0 AND p.completed_at IS NULL AND p.depth > coalesce(jsonb_array_length(at_root -> 'path') - 1, 0) LOOP
+        at_plan := (would(root, format('stepwise.get_next_step(%L)', plan.id))).answer;
+        IF at_plan ->> 'status' = 'step_ready' THEN
+            RETURN NEXT format('the root answers %s, and passes over %s', concat_ws(' ', at_root ->> 'status', at_root ->> 'path'), at_plan ->> 'path');
+        END IF;
+    END LOOP;
+END $$;
+
+-- A step that was blocked before the call, and is not now, would not be blocked by the same again;
+-- and the step that did not make its value is no longer failed or skipped.
+CREATE FUNCTION check_forgotten(root uuid) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+    b record;
+    w record;
+BEGIN
+    FOR b IN SELECT x.*, s.arguments::text ~ 'steps[.]s[0-9]+[.]steps' AS reads_below FROM blocked AS x JOIN stepwise.step AS s ON s.id = x.step_id JOIN stepwise.plan AS p ON p.id = s.plan_id
+             WHERE s.status = 'pending' AND s.pause_reason IS NULL AND p.completed_at IS NULL
+    LOOP
+        w := would(root, format(CASE WHEN b.reason ->> 'type' IN ('clientTool', 'schemaMismatch') THEN 'stepwise.run(%L)' ELSE 'stepwise.get_next_step(%L)' END, b.plan_id));
+        IF (NOT w.moved AND w.reasons -> b.step_id::text = b.reason)
+           OR (b.reads_below IS NOT TRUE AND EXISTS (SELECT FROM stepwise.step AS s WHERE s.tenant = 'default' AND s.plan_id = b.plan_id
+                                                          AND s.name = b.reason ->> 'producingStep' AND s.status IN ('failed', 'skipped'))) THEN
+            RETURN NEXT 'forgotten: ' || b.reason::text;
+        END IF;
+    END LOOP;
+END $$;
+
+CREATE FUNCTION check_tree(root uuid, answer jsonb) RETURNS SETOF text LANGUAGE sql AS $$
+    WITH tree AS (SELECT * FROM tree(root))
+    SELECT format('the reason of plan %s is %s, that of its first step that blocks is %s', t.id, t.pause_reason, s.pause_reason)
+    FROM tree AS t LEFT JOIN LATERAL (SELECT s.pause_reason FROM stepwise.step AS s WHERE s.tenant = t.tenant AND s.plan_id = t.id AND s.pause_reason IS NOT NULL
+                                      ORDER BY s.step_order LIMIT 1) AS s ON true
+    WHERE t.completed_at IS NULL AND t.pause_reason - 'path' IS DISTINCT FROM s.pause_reason - 'path'
+    UNION ALL
+    SELECT 'an ended plan has a reason' FROM tree AS t WHERE t.completed_at IS NOT NULL AND t.pause_reason IS NOT NULL
+    UNION ALL
+    SELECT 'an ended plan has a checkpoint' FROM tree AS t JOIN stepwise.checkpoint AS k ON k.root_id = root AND k.plan_id = t.id WHERE t.completed_at IS NOT NULL
+    UNION ALL
+    (WITH RECURSIVE above AS (
+         SELECT t.* FROM tree AS t WHERE answer ->> 'status' = 'step_ready' AND t.id = (answer ->> 'planId')::uuid
+         UNION ALL SELECT t.* FROM above AS a JOIN stepwise.step AS h ON h.tenant = a.tenant AND h.id = a.parent_step_id JOIN tree AS t ON t.id = h.plan_id)
+     SELECT 'a plan above a claim is stalled' FROM above AS a WHERE a.status = 'stalled')
+$$;
+
+-- Under pause, what a run has done comes before every step that had failed by then.
+CREATE FUNCTION check_run(root uuid) RETURNS SETOF text LANGUAGE sql AS $$
+    SELECT format('run has done %s after %s had failed', d.name, f.name)
+    FROM tree(root) AS p
+    JOIN stepwise.step AS f ON f.tenant = p.tenant AND f.plan_id = p.id AND f.status = 'failed'
+    JOIN stepwise.step AS d ON d.tenant = p.tenant AND d.plan_id = p.id AND d.step_order > f.step_order
+    JOIN stepwise.audit AS a ON a.tenant = p.tenant AND a.plan_id = p.id AND a.step_id = d.id AND a.event = 'step_started' AND a.detail ->> 'by' = 'run'
+    WHERE p.on_failure = 'pause'
+      AND a.id > (SELECT max(x.id) FROM stepwise.audit AS x WHERE x.tenant = p.tenant AND x.plan_id = p.id AND x.step_id = f.id AND x.event = 'step_failed')
+$$;
+
+CREATE FUNCTION note_blocked(root uuid) RETURNS void LANGUAGE sql AS $$
+    DELETE FROM blocked;
+    INSERT INTO blocked SELECT s.id, p.id, s.pause_reason FROM tree(root) AS p JOIN stepwise.step AS s ON s.tenant = p.tenant AND s.plan_id = p.id
+    WHERE p.completed_at IS NULL AND s.status = 'pending' AND s.pause_reason IS NOT NULL
+$$;
+
+-- Call, and check what has become of the tree.
+CREATE FUNCTION try_and_check(root uuid, call text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    answer jsonb;
+    plan uuid := some_plan(root);
+BEGIN
+    PERFORM note_blocked(root);
+    answer := try(root, call);
+    INSERT INTO trouble SELECT 'told', root, call || ': ' || problem
+    FROM (SELECT * FROM check_tree(root, coalesce(answer -> 'next', answer))
+          UNION ALL SELECT * FROM check_why(root, plan)
+          UNION ALL SELECT * FROM check_passed_over(root)
+          UNION ALL SELECT * FROM check_forgotten(root)) AS x (problem);
 END $$;
 
 -- ---------- to the end ----------
@@ -196,6 +368,29 @@ BEGIN
     RETURN CASE WHEN answer ->> 'status' IN ('paused', 'no_pending_steps') AND step IS NULL THEN 'waits for nobody' END;
 END $$;
 
+-- A plan comes to its end also if only the calls that why names are made.
+CREATE FUNCTION follow(root uuid) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    why jsonb;
+    call text;
+    before bigint;
+BEGIN
+    FOR i IN 1 .. 300 LOOP
+        why := stepwise.why(root);
+        IF why -> 'nextCall' = 'null' THEN
+            RETURN NULL;
+        END IF;
+        -- what fails each time is not tried for ever
+        call := CASE WHEN i > 30 THEN replace(named_call(why), 'retry_step', 'skip_step') ELSE named_call(why) END;
+        before := changes(root);
+        PERFORM try(root, call);
+        IF changes(root) = before THEN
+            RETURN format('why says "%s", and %s changes nothing', why ->> 'message', call);
+        END IF;
+    END LOOP;
+    RETURN 'whoever follows why comes to no end';
+END $$;
+
 CREATE FUNCTION bring_to_end(root uuid) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     answer jsonb;
@@ -218,7 +413,7 @@ END $$;
 
 CREATE PROCEDURE define_workflows() LANGUAGE plpgsql AS $$
 BEGIN
-    FOR level IN 0 .. 2 LOOP
+    FOR level IN 0 .. 3 LOOP
         FOR i IN 1 .. 3 LOOP
             -- a random definition may be refused
             WHILE try(NULL, format('stepwise.define_workflow(%L)', random_definition(format('walk%s_%s', level, i), level))) IS NULL LOOP
@@ -229,22 +424,22 @@ END $$;
 
 CREATE FUNCTION random_plan() RETURNS uuid LANGUAGE plpgsql AS $$
 DECLARE
-    definition jsonb := random_definition('walk', 3);
+    definition jsonb := random_definition('walk', 4);
     answer jsonb;
 BEGIN
     WHILE answer IS NULL LOOP
         IF random() < 0.5 THEN
-            answer := try(NULL, format('stepwise.start_workflow(%L)', 'walk2_' || upto(3)));
+            answer := try(NULL, format('stepwise.start_workflow(%L)', 'walk3_' || upto(3)));
         ELSE
             answer := try(NULL, format('stepwise.create_plan(%L, %L, %L, %L, %L, %L, %L)', 'walk', 'to walk', definition -> 'steps', definition -> 'branchingConditions',
                                        '{"x": 1}', definition -> 'outputs', definition ->> 'onFailure'));
-            definition := random_definition('walk', 3);
+            definition := random_definition('walk', 4);
         END IF;
     END LOOP;
     RETURN answer ->> 'planId';
 END $$;
 
-CREATE PROCEDURE walk(plans int) LANGUAGE plpgsql AS $$
+CREATE PROCEDURE walk(plans int, checks float) LANGUAGE plpgsql AS $$
 DECLARE
     root uuid;
 BEGIN
@@ -254,10 +449,18 @@ BEGIN
         END IF;
         root := random_plan();
         FOR i IN 1 .. 10 + upto(40) LOOP
-            PERFORM try(root, random_call(root));
+            IF random() < checks THEN
+                PERFORM try_and_check(root, random_call(root));
+            ELSE
+                PERFORM try(root, random_call(root));
+            END IF;
             -- what has ended refuses everything; a little of that is enough
             EXIT WHEN random() < 0.3 AND (SELECT p.completed_at IS NOT NULL FROM stepwise.plan AS p WHERE p.id = root);
         END LOOP;
+        INSERT INTO trouble SELECT 'run', root, problem FROM check_run(root) AS problem;
+        IF n % 2 = 1 THEN
+            INSERT INTO trouble SELECT 'follow', root, stuck FROM follow(root) AS stuck WHERE stuck IS NOT NULL;
+        END IF;
         INSERT INTO trouble SELECT 'end', root, stuck FROM bring_to_end(root) AS stuck WHERE stuck IS NOT NULL;
         COMMIT;
     END LOOP;
@@ -271,7 +474,7 @@ SELECT stepwise.register_tool('fine', 'walk.fine(jsonb)') IS NOT NULL, stepwise.
 \set ECHO all
 
 SELECT setseed(:seed) \g /dev/null
-CALL walk(:plans);
+CALL walk(:plans, :checks);
 
 -- what calls came to, of which there must have been enough of either kind
 SELECT count(*) FILTER (WHERE answer NOT LIKE 'SW%') > 10 * :plans, count(*) FILTER (WHERE answer LIKE 'SW%') > 5 * :plans FROM made;
