@@ -78,17 +78,26 @@ HexText(const uint8 digest[32])
 	return text;
 }
 
-/* Digest a jsonb value, perhaps toasted, by its text; NULL for NULL. */
+/*
+ * Digest a jsonb value, perhaps toasted, by its text; NULL for NULL. Value and
+ * text may be large, and one call may digest thousands: only the digest stays.
+ */
 char *
 DigestText(const void *jsonb_varlena)
 {
+	MemoryContext scratch;
+	MemoryContext outer;
 	uint8		digest[32];
 	char	   *text;
 
 	if (jsonb_varlena == NULL)
 		return NULL;
+	scratch = AllocSetContextCreate(CurrentMemoryContext, "stepwise digest", ALLOCSET_SMALL_SIZES);
+	outer = MemoryContextSwitchTo(scratch);
 	text = JsonToText(JsonOf(jsonb_varlena));
 	Sha256(text, strlen(text), digest);
+	MemoryContextSwitchTo(outer);
+	MemoryContextDelete(scratch);
 	return HexText(digest);
 }
 
@@ -338,7 +347,11 @@ VerifyEntry(Verification *v, const Call *call, const pg_uuid_t *plan_id, const R
 	VerifyResult(v, rows, row, &entry, detail);
 }
 
-/* Walk the first entries of a chain in batches, so that a long one does not fill the memory. */
+/*
+ * Walk the first entries of a chain in batches, so that a long one does not
+ * fill the memory. Nor do large entries: what one needed is dropped before the
+ * next.
+ */
 static Verification
 ChainVerify(Call *call, const pg_uuid_t *plan_id, int entries)
 {
@@ -364,17 +377,21 @@ ChainVerify(Call *call, const pg_uuid_t *plan_id, int entries)
 		ArgDatum(&args, Int64GetDatum(after));
 		ArgInt(&args, entries);
 		rows = QueryRun(&batch, &args);
-		outer = MemoryContextSwitchTo(scratch);
 		for (uint64 i = 0; i < rows.count; i++)
+		{
+			const char *before = v.bad_event;
+
+			outer = MemoryContextSwitchTo(scratch);
 			VerifyEntry(&v, call, plan_id, &rows, i);
-		MemoryContextSwitchTo(outer);
+			MemoryContextSwitchTo(outer);
+			if (v.bad_event != before)
+				v.bad_event = pstrdup(v.bad_event);
+			MemoryContextReset(scratch);
+			CHECK_FOR_INTERRUPTS();
+		}
 		if (rows.count > 0)
 			after = RowEntryId(&rows, rows.count - 1, V_ID);
 		RowsFree(&rows);
-		if (v.bad_event != NULL)
-			v.bad_event = pstrdup(v.bad_event);
-		MemoryContextReset(scratch);
-		CHECK_FOR_INTERRUPTS();
 	} while (rows.count > 0 && v.reason == NULL);
 	MemoryContextDelete(scratch);
 	return v;

@@ -56,6 +56,15 @@ NamesAdd(struct names_hash *names, const char *name, int number)
 	return !found;
 }
 
+/* Find the name that is there, or enter this one. */
+char *
+NamesKeep(struct names_hash *names, char *name)
+{
+	bool		found;
+
+	return unconstify(char *, names_insert(names, name, &found)->name);
+}
+
 int
 NamesFind(struct names_hash *names, const char *name)
 {

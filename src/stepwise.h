@@ -162,6 +162,7 @@ typedef struct Call
 	bool		deferred;		/* plans are saved once, at the end: PlansSave */
 	TimestampTz now;			/* 0: the clock has not been read yet; see CallNow */
 	List	   *plans;			/* of PlanRow: those that this call has locked */
+	size_t		answer_bytes;	/* what its answer will hold, as far as it is known; see AnswerTake */
 } Call;
 
 extern void CallBegin(Call *call);	/* in the caller's tenant */
@@ -337,6 +338,8 @@ extern void CheckNameLimit(const char *value, const char *what);	/* SW007 */
 extern void CheckNotBlank(const char *value, const char *what); /* SW005 */
 extern void CheckTitle(const char *value, const char *what);	/* SW005, SW007 */
 extern void CheckOptionalTitle(const char *value, const char *what);
+extern size_t RawSize(const struct varlena *field);	/* of a row's field, as it will be when it is read */
+extern void AnswerTake(Call *call, size_t bytes, const char *hint);	/* SW007 */
 
 /* ---------- fault.c: all faults of a definition, in one error ---------- */
 
@@ -561,6 +564,7 @@ typedef struct Reader
 	bool		depends;		/* dependsOn was seen */
 	bool		inputs_unknown; /* their declarations are faulty, so do not check against them */
 	struct names_hash *workflows;	/* nested ones that were found good */
+	struct names_hash *dependencies;	/* names in dependsOn, each once */
 } Reader;
 
 /* a key of an object, how its value is read, and where in the target it goes */
@@ -604,6 +608,7 @@ extern bool JsonHasType(const JsonbValue *value, const char *type); /* JSON's ki
 extern struct names_hash *NamesNew(int size);
 extern bool NamesAdd(struct names_hash *names, const char *name, int number);	/* false: was there */
 extern int	NamesFind(struct names_hash *names, const char *name);	/* 0: not there */
+extern char *NamesKeep(struct names_hash *names, char *name);	/* the one that is there, or this one */
 extern Scope *ScopeOfSteps(StepDefinition *steps, int nsteps, Scope *around, int after);
 extern void ScopeNameSteps(Reader *reader, const Path *path);
 extern StepDefinition *ScopeStep(const Scope *scope, int number);
@@ -995,6 +1000,10 @@ extern const char *TreeStatusOfStep(const StepRow *step);
 extern Jsonb *StepMetadata(const StepRow *step, TimestampTz now);
 extern Jsonb *PlanMetadata(Call *call, const PlanRow *plan, TimestampTz now);
 extern Jsonb *StepInputs(const StepRow *step); /* resolved arguments */
+extern size_t BlockSize(const StepRow *step);	/* in the execution tree */
+#define TREE_HINT \
+	"Ask for less: stepwise.execution(plan_id, depth) with a smaller depth, or of a nested plan;" \
+	" stepwise.get_step_context(step_id) shows one step."
 extern void TreeRise(Call *call, PlanRow *plan);	/* tell the step that holds a nested plan how it stands */
 extern Jsonb *OldestCheckpoint(Call *call, const PlanRow *plan);	/* NULL: none */
 extern Jsonb *WorkflowResponse(Call *call, PlanRow *plan, bool detail);

@@ -353,6 +353,8 @@ TreeRise(Call *call, PlanRow *nested)
 
 /* ---------- the execution tree ---------- */
 
+#define BLOCK_BYTES		1024	/* what a block takes beside its inputs, outputs and message */
+
 static void PutBlocks(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, int depth);
 
 /* A plan and a step have one shape; only where the values come from differs. */
@@ -372,6 +374,14 @@ PutStepBlock(JsonBuilder *b, Call *call, const StepRow *step, int depth)
 	JsonObjectEnd(b);
 }
 
+/* How much of an answer the block of a step takes, without those that are nested in it. */
+size_t
+BlockSize(const StepRow *step)
+{
+	return BLOCK_BYTES + RawSize(step->inputs ? step->inputs : step->arguments) + RawSize(step->result) +
+		(step->message ? strlen(step->message) : 0);
+}
+
 static void
 PutBlocks(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, int depth)
 {
@@ -379,14 +389,21 @@ PutBlocks(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, int depth)
 		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 ORDER BY s.step_order",
 		2, {TEXTOID, UUIDOID}
 	};
+	List	   *steps = NIL;
+	ListCell   *cell;
 	Rows		rows;
 
 	check_stack_depth();
 	CHECK_FOR_INTERRUPTS();
 	rows = QueryById(call, &read, plan_id);
-	JsonObjectStart(b, "blocks");
 	for (uint64 i = 0; i < rows.count; i++)
-		PutStepBlock(b, call, RowStep(&rows, i), depth);
+	{
+		steps = lappend(steps, RowStep(&rows, i));
+		AnswerTake(call, BlockSize(llast(steps)), TREE_HINT);
+	}
+	JsonObjectStart(b, "blocks");
+	foreach(cell, steps)
+		PutStepBlock(b, call, lfirst(cell), depth);
 	JsonObjectEnd(b);
 	RowsFree(&rows);
 }
@@ -436,6 +453,7 @@ Execution(Call *call, const PlanRow *plan, int depth)
 {
 	JsonBuilder b = {0};
 
+	AnswerTake(call, RawSize(plan->inputs) + RawSize(plan->outputs), TREE_HINT);
 	JsonObjectStart(&b, NULL);
 	JsonPutJson(&b, "inputs", JsonOf(plan->inputs));
 	JsonPutJson(&b, "outputs", JsonOf(plan->outputs));
@@ -562,6 +580,7 @@ WorkflowResponse(Call *call, PlanRow *plan, bool detail)
 		JsonPutText(&b, "status", "running");
 	if (detail)
 	{
+		AnswerTake(call, RawSize(plan->outputs), TREE_HINT);
 		JsonPutJson(&b, "metadata", PlanMetadata(call, plan, GetCurrentTimestamp()));
 		PutBlocks(&b, call, &plan->id, INT_MAX);
 	}
