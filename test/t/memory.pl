@@ -114,4 +114,22 @@ INSERT INTO known SELECT 'wide', (stepwise.create_plan('wide', 'memory', (
 SQL
 takes("stepwise.get_plan_context(@{[plan_of('wide')]})", 'done', 120);
 
+# --- searching ---------------------------------------------------------------
+
+# Phrases, with candidates before and behind what full text search counts as positions (16,383).
+sql(<<'SQL');
+SELECT stepwise.store_artifact(k.plan_id, x.name, x.content)
+FROM known AS k, (VALUES
+    ('log', repeat('accepted from 10.0.0.1 ', 3000) || 'connection refused by peer' || repeat(' connection closed', 7000)),
+    ('dense', repeat('connection refused ', 13000)),
+    ('apart', 'timeout of the first ' || repeat('connection closed ', 13000) || ' second was refused')) AS x (name, content)
+WHERE k.name = 'fits'
+SQL
+takes("stepwise.search_artifacts('\"connection refused\"')", 'done', 40);
+takes("stepwise.search_artifacts('timeout refused')", 'done', 40);
+like(sql("SELECT stepwise.search_artifacts('\"connection refused\"') #>> '{results,1,fragments,0}'"),
+	qr/<b>connection<\/b> <b>refused<\/b> by peer/, 'the phrase is shown, though it is far behind');
+like(sql("SELECT stepwise.search_artifacts('timeout refused') #>> '{results,0,fragments,0}'"),
+	qr/<b>timeout<\/b> of the first/, 'of words that are far apart, some are shown');
+
 done_testing();
