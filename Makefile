@@ -40,6 +40,7 @@ REGRESS = \
 	tool \
 	runner \
 	pause \
+	reason \
 	resource \
 	record \
 	variables \

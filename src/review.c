@@ -206,24 +206,31 @@ SameQuestions(const Jsonb *asked, const Jsonb *questions)
 	return questions ? JsonEqual(asked, questions) : asked == NULL || JB_ROOT_COUNT(asked) == 0;
 }
 
-/* The same request again, by a client that lost the answer: the same checkpoint. */
+/* The same request again, by a client that lost the answer: the same checkpoint. Its row has what was asked, whole. */
 static Jsonb *
-ReviewAgain(const PlanRow *plan, const StepRow *step, const char *summary, const Jsonb *questions)
+ReviewAgain(Call *call, const PlanRow *plan, const StepRow *step, const char *summary, const Jsonb *questions)
 {
-	Jsonb	   *reason;
-	Jsonb	   *asked;
-	char	   *shown;
+	static KeptQuery find = {
+		"SELECT k.id, k.questions FROM stepwise.checkpoint AS k"
+		" WHERE k.tenant = $1 AND k.step_id = $2 AND k.kind = 'review' AND k.prompt = $3",
+		3, {TEXTOID, UUIDOID, TEXTOID}
+	};
+	Args		args = {0};
 	pg_uuid_t	checkpoint_id;
+	bool		same;
+	Rows		rows;
 
-	if (step->status != STEP_AWAITING_INPUT || step->pause_reason == NULL)
+	if (step->status != STEP_AWAITING_INPUT)
 		return NULL;
-	reason = JsonOf(step->pause_reason);
-	shown = JsonGetText(reason, "summary");
-	asked = JsonGetJson(reason, "questions");
-	if (shown == NULL || strcmp(shown, summary) != 0 || !SameQuestions(asked, questions) ||
-		!UuidParse(JsonGetText(reason, "checkpointId"), &checkpoint_id))
-		return NULL;
-	return ReviewAnswer(plan, step, &checkpoint_id, true);
+	ArgTenant(&args, call);
+	ArgUuid(&args, &step->id);
+	ArgText(&args, summary);
+	rows = QueryRun(&find, &args);
+	same = rows.count > 0 && SameQuestions(RowJson(&rows, 0, 2), questions);
+	if (same)
+		checkpoint_id = RowUuid(&rows, 0, 1);
+	RowsFree(&rows);
+	return same ? ReviewAnswer(plan, step, &checkpoint_id, true) : NULL;
 }
 
 static void
@@ -237,7 +244,7 @@ CheckReviewable(const StepRow *step)
 static Jsonb *
 RequestReview(Call *call, PlanRow *plan, StepRow *step, const char *summary, Jsonb *questions)
 {
-	Jsonb	   *again = ReviewAgain(plan, step, summary, questions);
+	Jsonb	   *again = ReviewAgain(call, plan, step, summary, questions);
 
 	if (again != NULL)
 		return again;

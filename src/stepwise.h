@@ -322,7 +322,10 @@ extern int	HexDigit(char c);	/* -1: none */
 extern bool TextIsBlank(const char *text);
 extern char *ClipText(const char *text, int length);
 extern char *ShortText(const char *text);	/* the same of a whole text, or of NULL */
+#define REASON_TEXT_BYTES	1000	/* of a message that goes on to other steps and plans */
+extern char *CutText(const char *text, int max);	/* to so many bytes, saying how many there were */
 extern char *Because(const char *reason);	/* ": reason"; nothing for NULL */
+extern char *BecauseShort(const char *reason);	/* the same, cut */
 extern char *FormatText(const char *format, va_list args) pg_attribute_printf(1, 0);
 extern const char *Arrow(void); /* between the links of a chain that is spelled */
 

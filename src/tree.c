@@ -183,7 +183,7 @@ PlanEnd(Call *call, PlanRow *plan, const char *reason, const char *below)
 	{
 		StepRow    *step = RowStep(&rows, i);
 
-		step->message = psprintf(CANCELLED_WITH_PLAN "%s", reason ? reason : "no reason given");
+		step->message = psprintf(CANCELLED_WITH_PLAN "%s", reason ? CutText(reason, REASON_TEXT_BYTES) : "no reason given");
 		StepMove(call, plan, step, STEP_SKIPPED, NULL);
 	}
 	RowsFree(&rows);
@@ -195,7 +195,7 @@ PlanEnd(Call *call, PlanRow *plan, const char *reason, const char *below)
 void
 PlanCancel(Call *call, PlanRow *plan, const char *reason)
 {
-	PlanEnd(call, plan, reason, psprintf("plan \"%s\" above it was cancelled%s", plan->name, Because(reason)));
+	PlanEnd(call, plan, reason, psprintf("plan \"%s\" above it was cancelled%s", plan->name, BecauseShort(reason)));
 }
 
 /* What the chain of the plan above says of a nested plan. */
@@ -235,7 +235,7 @@ NestedCancel(Call *call, PlanRow *plan, const StepRow *step)
 	if (!NestedPlanId(call, &step->id, &nested_id))
 		return NULL;
 	if (reason == NULL)
-		reason = psprintf("step \"%s\" that holds it is %s%s", step->name, StepStatusName[step->status], Because(step->message));
+		reason = psprintf("step \"%s\" that holds it is %s%s", step->name, StepStatusName[step->status], BecauseShort(step->message));
 	return NestedEnd(call, plan->root, &nested_id, reason);
 }
 
@@ -258,7 +258,7 @@ NestedCancelAll(Call *call, PlanRow *plan)
 	{
 		pg_uuid_t	nested_id = RowUuid(&rows, i, 1);
 		pg_uuid_t	step_id = RowUuid(&rows, i, 2);
-		char	   *reason = psprintf("plan \"%s\" above it failed%s", plan->name, Because(plan->message));
+		char	   *reason = psprintf("plan \"%s\" above it failed%s", plan->name, BecauseShort(plan->message));
 
 		AuditAppend(call, plan, &step_id, "plan_modified",
 					JsonMerge(JsonTextOf("action", "cancel_nested"), NestedEnd(call, plan->root, &nested_id, reason)));
@@ -307,7 +307,7 @@ HolderMove(Call *call, PlanRow *plan, StepRow *step, const PlanRow *nested, Step
 	else if (to == STEP_FAILED)
 		step->message = psprintf("nested plan \"%s\" %s: %s", nested->name,
 								 nested->status == PLAN_CANCELLED ? "was cancelled" : "failed",
-								 nested->message ? nested->message : "no reason given");
+								 nested->message ? CutText(nested->message, REASON_TEXT_BYTES) : "no reason given");
 	StepMove(call, plan, step, to, NestedDetail(nested));
 }
 
