@@ -18,6 +18,7 @@ EXTRA_CLEAN = build
 # Behaviour, in reading order. The answers are in expected/.
 REGRESS = \
 	define \
+	circle \
 	create \
 	tree \
 	fork \
@@ -44,6 +45,7 @@ REGRESS = \
 	resource \
 	record \
 	variables \
+	merge \
 	handoff \
 	walk \
 	altered
@@ -60,6 +62,7 @@ ISOLATION = \
 	submit \
 	decision \
 	key \
+	key_many \
 	tenant_lock \
 	run \
 	continue \

@@ -438,7 +438,7 @@ PlanOfKey(Call *call, const PlanOrigin *origin)
 	if (origin->idempotency_key == NULL)
 		return NULL;
 	/* one at a time per key, so that the second finds the first */
-	CallLock(call, "idempotency key", origin->idempotency_key);
+	CallLockOfMany(call, "idempotency key", origin->idempotency_key);
 	rows = QueryByName(call, &find, origin->idempotency_key);
 	if (rows.count == 0)
 		return NULL;

@@ -173,6 +173,7 @@ extern void CallInSession(Call *call, char *session);	/* NULL: none was given */
 extern void OwnerEnter(Call *call);
 extern void OwnerLeave(Call *call);
 extern void CallLock(const Call *call, const char *kind, const char *word);	/* until the end of the transaction */
+extern void CallLockOfMany(const Call *call, const char *kind, const char *word);	/* the same; the word is not empty */
 extern Oid	OwnerRole(void);
 extern bool RoleIsOwner(Oid role);
 extern void CheckOwner(const char *what);
@@ -567,6 +568,7 @@ typedef struct Reader
 	bool		depends;		/* dependsOn was seen */
 	bool		inputs_unknown; /* their declarations are faulty, so do not check against them */
 	struct names_hash *workflows;	/* nested ones that were found good */
+	struct names_hash *followed;	/* those, and what they call, that lead to no circle */
 	struct names_hash *dependencies;	/* names in dependsOn, each once */
 } Reader;
 
@@ -611,6 +613,7 @@ extern bool JsonHasType(const JsonbValue *value, const char *type); /* JSON's ki
 extern struct names_hash *NamesNew(int size);
 extern bool NamesAdd(struct names_hash *names, const char *name, int number);	/* false: was there */
 extern int	NamesFind(struct names_hash *names, const char *name);	/* 0: not there */
+extern void NamesSet(struct names_hash *names, const char *name, int number);
 extern char *NamesKeep(struct names_hash *names, char *name);	/* the one that is there, or this one */
 extern Scope *ScopeOfSteps(StepDefinition *steps, int nsteps, Scope *around, int after);
 extern void ScopeNameSteps(Reader *reader, const Path *path);
