@@ -80,15 +80,19 @@ BEGIN ATOMIC
     steps AS (
         SELECT coalesce(jsonb_agg(stepwise.step_json(x.s, coalesce(x.size, 0) <= 8000000)
                                   || jsonb_build_object('dependsOn', (
-                                      SELECT coalesce(jsonb_agg(jsonb_build_object('step', p.name, 'required', d.required)
-                                                                ORDER BY p.step_order), '[]')
-                                      FROM stepwise.dependency AS d
-                                      JOIN stepwise.step AS p ON p.tenant = $1 AND p.id = d.depends_on
-                                      WHERE d.tenant = $1 AND d.step_id = (x.s).id),
+                                      -- a step may name thousands, and so may each that follows it
+                                      SELECT coalesce(jsonb_agg(jsonb_build_object('step', y.name, 'required', y.required)
+                                                                ORDER BY y.step_order), '[]')
+                                      FROM (SELECT p.name, p.step_order, d.required
+                                            FROM stepwise.dependency AS d
+                                            JOIN stepwise.step AS p ON p.tenant = $1 AND p.id = d.depends_on
+                                            WHERE d.tenant = $1 AND d.step_id = (x.s).id ORDER BY p.step_order LIMIT 50) AS y),
                                   'nestedPlanId', (
                                       SELECT n.id FROM stepwise.plan AS n
                                       WHERE n.tenant = $1 AND n.parent_step_id = (x.s).id AND (x.s).workflow IS NOT NULL
                                       ORDER BY n.id DESC LIMIT 1))
+                                  || (SELECT CASE WHEN count(*) > 50 THEN jsonb_build_object('dependsOnCount', count(*)) ELSE '{}' END
+                                      FROM stepwise.dependency AS d WHERE d.tenant = $1 AND d.step_id = (x.s).id)
                                   ORDER BY (x.s).step_order), '[]') AS list
         FROM (SELECT s, sum(coalesce(stepwise.json_size(s.result), 0) + coalesce(stepwise.json_size(s.execution_report), 0)
                          + coalesce(stepwise.json_size(s.inputs), 0) + coalesce(stepwise.json_size(s.arguments), 0)

@@ -352,8 +352,8 @@ static const KeyRule DependencyKeys[] = {
 };
 
 /* Keep a name that comes again and again only once. */
-static char *
-OneCopy(Reader *reader, char *name)
+char *
+ReaderKeep(Reader *reader, char *name)
 {
 	char	   *kept;
 
@@ -380,7 +380,7 @@ ReadDependency(Reader *reader, const Path *path, JsonbValue *value, DependencyDe
 				"Write \"name\", or {\"step\": \"name\", \"required\": false}.",
 				"must be of type string or object, not %s", JsonKindName(value));
 	if (depends->name)
-		depends->name = OneCopy(reader, depends->name);
+		depends->name = ReaderKeep(reader, depends->name);
 }
 
 /*

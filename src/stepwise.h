@@ -596,6 +596,7 @@ extern void ReadTexts(Reader *reader, const Path *path, JsonbValue *value, void 
 extern void ReadBranchCondition(Reader *reader, const Path *path, JsonbValue *value, void *field);
 extern void ReadLater(Reader *reader, const Path *path, JsonbValue *value, void *field);
 extern Scope *ReadAddedSteps(Reader *outer, const Path *path, JsonbValue *value, Scope *around, int after);
+extern char *ReaderKeep(Reader *reader, char *name);	/* the name of a dependency, which may come often */
 extern bool ExpectKind(Reader *reader, const Path *path, const JsonbValue *value, const char *kind);
 
 /* ---------- branchdef.c: the branching conditions of a definition ---------- */
