@@ -18,6 +18,7 @@ EXTRA_CLEAN = build
 # Behaviour, in reading order. The answers are in expected/.
 REGRESS = \
 	define \
+	circle \
 	create \
 	tree \
 	fork \
@@ -43,9 +44,11 @@ REGRESS = \
 	tool \
 	runner \
 	pause \
+	reason \
 	resource \
 	record \
 	variables \
+	merge \
 	handoff \
 	agree \
 	walk \
@@ -67,6 +70,7 @@ ISOLATION = \
 	submit \
 	decision \
 	key \
+	key_many \
 	tenant_lock \
 	run \
 	continue \

@@ -12,25 +12,37 @@ CREATE FUNCTION stepwise.list_active_plans(status text = NULL, session_id text =
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_list_active_plans';
 COMMENT ON FUNCTION stepwise.list_active_plans(text, text, uuid, int) IS 'plans that are not finished, newest first, page by page';
 
--- Internal: the tenant is an argument. Results and contents are shown up to a sum of 8 MB, so that no answer grows beyond what
--- can be stored or read, the newest first; what is left out says so, and get_step_context has it.
+-- Internal: the tenant is an argument. What steps hold, and contents, are shown up to a sum of 8 MB, so that no answer grows
+-- beyond what can be stored or read, the newest first; what is left out says so, and get_step_context has it.
 
-CREATE FUNCTION stepwise.step_json(step stepwise.step, show_result boolean) RETURNS jsonb
+CREATE FUNCTION stepwise.json_size(value jsonb) RETURNS int
+LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'stepwise_raw_size';
+COMMENT ON FUNCTION stepwise.json_size(jsonb) IS 'internal: how large a value is when it is read; pg_column_size tells how large it is stored';
+
+CREATE FUNCTION stepwise.text_size(value text) RETURNS int
+LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'stepwise_raw_size';
+COMMENT ON FUNCTION stepwise.text_size(text) IS 'internal: how large a text is when it is read';
+
+CREATE FUNCTION stepwise.step_json(step stepwise.step, whole boolean) RETURNS jsonb
 LANGUAGE sql STABLE
 BEGIN ATOMIC
     SELECT jsonb_build_object(
         'stepId', ($1).id, 'planId', ($1).plan_id, 'stepOrder', ($1).step_order, 'name', ($1).name, 'stepType', ($1).type,
         'status', ($1).status, 'outcome', ($1).outcome, 'tool', ($1).tool, 'workflow', ($1).workflow, 'version', ($1).version,
-        'binding', ($1).binding, 'prompt', ($1).prompt, 'instructions', ($1).instructions, 'arguments', ($1).arguments,
-        'inputs', ($1).inputs, 'resources', ($1).resources, 'condition', ($1).condition, 'attempt', ($1).attempt,
+        'binding', ($1).binding, 'prompt', CASE WHEN $2 THEN ($1).prompt END,
+        'instructions', CASE WHEN $2 THEN ($1).instructions END, 'arguments', CASE WHEN $2 THEN ($1).arguments END,
+        'inputs', CASE WHEN $2 THEN ($1).inputs END, 'resources', CASE WHEN $2 THEN ($1).resources END,
+        'condition', CASE WHEN $2 THEN ($1).condition END, 'attempt', ($1).attempt,
         'maxAttempts', ($1).max_attempts, 'retryable', ($1).retryable, 'worker', ($1).worker,
         'leaseExpiresAt', stepwise.time_text(($1).lease_expires_at), 'stallAfter', ($1).stall_after::text, 'wave', ($1).wave,
         'executionOrder', ($1).execution_order, 'startedAt', stepwise.time_text(($1).started_at), 'completedAt', stepwise.time_text(($1).completed_at),
-        'message', ($1).message, 'pauseReason', ($1).pause_reason, 'confidence', ($1).confidence,
-        'resultSummary', ($1).result_summary, 'result', CASE WHEN $2 THEN ($1).result END,
+        'message', CASE WHEN $2 THEN ($1).message ELSE left(($1).message, 1000) END,
+        'pauseReason', ($1).pause_reason, 'confidence', ($1).confidence,
+        'resultSummary', CASE WHEN $2 THEN ($1).result_summary ELSE left(($1).result_summary, 1000) END, 'result', CASE WHEN $2 THEN ($1).result END,
         'resultOmitted', NOT $2 AND ($1).result IS NOT NULL,
         'executionReport', CASE WHEN $2 THEN ($1).execution_report END,
-        'outputFormattingNotes', ($1).output_formatting_notes);
+        'outputFormattingNotes', CASE WHEN $2 THEN ($1).output_formatting_notes END)
+        || CASE WHEN $2 THEN '{}' ELSE '{"detailOmitted": true}'::jsonb END;
 END;
 COMMENT ON FUNCTION stepwise.step_json(stepwise.step, boolean) IS 'internal: a step as JSON';
 
@@ -68,17 +80,26 @@ BEGIN ATOMIC
     steps AS (
         SELECT coalesce(jsonb_agg(stepwise.step_json(x.s, coalesce(x.size, 0) <= 8000000)
                                   || jsonb_build_object('dependsOn', (
-                                      SELECT coalesce(jsonb_agg(jsonb_build_object('step', p.name, 'required', d.required)
-                                                                ORDER BY p.step_order), '[]')
-                                      FROM stepwise.dependency AS d
-                                      JOIN stepwise.step AS p ON p.tenant = $1 AND p.id = d.depends_on
-                                      WHERE d.tenant = $1 AND d.step_id = (x.s).id),
+                                      -- a step may name thousands, and so may each that follows it
+                                      SELECT coalesce(jsonb_agg(jsonb_build_object('step', y.name, 'required', y.required)
+                                                                ORDER BY y.step_order), '[]')
+                                      FROM (SELECT p.name, p.step_order, d.required
+                                            FROM stepwise.dependency AS d
+                                            JOIN stepwise.step AS p ON p.tenant = $1 AND p.id = d.depends_on
+                                            WHERE d.tenant = $1 AND d.step_id = (x.s).id ORDER BY p.step_order LIMIT 50) AS y),
                                   'nestedPlanId', (
                                       SELECT n.id FROM stepwise.plan AS n
                                       WHERE n.tenant = $1 AND n.parent_step_id = (x.s).id AND (x.s).workflow IS NOT NULL
                                       ORDER BY n.id DESC LIMIT 1))
+                                  || (SELECT CASE WHEN count(*) > 50 THEN jsonb_build_object('dependsOnCount', count(*)) ELSE '{}' END
+                                      FROM stepwise.dependency AS d WHERE d.tenant = $1 AND d.step_id = (x.s).id)
                                   ORDER BY (x.s).step_order), '[]') AS list
-        FROM (SELECT s, sum(octet_length(s.result::text)) OVER (ORDER BY s.step_order DESC) AS size
+        FROM (SELECT s, sum(coalesce(stepwise.json_size(s.result), 0) + coalesce(stepwise.json_size(s.execution_report), 0)
+                         + coalesce(stepwise.json_size(s.inputs), 0) + coalesce(stepwise.json_size(s.arguments), 0)
+                         + coalesce(stepwise.json_size(s.resources), 0) + coalesce(stepwise.text_size(s.condition), 0)
+                         + coalesce(stepwise.text_size(s.instructions), 0) + coalesce(stepwise.text_size(s.prompt), 0)
+                         + coalesce(stepwise.text_size(s.message), 0) + coalesce(stepwise.text_size(s.result_summary), 0)
+                         + coalesce(stepwise.text_size(s.output_formatting_notes), 0)) OVER (ORDER BY s.step_order DESC) AS size
               FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2) AS x),
     checkpoints AS (
         SELECT coalesce(jsonb_agg(jsonb_build_object('checkpointId', c.checkpoint_id, 'planId', c.plan_id, 'stepId', c.step_id,
@@ -141,7 +162,12 @@ BEGIN ATOMIC
         SELECT coalesce(jsonb_agg(stepwise.step_json(x.s, coalesce(x.size, 0) <= 8000000)
                                   || jsonb_build_object('via', x.via, 'required', x.required)
                                   ORDER BY (x.s).step_order), '[]') AS list
-        FROM (SELECT s, p.via, p.required, sum(octet_length(s.result::text)) OVER (ORDER BY s.step_order DESC) AS size
+        FROM (SELECT s, p.via, p.required, sum(coalesce(stepwise.json_size(s.result), 0) + coalesce(stepwise.json_size(s.execution_report), 0)
+                         + coalesce(stepwise.json_size(s.inputs), 0) + coalesce(stepwise.json_size(s.arguments), 0)
+                         + coalesce(stepwise.json_size(s.resources), 0) + coalesce(stepwise.text_size(s.condition), 0)
+                         + coalesce(stepwise.text_size(s.instructions), 0) + coalesce(stepwise.text_size(s.prompt), 0)
+                         + coalesce(stepwise.text_size(s.message), 0) + coalesce(stepwise.text_size(s.result_summary), 0)
+                         + coalesce(stepwise.text_size(s.output_formatting_notes), 0)) OVER (ORDER BY s.step_order DESC) AS size
               FROM parents AS p JOIN stepwise.step AS s ON s.tenant = $1 AND s.id = p.id) AS x),
     dependents AS (
         SELECT coalesce(jsonb_agg(s.name ORDER BY s.step_order), '[]') AS list

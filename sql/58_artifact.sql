@@ -19,6 +19,11 @@ IS 'search artifacts and final outputs, of one plan with those nested in it or o
 CREATE INDEX plan_detail_search ON stepwise.plan_detail USING gin (to_tsvector('pg_catalog.english', left(final_output, CASE WHEN octet_length(left(final_output, 250000)) <= 260000 THEN 250000 ELSE 65000 END)))
 WHERE final_output IS NOT NULL;
 
+CREATE FUNCTION stepwise.search_headline(config regconfig, content text, query tsquery) RETURNS text
+LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'stepwise_search_headline';
+COMMENT ON FUNCTION stepwise.search_headline(regconfig, text, tsquery)
+IS 'internal: fragments of a text around what is searched for, with the character 30 between them';
+
 -- Internal: the tenant is an argument. Null when the query has no word to search for.
 
 CREATE FUNCTION stepwise.search_artifacts_json(tenant text, query text, plan_id uuid, max int) RETURNS SETOF jsonb
@@ -49,8 +54,7 @@ BEGIN ATOMIC
                 'name', b.name, 'mediaType', b.media_type, 'sourceUrl', b.source_url, 'createdAt', stepwise.time_text(b.created_at),
                 'size', octet_length(b.content), 'rank', b.rank,
                 'fragments', string_to_array(
-                    ts_headline('pg_catalog.english', left(b.content, 250000), w.query,
-                                'MaxFragments=3, MinWords=5, MaxWords=25, ShortWord=0, FragmentDelimiter="' || chr(30) || '"'), chr(30)))
+                    stepwise.search_headline('pg_catalog.english', left(b.content, 250000), w.query), chr(30)))
                 ORDER BY b.rank DESC, b.id DESC NULLS FIRST, b.plan_id), '[]')
             FROM best AS b)) END
     FROM wanted AS w;

@@ -6,15 +6,24 @@
  * often written last. A name may come again; each artifact is a row of its
  * own. The search is PostgreSQL's, in English, over the first 250,000
  * characters, or 65,000 where many of them take several bytes
- * (sql/58_artifact.sql).
+ * (sql/58_artifact.sql). What it shows of a text is taken from one window of
+ * it, so that memory and time do not grow with the text.
  */
 #include "stepwise.h"
+
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "tsearch/ts_type.h"
+#include "tsearch/ts_utils.h"
+#include "utils/fmgrprotos.h"
+#include "utils/memutils.h"
 
 #define QUERY_MAX_BYTES		2000	/* no word of it is then too long for a tsquery */
 
 PG_FUNCTION_INFO_V1(stepwise_store_artifact);
 PG_FUNCTION_INFO_V1(stepwise_store_output);
 PG_FUNCTION_INFO_V1(stepwise_search_artifacts);
+PG_FUNCTION_INFO_V1(stepwise_search_headline);
 
 /* ---------- checks ---------- */
 
@@ -278,4 +287,145 @@ stepwise_search_artifacts(PG_FUNCTION_ARGS)
 	query = ArgumentText(fcinfo, 0);
 	CheckQuery(query);
 	return CallEnd(&call, SearchArtifacts(&call, query, ArgumentUuid(fcinfo, 1), ArgumentMax(fcinfo, 2, 20)));
+}
+
+/* ---------- what is shown of a text ---------- */
+
+/*
+ * ts_headline takes memory for every candidate that it tries, and does not
+ * give it back before its end: a phrase in a log of 270 kB took 2.5 GB. It gets
+ * no more than this.
+ */
+#define WINDOW_BYTES	20000
+#define WINDOW_OVERLAP	2000	/* a phrase may stand where a window ends */
+#define WORD_BYTES		100		/* so far, a window is moved not to cut a word */
+
+#define HEADLINE_OPTIONS \
+	"MaxFragments=3, MinWords=5, MaxWords=25, ShortWord=0, FragmentDelimiter=\"\x1e\""
+
+/* what of a query a window has */
+typedef enum WindowFit
+{
+	FITS_NOT,
+	FITS_WORD,					/* one of its words */
+	FITS_QUERY					/* it matches */
+} WindowFit;
+
+/* Does a text have one of the words of a query, whatever the query says of them? */
+static bool
+HasWord(TSVector vector, TSQuery query)
+{
+	QueryItem  *items = GETQUERY(query);
+	WordEntry  *words = ARRPTR(vector);
+
+	for (int i = 0; i < query->size; i++)
+	{
+		QueryOperand *operand = &items[i].qoperand;
+
+		if (items[i].type != QI_VAL)
+			continue;
+		for (int j = 0; j < vector->size; j++)
+			if (tsCompareString(GETOPERAND(query) + operand->distance, operand->length,
+								STRPTR(vector) + words[j].pos, words[j].len, operand->prefix) == 0)
+				return true;
+	}
+	return false;
+}
+
+static WindowFit
+FitOfWindow(Oid config, const char *start, int length, TSQuery query)
+{
+	Datum		vector = DirectFunctionCall2(to_tsvector_byid, ObjectIdGetDatum(config),
+											 PointerGetDatum(cstring_to_text_with_len(start, length)));
+
+	if (DatumGetBool(DirectFunctionCall2(ts_match_vq, vector, TSQueryGetDatum(query))))
+		return FITS_QUERY;
+	return HasWord(DatumGetTSVector(vector), query) ? FITS_WORD : FITS_NOT;
+}
+
+/* Go on to the end of a word, if it is near. */
+static int
+WordEnd(const char *content, int at, int length)
+{
+	for (int end = at; end < length && end < at + WORD_BYTES; end++)
+		if (content[end] == ' ' || content[end] == '\n')
+			return end;
+	return Min(at, length);
+}
+
+/* Find the first window that matches, or else the first with a word of the query, or else the first. */
+static WindowFit
+FindWindow(Oid config, const char *content, int length, TSQuery query, int *from, int *to)
+{
+	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext, "stepwise headline", ALLOCSET_DEFAULT_SIZES);
+	WindowFit	best = FITS_NOT;
+	int			start = 0;
+
+	*from = 0;
+	*to = WordEnd(content, pg_mbcliplen(content, length, WINDOW_BYTES), length);
+	while (start < length && best != FITS_QUERY)
+	{
+		int			end = WordEnd(content, start + pg_mbcliplen(content + start, length - start, WINDOW_BYTES), length);
+		MemoryContext outer = MemoryContextSwitchTo(scratch);
+		WindowFit	fit = FitOfWindow(config, content + start, end - start, query);
+
+		MemoryContextSwitchTo(outer);
+		MemoryContextReset(scratch);
+		CHECK_FOR_INTERRUPTS();
+		if (fit > best)
+		{
+			best = fit;
+			*from = start;
+			*to = end;
+		}
+		if (end == length)
+			break;
+		start = WordEnd(content, start + pg_mbcliplen(content + start, length - start, WINDOW_BYTES - WINDOW_OVERLAP), length);
+	}
+	MemoryContextDelete(scratch);
+	return best;
+}
+
+/* Make a query that any word of the given one satisfies. */
+static Datum
+AnyWord(TSQuery query)
+{
+	QueryItem  *items = GETQUERY(query);
+	StringInfoData text;
+
+	initStringInfo(&text);
+	for (int i = 0; i < query->size; i++)
+	{
+		QueryOperand *operand = &items[i].qoperand;
+		const char *word = GETOPERAND(query) + operand->distance;
+
+		if (items[i].type != QI_VAL)
+			continue;
+		appendStringInfoString(&text, text.len ? " | '" : "'");
+		for (uint32 j = 0; j < operand->length; j++)
+		{
+			if (word[j] == '\'' || word[j] == '\\')
+				appendStringInfoChar(&text, word[j]);
+			appendStringInfoChar(&text, word[j]);
+		}
+		appendStringInfoString(&text, operand->prefix ? "':*" : "'");
+	}
+	return DirectFunctionCall1(tsqueryin, CStringGetDatum(text.data));
+}
+
+/* Show where a text has what is searched for. Where its words are far apart, show some of them. */
+Datum
+stepwise_search_headline(PG_FUNCTION_ARGS)
+{
+	Oid			config = PG_GETARG_OID(0);
+	text	   *content = PG_GETARG_TEXT_PP(1);
+	TSQuery		query = PG_GETARG_TSQUERY(2);
+	int			from;
+	int			to;
+	WindowFit	fit = FindWindow(config, VARDATA_ANY(content), VARSIZE_ANY_EXHDR(content), query, &from, &to);
+
+	return DirectFunctionCall4(ts_headline_byid_opt, ObjectIdGetDatum(config),
+							   PointerGetDatum(cstring_to_text_with_len(VARDATA_ANY(content) + from, to - from)),
+							   fit == FITS_WORD ? AnyWord(query) : TSQueryGetDatum(query),
+							   PointerGetDatum(cstring_to_text(HEADLINE_OPTIONS)));
 }

@@ -89,11 +89,26 @@ DigestOfText(const char *text)
 	return HexText(digest);
 }
 
-/* Digest a jsonb value, perhaps toasted, by its text; NULL for NULL. */
+/*
+ * Digest a jsonb value, perhaps toasted, by its text; NULL for NULL. Value and
+ * text may be large, and one call may digest thousands: only the digest stays.
+ */
 char *
 DigestText(const void *jsonb_varlena)
 {
-	return jsonb_varlena ? DigestOfText(JsonToText(JsonOf(jsonb_varlena))) : NULL;
+	MemoryContext scratch;
+	MemoryContext outer;
+	char	   *digest;
+
+	if (jsonb_varlena == NULL)
+		return NULL;
+	scratch = AllocSetContextCreate(CurrentMemoryContext, "stepwise digest", ALLOCSET_SMALL_SIZES);
+	outer = MemoryContextSwitchTo(scratch);
+	digest = DigestOfText(JsonToText(JsonOf(jsonb_varlena)));
+	digest = MemoryContextStrdup(outer, digest);
+	MemoryContextSwitchTo(outer);
+	MemoryContextDelete(scratch);
+	return digest;
 }
 
 static void
@@ -302,9 +317,9 @@ typedef struct Verification
 	const char *bad_event;
 	const char *reason;
 	/* what the newest entries about outputs say, and which ones these are; NULL: there is none */
-	char	   *output_digest;
+	const char *output_digest;
 	int64		output_entry;
-	char	   *outputs_digest;
+	const char *outputs_digest;
 	int64		outputs_entry;
 } Verification;
 
@@ -432,12 +447,28 @@ VerifyEntry(Verification *v, const Call *call, const pg_uuid_t *plan_id, const R
 	VerifyStored(v, call, plan_id, &entry, detail);
 }
 
-/* Keep a text that was found in the scratch memory of a batch. */
+/* Keep a text that was found in the scratch memory of an entry; before: what was there, which is kept already. */
 static void
-KeepText(char **text)
+KeepText(const char **text, const char *before)
 {
-	if (*text != NULL)
+	if (*text != NULL && *text != before)
 		*text = pstrdup(*text);
+}
+
+/* Verify one entry in memory that is dropped before the next: entries may be large. */
+static void
+VerifyEntryIn(MemoryContext scratch, Verification *v, const Call *call, const pg_uuid_t *plan_id, const Rows *rows, uint64 row)
+{
+	Verification before = *v;
+	MemoryContext outer = MemoryContextSwitchTo(scratch);
+
+	VerifyEntry(v, call, plan_id, rows, row);
+	MemoryContextSwitchTo(outer);
+	KeepText(&v->bad_event, before.bad_event);
+	KeepText(&v->output_digest, before.output_digest);
+	KeepText(&v->outputs_digest, before.outputs_digest);
+	MemoryContextReset(scratch);
+	CHECK_FOR_INTERRUPTS();
 }
 
 /* Walk the first entries of a chain in batches, so that a long one does not fill the memory. No plan: the tenant's. */
@@ -465,26 +496,17 @@ ChainVerify(Call *call, const pg_uuid_t *plan_id, int64 entries)
 	do
 	{
 		Args		args = {0};
-		MemoryContext outer;
 
 		ArgTenant(&args, call);
 		ArgUuid(&args, plan_id);
 		ArgDatum(&args, Int64GetDatum(after));
 		ArgDatum(&args, Int64GetDatum(entries));
 		rows = QueryRun(plan_id ? &batch : &planless, &args);
-		outer = MemoryContextSwitchTo(scratch);
 		for (uint64 i = 0; i < rows.count; i++)
-			VerifyEntry(&v, call, plan_id, &rows, i);
-		MemoryContextSwitchTo(outer);
+			VerifyEntryIn(scratch, &v, call, plan_id, &rows, i);
 		if (rows.count > 0)
 			after = RowEntryId(&rows, rows.count - 1, V_ID);
 		RowsFree(&rows);
-		if (v.bad_event != NULL)
-			v.bad_event = pstrdup(v.bad_event);
-		KeepText(&v.output_digest);
-		KeepText(&v.outputs_digest);
-		MemoryContextReset(scratch);
-		CHECK_FOR_INTERRUPTS();
 	} while (rows.count > 0 && v.reason == NULL);
 	MemoryContextDelete(scratch);
 	return v;

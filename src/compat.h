@@ -96,4 +96,11 @@ typedef bool UpdateIndexes;
 	ExecInsertIndexTuples(info, slot, estate, update, false, NULL, NIL)
 #endif
 
+/* from 17 on, the number of a backend's transaction stands beside its own */
+#if PG_VERSION_NUM >= 170000
+#define MyLocalTransaction (MyProc->vxid.lxid)
+#else
+#define MyLocalTransaction (MyProc->lxid)
+#endif
+
 #endif							/* STEPWISE_COMPAT_H */

@@ -17,6 +17,14 @@
 PG_FUNCTION_INFO_V1(stepwise_get_plan_context);
 PG_FUNCTION_INFO_V1(stepwise_get_step_context);
 PG_FUNCTION_INFO_V1(stepwise_list_active_plans);
+PG_FUNCTION_INFO_V1(stepwise_raw_size);
+
+/* How large a value will be when it is read, for the budgets of sql/56_context.sql; it is not read for that. */
+Datum
+stepwise_raw_size(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT32((int32) RawSize((struct varlena *) PG_GETARG_POINTER(0)));
+}
 
 static int
 CheckMax(int max)

@@ -14,6 +14,7 @@
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/fmgrprotos.h"
+#include "utils/memutils.h"
 
 PG_FUNCTION_INFO_V1(stepwise_create_plan);
 PG_FUNCTION_INFO_V1(stepwise_start_workflow);
@@ -73,16 +74,6 @@ PutStep(JsonBuilder *b, const StepDefinition *step, const pg_uuid_t *id, int ord
 	JsonObjectEnd(b);
 }
 
-static void
-PutDependency(JsonBuilder *b, const pg_uuid_t *step_id, const pg_uuid_t *parent_id, bool required)
-{
-	JsonObjectStart(b, NULL);
-	JsonPutUuid(b, "step_id", step_id);
-	JsonPutUuid(b, "depends_on", parent_id);
-	JsonPutBool(b, "required", required);
-	JsonObjectEnd(b);
-}
-
 /* Run a query over (tenant, plan, root, array of rows); one that needs no root still has to name its parameter. */
 static void
 InsertRows(Call *call, KeptQuery *query, const PlanRow *plan, JsonBuilder *b)
@@ -116,18 +107,76 @@ InsertSteps(Call *call, const PlanRow *plan, JsonBuilder *b)
 	InsertRows(call, &insert, plan, b);
 }
 
+/*
+ * Dependencies on their way into the table. A plan of 1,000 steps can have half
+ * a million of them: they go in as arrays, some thousands by one statement.
+ */
+#define LINKS_AT_ONCE	5000
+
+typedef struct Links
+{
+	Call	   *call;
+	const PlanRow *plan;
+	int			count;
+	Datum		step_ids[LINKS_AT_ONCE];
+	Datum		parent_ids[LINKS_AT_ONCE];
+	Datum		required[LINKS_AT_ONCE];
+} Links;
+
+static Links *
+LinksBegin(Call *call, const PlanRow *plan)
+{
+	Links	   *links = palloc(sizeof(Links));
+
+	links->call = call;
+	links->plan = plan;
+	links->count = 0;
+	return links;
+}
+
+/* Write the dependencies that were collected. */
 static void
-InsertDependencies(Call *call, const PlanRow *plan, JsonBuilder *b)
+LinksInsert(Links *links)
 {
 	static KeptQuery insert = {
 		"INSERT INTO stepwise.dependency (tenant, plan_id, step_id, depends_on, required)"
 		" SELECT $1, $2, x.step_id, x.depends_on, x.required"
-		" FROM pg_catalog.jsonb_to_recordset($4) AS x (step_id uuid, depends_on uuid, required boolean)"
-		" WHERE $3 IS NOT NULL",
-		4, {TEXTOID, UUIDOID, UUIDOID, JSONBOID}
+		" FROM ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4), pg_catalog.unnest($5))"
+		" AS x (step_id, depends_on, required)",
+		5, {TEXTOID, UUIDOID, UUIDARRAYOID, UUIDARRAYOID, BOOLARRAYOID}
 	};
+	Args		args = {0};
 
-	InsertRows(call, &insert, plan, b);
+	if (links->count == 0)
+		return;
+	ArgTenant(&args, links->call);
+	ArgUuid(&args, &links->plan->id);
+	ArgDatum(&args, PointerGetDatum(construct_array(links->step_ids, links->count, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR)));
+	ArgDatum(&args, PointerGetDatum(construct_array(links->parent_ids, links->count, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR)));
+	ArgDatum(&args, PointerGetDatum(construct_array(links->required, links->count, BOOLOID, 1, true, TYPALIGN_CHAR)));
+	QueryRun(&insert, &args);
+	for (int i = 2; i < args.count; i++)
+		pfree(DatumGetPointer(args.values[i]));
+	links->count = 0;
+}
+
+/* Add a dependency; both ids must live until LinksEnd. */
+static void
+LinksAdd(Links *links, const pg_uuid_t *step_id, const pg_uuid_t *parent_id, bool required)
+{
+	if (links->count == LINKS_AT_ONCE)
+		LinksInsert(links);
+	links->step_ids[links->count] = UUIDPGetDatum(step_id);
+	links->parent_ids[links->count] = UUIDPGetDatum(parent_id);
+	links->required[links->count] = BoolGetDatum(required);
+	links->count++;
+}
+
+static void
+LinksEnd(Links *links)
+{
+	LinksInsert(links);
+	pfree(links);
 }
 
 static void
@@ -285,9 +334,8 @@ InsertDefinedSteps(Call *call, const PlanRow *plan, const Definition *definition
 static void
 InsertDefinedDependencies(Call *call, const PlanRow *plan, const Definition *definition, const pg_uuid_t *ids)
 {
-	JsonBuilder b = {0};
+	Links	   *links = LinksBegin(call, plan);
 
-	JsonArrayStart(&b, NULL);
 	for (int i = 0; i < definition->nsteps; i++)
 	{
 		ListCell   *cell;
@@ -296,11 +344,10 @@ InsertDefinedDependencies(Call *call, const PlanRow *plan, const Definition *def
 		{
 			DependencyDefinition *dependency = lfirst(cell);
 
-			PutDependency(&b, &ids[i], &ids[dependency->parent - 1], dependency->required);
+			LinksAdd(links, &ids[i], &ids[dependency->parent - 1], dependency->required);
 		}
 	}
-	JsonArrayEnd(&b);
-	InsertDependencies(call, plan, &b);
+	LinksEnd(links);
 }
 
 static void
@@ -394,7 +441,7 @@ PlanOfKey(Call *call, const PlanOrigin *origin)
 	if (origin->idempotency_key == NULL)
 		return NULL;
 	/* one at a time per key, so that the second finds the first */
-	CallLock(call, "idempotency key", origin->idempotency_key);
+	CallLockOfMany(call, "idempotency key", origin->idempotency_key);
 	/* a plan that is found is not locked, and may be purged while it is answered */
 	ReadBegin(call);
 	rows = QueryByName(call, &find, origin->idempotency_key);
@@ -506,11 +553,18 @@ enum
 	CP_STALL_AFTER, CP_KEY, CP_SEPARATE_REVIEWER
 };
 
-/* Put the arguments together as one definition, so that there is one grammar. */
+/*
+ * Put the arguments together as one definition, so that there is one grammar.
+ * The values of a builder take several times the memory of what they make, so
+ * they are dropped at once.
+ */
 static Jsonb *
 DefinitionOfArguments(FunctionCallInfo fcinfo)
 {
+	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext, "stepwise definition", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext outer = MemoryContextSwitchTo(scratch);
 	JsonBuilder b = {0};
+	Jsonb	   *definition;
 
 	JsonObjectStart(&b, NULL);
 	if (!PG_ARGISNULL(CP_NAME))
@@ -530,7 +584,11 @@ DefinitionOfArguments(FunctionCallInfo fcinfo)
 	if (!PG_ARGISNULL(CP_NOTES))
 		JsonPutText(&b, "outputFormattingNotes", ArgumentText(fcinfo, CP_NOTES));
 	JsonObjectEnd(&b);
-	return JsonFinish(&b);
+	definition = JsonFinish(&b);
+	MemoryContextSwitchTo(outer);
+	definition = JsonCopy(definition);
+	MemoryContextDelete(scratch);
+	return definition;
 }
 
 static void
@@ -544,19 +602,30 @@ CheckIdempotencyKey(const char *key)
 	CheckNameLimit(key, "idempotency_key");
 }
 
-/* What makes two creating calls the same: all but session and key. */
+/* What makes two creating calls the same: all but session and key. Without a key nobody will ask. */
 static char *
-RequestDigest(const Jsonb *definition, const char *goal, const Jsonb *inputs, const char *rationale)
+RequestDigest(const char *key, const Jsonb *definition, const char *goal, const Jsonb *inputs, const char *rationale)
 {
+	MemoryContext scratch;
+	MemoryContext outer;
 	JsonBuilder b = {0};
+	char	   *digest;
 
+	if (key == NULL)
+		return NULL;
+	scratch = AllocSetContextCreate(CurrentMemoryContext, "stepwise request", ALLOCSET_DEFAULT_SIZES);
+	outer = MemoryContextSwitchTo(scratch);
 	JsonArrayStart(&b, NULL);
 	JsonPutJson(&b, NULL, definition);
 	JsonPutText(&b, NULL, goal);
 	JsonPutJson(&b, NULL, inputs);
 	JsonPutText(&b, NULL, rationale);
 	JsonArrayEnd(&b);
-	return DigestText(JsonFinish(&b));
+	digest = DigestText(JsonFinish(&b));
+	MemoryContextSwitchTo(outer);
+	digest = pstrdup(digest);
+	MemoryContextDelete(scratch);
+	return digest;
 }
 
 static void
@@ -610,7 +679,7 @@ stepwise_create_plan(PG_FUNCTION_ARGS)
 	CheckIdempotencyKey(origin.idempotency_key);
 	CheckTextLimit(origin.goal, "goal");
 	CheckTextLimit(origin.design_rationale, "design_rationale");
-	origin.request_digest = RequestDigest(definition, origin.goal, origin.inputs, origin.design_rationale);
+	origin.request_digest = RequestDigest(origin.idempotency_key, definition, origin.goal, origin.inputs, origin.design_rationale);
 	return CallEnd(&call, CreatePlan(&call, definition, &origin));
 }
 
@@ -674,7 +743,7 @@ stepwise_start_workflow(PG_FUNCTION_ARGS)
 	JsonPutText(&b, "workflow", origin.workflow);
 	JsonPutInt(&b, "version", origin.version);
 	JsonObjectEnd(&b);
-	origin.request_digest = RequestDigest(JsonFinish(&b), NULL, origin.inputs, NULL);
+	origin.request_digest = RequestDigest(origin.idempotency_key, JsonFinish(&b), NULL, origin.inputs, NULL);
 	return CallEnd(&call, StartWorkflow(&call, &origin));
 }
 
@@ -781,8 +850,12 @@ AdditionBlockers(Addition *a, int i, const KnownStep *known)
 		if (verdict == DEPENDENT_WAITS)
 			blockers++;
 		else if (verdict == DEPENDENT_SKIPPED)
+		{
+			if (a->skip[i] != NULL)
+				pfree(a->skip[i]);
 			a->skip[i] = psprintf("%s step \"%s\" did not succeed", dependency->required ? "required" : "optional",
 								  known[dependency->parent - 1].name);
+		}
 	}
 	return blockers;
 }
@@ -791,15 +864,17 @@ static void
 InsertAddition(Call *call, Addition *a, const KnownStep *known)
 {
 	JsonBuilder steps = {0};
-	JsonBuilder dependencies = {0};
+	Links	   *links;
 
 	JsonArrayStart(&steps, NULL);
-	JsonArrayStart(&dependencies, NULL);
 	for (int i = 0; i < a->definition->nsteps; i++)
 	{
 		a->ids[i] = UuidNew();
 		PutStep(&steps, &a->definition->steps[i], &a->ids[i], a->after + i + 1, a->plan->sequential, false, AdditionBlockers(a, i, known));
 	}
+	JsonArrayEnd(&steps);
+	InsertSteps(call, a->plan, &steps);
+	links = LinksBegin(call, a->plan);
 	for (int i = 0; i < a->definition->nsteps; i++)
 	{
 		ListCell   *cell;
@@ -808,13 +883,10 @@ InsertAddition(Call *call, Addition *a, const KnownStep *known)
 		{
 			DependencyDefinition *dependency = lfirst(cell);
 
-			PutDependency(&dependencies, &a->ids[i], AdditionStepId(a, dependency->parent), dependency->required);
+			LinksAdd(links, &a->ids[i], AdditionStepId(a, dependency->parent), dependency->required);
 		}
 	}
-	JsonArrayEnd(&dependencies);
-	JsonArrayEnd(&steps);
-	InsertSteps(call, a->plan, &steps);
-	InsertDependencies(call, a->plan, &dependencies);
+	LinksEnd(links);
 }
 
 static void

@@ -330,6 +330,9 @@ ReadKeys(Reader *reader, const Path *path, JsonbValue *value, const KeyRule *rul
 			seen |= 1U << rule;
 			rules[rule].read(reader, &member, &item, (char *) target + rules[rule].offset);
 		}
+		/* a path is spelled when there is a fault: nobody keeps its links */
+		if (token == WJB_VALUE)
+			pfree(unconstify(char *, member.key));
 	}
 
 	for (rule = 0; rule < count; rule++)
@@ -348,12 +351,24 @@ static const KeyRule DependencyKeys[] = {
 	{"required", ReadBool, offsetof(DependencyDefinition, required), false},
 };
 
-/* Read one element of dependsOn: a name, or an object that has it. */
-static DependencyDefinition *
-ReadDependency(Reader *reader, const Path *path, JsonbValue *value)
+/* Keep a name that comes again and again only once. */
+char *
+ReaderKeep(Reader *reader, char *name)
 {
-	DependencyDefinition *depends = palloc0(sizeof(DependencyDefinition));
+	char	   *kept;
 
+	if (reader->dependencies == NULL)
+		reader->dependencies = NamesNew(8);
+	kept = NamesKeep(reader->dependencies, name);
+	if (kept != name)
+		pfree(name);
+	return kept;
+}
+
+/* Read one element of dependsOn: a name, or an object that has it. */
+static void
+ReadDependency(Reader *reader, const Path *path, JsonbValue *value, DependencyDefinition *depends)
+{
 	depends->index = path->index;
 	depends->required = true;
 	if (value->type == jbvString)
@@ -364,13 +379,19 @@ ReadDependency(Reader *reader, const Path *path, JsonbValue *value)
 		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION,
 				"Write \"name\", or {\"step\": \"name\", \"required\": false}.",
 				"must be of type string or object, not %s", JsonKindName(value));
-	return depends;
+	if (depends->name)
+		depends->name = ReaderKeep(reader, depends->name);
 }
 
+/*
+ * Read dependsOn. There may be half a million of them in a plan: one
+ * allocation for those of a step, and their names are shared.
+ */
 static void
 ReadDependsOn(Reader *reader, const Path *path, JsonbValue *value, void *field)
 {
 	Path		element = {.up = path,.index = 0};
+	DependencyDefinition *depends;
 	JsonbIterator *iterator;
 	JsonbIteratorToken token;
 	JsonbValue	item;
@@ -379,17 +400,18 @@ ReadDependsOn(Reader *reader, const Path *path, JsonbValue *value, void *field)
 	reader->depends = true;
 	if (!ExpectKind(reader, path, value, "array"))
 		return;
+	depends = palloc_extended(sizeof(DependencyDefinition) * (JsonContainerSize(value->val.binary.data) + 1),
+							  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	iterator = JsonbIteratorInit(value->val.binary.data);
 	while ((token = JsonbIteratorNext(&iterator, &item, true)) != WJB_DONE)
 	{
-		DependencyDefinition *depends;
-
 		if (token != WJB_ELEM)
 			continue;
-		depends = ReadDependency(reader, &element, &item);
+		ReadDependency(reader, &element, &item, depends);
 		if (depends->name)
 			*(List **) field = lappend(*(List **) field, depends);
 		element.index++;
+		depends++;
 	}
 }
 

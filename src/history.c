@@ -139,13 +139,12 @@ RemovedStep(const Rows *rows, uint64 row)
 	return step;
 }
 
-/* Put a step back to how it was; its result stays only if it is still the one that was recorded. */
+/* Put a step back to how it was. Whether its result is still the one that was recorded is seen to later. */
 static StepRow *
 StepAsOf(Call *call, const Rows *rows, uint64 row)
 {
 	pg_uuid_t	id = RowUuid(rows, row, H_ID);
 	StepRow    *step = RemovedStep(rows, row);
-	char	   *digest = RowText(rows, row, H_DIGEST);
 
 	if (step == NULL)
 		step = StepMustRead(call, &id);
@@ -163,9 +162,17 @@ StepAsOf(Call *call, const Rows *rows, uint64 row)
 	/* what its arguments were resolved to was not known before */
 	if (step->status == STEP_PENDING)
 		step->inputs = NULL;
-	if (step->status != STEP_COMPLETED || digest == NULL || step->result == NULL || strcmp(digest, DigestText(step->result)) != 0)
+	if (step->status != STEP_COMPLETED || RowIsNull(rows, row, H_DIGEST))
 		step->result = NULL;
 	return step;
+}
+
+/* Leave the result out unless it is the one that was recorded. */
+static void
+CheckRecorded(StepRow *step, const Rows *rows, uint64 row)
+{
+	if (step->result != NULL && strcmp(RowText(rows, row, H_DIGEST), DigestText(step->result)) != 0)
+		step->result = NULL;
 }
 
 /* The future is not known: what is asked of it is answered as things are now. */
@@ -183,12 +190,12 @@ MetadataAsOf(const StepRow *step, const char *actor, TimestampTz at)
 }
 
 static void
-PutBlockAsOf(JsonBuilder *b, Call *call, const Rows *rows, uint64 row, TimestampTz at)
+PutBlockAsOf(JsonBuilder *b, Call *call, StepRow *step, const Rows *rows, uint64 row, TimestampTz at)
 {
-	StepRow    *step = StepAsOf(call, rows, row);
 	bool		nested = !RowIsNull(rows, row, H_NESTED);
 	pg_uuid_t	nested_id = RowUuid(rows, row, H_NESTED);
 
+	CheckRecorded(step, rows, row);
 	/* a step that holds a plan pauses with it */
 	if (nested)
 		step->pause_reason = (struct varlena *) ReadPlanThen(call, &nested_id, at).pause_reason;
@@ -206,14 +213,21 @@ PutBlockAsOf(JsonBuilder *b, Call *call, const Rows *rows, uint64 row, Timestamp
 static void
 PutBlocksAsOf(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, TimestampTz at)
 {
+	StepRow   **steps;
 	Rows		rows;
 
 	check_stack_depth();
 	CHECK_FOR_INTERRUPTS();
 	rows = ReadStepsThen(call, plan_id, at);
+	steps = palloc(sizeof(StepRow *) * Max(rows.count, 1));
+	for (uint64 i = 0; i < rows.count; i++)
+	{
+		steps[i] = StepAsOf(call, &rows, i);
+		AnswerTake(call, BlockSize(steps[i]), TREE_HINT);
+	}
 	JsonObjectStart(b, "blocks");
 	for (uint64 i = 0; i < rows.count; i++)
-		PutBlockAsOf(b, call, &rows, i, at);
+		PutBlockAsOf(b, call, steps[i], &rows, i, at);
 	JsonObjectEnd(b);
 	RowsFree(&rows);
 }
@@ -260,6 +274,7 @@ ExecutionAsOf(Call *call, PlanRow *plan, TimestampTz at)
 	JsonBuilder more = {0};
 	JsonBuilder b = {0};
 
+	AnswerTake(call, RawSize(then.inputs) + RawSize(then.outputs), TREE_HINT);
 	JsonObjectStart(&more, NULL);
 	JsonPutText(&more, "actor", told.actor);
 	JsonPutTime(&more, "as_of", KnownUntil(at));

@@ -188,6 +188,7 @@ InputsAccept(const Jsonb *declarations, const Jsonb *values, Faults *faults)
 	int			count;
 	const char **names = JsonKeys(declarations, &count);
 	char	   *excess = values ? JsonExcess(values) : NULL;
+	Jsonb	   *accepted;
 
 	if (values && !JsonIsObject(values))
 	{
@@ -211,5 +212,9 @@ InputsAccept(const Jsonb *declarations, const Jsonb *values, Faults *faults)
 	}
 	JsonObjectEnd(&b);
 	RefuseUndeclared(declarations, values, faults);
-	return JsonFinish(&b);
+	accepted = JsonFinish(&b);
+	excess = JsonExcess(accepted);
+	if (excess)
+		FaultAdd(faults, ERRCODE_VALUE_TOO_LARGE, "inputs", NULL, "with the defaults, what is given %s", excess);
+	return accepted;
 }

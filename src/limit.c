@@ -5,9 +5,15 @@
  * What is stored has a limit, or one value could fill the memory of every
  * reader. A Check raises SW007; where faults are collected, or where only one
  * step is to stop, JsonExcess says the same as a message.
+ *
+ * What is answered has one too. A thousand values that are stored compressed
+ * can be a hundred times larger when they are read. So an answer that gives
+ * data whole counts first how large it will be, from what the rows say of
+ * their fields, which costs nothing to read.
  */
 #include "stepwise.h"
 
+#include "access/detoast.h"
 #include "mb/pg_wchar.h"
 
 /* ---------- values ---------- */
@@ -131,4 +137,32 @@ CheckOptionalTitle(const char *value, const char *what)
 {
 	if (value != NULL)
 		CheckTitle(value, what);
+}
+
+/* ---------- answers ---------- */
+
+/*
+ * The most that an answer holds of what is stored. While it is put together,
+ * the values of jsonb take several times as much.
+ */
+#define ANSWER_MAX_MB	64
+
+/* How large a field is when it is neither compressed nor kept out of line; 0: null. */
+size_t
+RawSize(const struct varlena *field)
+{
+	return field ? toast_raw_datum_size(PointerGetDatum(field)) : 0;
+}
+
+/* Count what the answer of this call will hold, before it is read. The hint says how to ask for less. */
+void
+AnswerTake(Call *call, size_t bytes, const char *hint)
+{
+	call->answer_bytes += bytes;
+	if (call->answer_bytes > (size_t) ANSWER_MAX_MB * 1024 * 1024)
+		ereport(ERROR,
+				(errcode(ERRCODE_VALUE_TOO_LARGE),
+				 errmsg("the answer would be too large"),
+				 errdetail("One answer holds at most %d MB of inputs and results.", ANSWER_MAX_MB),
+				 errhint("%s", hint)));
 }

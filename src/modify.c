@@ -501,26 +501,27 @@ static const KeyRule ReorderStepsKeys[] = {
 
 /* ---------- update_step_instructions ---------- */
 
-/* Read the names of the steps that a step depends on, as they would be written. */
+/* Read the names of the steps that a step depends on, as they would be written. Names that come again are kept once. */
 static List *
-ReadParents(const Rows *rows, uint64 row, int column)
+ReadParents(Reader *reader, const Rows *rows, uint64 row, int column)
 {
 	List	   *parents = NIL;
 	bool		isnull;
 	Datum		array = RowDatum(rows, row, column, &isnull);
+	DependencyDefinition *dependencies;
 	Datum	   *names;
 	int			count;
 
 	if (isnull)
 		return NIL;
 	deconstruct_array(DatumGetArrayTypeP(array), TEXTOID, -1, false, TYPALIGN_INT, &names, NULL, &count);
+	dependencies = palloc_extended(sizeof(DependencyDefinition) * (count + 1), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	for (int i = 0; i < count; i++)
 	{
-		DependencyDefinition *dependency = palloc0(sizeof(DependencyDefinition));
-
-		dependency->name = TextDatumGetCString(names[i]);
-		parents = lappend(parents, dependency);
+		dependencies[i].name = ReaderKeep(reader, TextDatumGetCString(names[i]));
+		parents = lappend(parents, &dependencies[i]);
 	}
+	pfree(names);
 	return parents;
 }
 
@@ -544,7 +545,7 @@ ReaderOfPlan(Reader *reader, const Change *change)
 		steps[i].name = RowText(&rows, i, 1);
 		steps[i].binding = RowText(&rows, i, 2);
 		steps[i].workflow = RowText(&rows, i, 3);
-		steps[i].depends = ReadParents(&rows, i, 4);
+		steps[i].depends = ReadParents(reader, &rows, i, 4);
 	}
 	reader->depends = !change->plan->sequential;
 	reader->scope = ScopeOfSteps(steps, (int) rows.count, NULL, 0);

@@ -72,6 +72,7 @@ LinkSteps(Reader *reader, const Path *path)
 			if (LinkDependency(reader, &place, scope->offset + i + 1, depends, last))
 				linked = lappend(linked, depends);
 		}
+		list_free(step->depends);
 		step->depends = linked;
 	}
 	pfree(last);

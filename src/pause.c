@@ -6,8 +6,67 @@
  * the plan (state.c takes that of the first step that blocks). Each has its
  * type and its keys in one function here. In a nested plan a reason also has
  * the path of its step; the names above it are on the plan's row (holders).
+ *
+ * A reason is copied to the step, the plan and the audit log of every level
+ * above, so it is small: REASON_MAX_BYTES. What is over that keeps its keys. A
+ * long text is cut and says how long it is; a long value is replaced by the
+ * call that reads it:
+ *
+ *	{"call": {"function": "get_step_context", "arguments": {"step_id": …}}, "bytes": …}
  */
 #include "stepwise.h"
+
+#define REASON_MAX_BYTES	8000
+#define MEMBER_MAX_BYTES	1000	/* of one key, where the whole is too large */
+
+/* Put the call that reads a value instead of the value. */
+static void
+PutCallInstead(JsonBuilder *b, const char *key, const StepRow *step, int64 bytes)
+{
+	JsonObjectStart(b, key);
+	JsonObjectStart(b, "call");
+	JsonPutText(b, "function", "get_step_context");
+	JsonPutJson(b, "arguments", JsonTextOf("step_id", UuidText(&step->id)));
+	JsonObjectEnd(b);
+	JsonPutInt(b, "bytes", bytes);
+	JsonObjectEnd(b);
+}
+
+/* Put a member of a reason that is too large as a whole. */
+static void
+PutShortened(JsonBuilder *b, const char *key, JsonbValue *value, const StepRow *step)
+{
+	if (value->type == jbvString)
+		JsonPutText(b, key, CutText(JsonValueText(value), MEMBER_MAX_BYTES));
+	else if (value->type == jbvBinary && value->val.binary.len > MEMBER_MAX_BYTES)
+		PutCallInstead(b, key, step, value->val.binary.len);
+	else
+		JsonPutValue(b, key, value);
+}
+
+/* Make a reason small enough to be copied upwards. In a nested plan, half of it is for the path. */
+static Jsonb *
+ReasonBound(Jsonb *reason, const StepRow *step)
+{
+	bool		nested = !UuidEqual(&step->root_id, &step->plan_id);
+	JsonBuilder b = {0};
+	const char **keys;
+	int			count;
+
+	if (VARSIZE(reason) <= (nested ? REASON_MAX_BYTES / 2 : REASON_MAX_BYTES))
+		return reason;
+	keys = JsonKeys(reason, &count);
+	JsonObjectStart(&b, NULL);
+	for (int i = 0; i < count; i++)
+	{
+		JsonbValue	value;
+
+		if (JsonGet(reason, keys[i], &value))
+			PutShortened(&b, keys[i], &value, step);
+	}
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
 
 /* Begin a reason; stepkey is blockedStep or failedStep. */
 static void
@@ -19,10 +78,10 @@ ReasonStart(JsonBuilder *b, const char *type, const char *stepkey, const StepRow
 }
 
 static Jsonb *
-ReasonEnd(JsonBuilder *b)
+ReasonEnd(JsonBuilder *b, const StepRow *step)
 {
 	JsonObjectEnd(b);
-	return JsonFinish(b);
+	return ReasonBound(JsonFinish(b), step);
 }
 
 static void
@@ -40,7 +99,7 @@ ToolErrorReason(const StepRow *step, const char *error, bool retryable)
 	JsonPutText(&b, "error", error ? error : "the step failed");
 	JsonPutBool(&b, "retryable", retryable);
 	PutSuggestedTool(&b, step);
-	return ReasonEnd(&b);
+	return ReasonEnd(&b, step);
 }
 
 /* The reason of a step that waits for a person. */
@@ -57,7 +116,7 @@ WaitingReason(const StepRow *step)
 	else if (waiting->review)
 		JsonPutTexts(&b, "questions", NIL);
 	JsonPutUuid(&b, "checkpointId", &waiting->checkpoint_id);
-	return ReasonEnd(&b);
+	return ReasonEnd(&b, step);
 }
 
 /* The reason of a step whose arguments cannot be resolved. */
@@ -79,7 +138,7 @@ UnresolvedReason(const StepRow *step, const ResolveFault *fault)
 		JsonPutText(&b, "missingParam", fault->param);
 		PutSuggestedTool(&b, step);
 	}
-	return ReasonEnd(&b);
+	return ReasonEnd(&b, step);
 }
 
 Jsonb *
@@ -90,7 +149,7 @@ ConditionReason(const StepRow *step, const char *error)
 	ReasonStart(&b, "conditionError", "blockedStep", step);
 	JsonPutText(&b, "condition", TextOf(step->condition));
 	JsonPutText(&b, "error", error ? error : "the condition cannot be decided");
-	return ReasonEnd(&b);
+	return ReasonEnd(&b, step);
 }
 
 /* The reason of a step that a run cannot do. */
@@ -103,7 +162,28 @@ ClientToolReason(const StepRow *step, const Jsonb *arguments, const char *instru
 	PutSuggestedTool(&b, step);
 	JsonPutJson(&b, "arguments", arguments);
 	JsonPutText(&b, "instructions", instructions);
-	return ReasonEnd(&b);
+	return ReasonEnd(&b, step);
+}
+
+/* Put the names of fields, as many as a reason can carry. */
+static void
+PutFields(JsonBuilder *b, const char *key, const List *fields)
+{
+	size_t		bytes = 0;
+	ListCell   *cell;
+
+	JsonArrayStart(b, key);
+	foreach(cell, fields)
+	{
+		bytes += strlen(lfirst(cell)) + sizeof(JEntry);
+		if (bytes > MEMBER_MAX_BYTES)
+		{
+			JsonPutText(b, NULL, psprintf("... (%d more)", list_length(fields) - foreach_current_index(cell)));
+			break;
+		}
+		JsonPutText(b, NULL, lfirst(cell));
+	}
+	JsonArrayEnd(b);
 }
 
 /* The reason of a step whose arguments its tool would not take. */
@@ -113,11 +193,11 @@ SchemaReason(const StepRow *step, const SchemaFault *fault)
 	JsonBuilder b = {0};
 
 	ReasonStart(&b, "schemaMismatch", "blockedStep", step);
-	JsonPutTexts(&b, "missingFields", fault->missing);
+	PutFields(&b, "missingFields", fault->missing);
 	if (fault->invalid != NIL)
-		JsonPutTexts(&b, "invalidFields", fault->invalid);
+		PutFields(&b, "invalidFields", fault->invalid);
 	PutSuggestedTool(&b, step);
-	return ReasonEnd(&b);
+	return ReasonEnd(&b, step);
 }
 
 Jsonb *
@@ -130,7 +210,7 @@ ResourceErrorReason(const StepRow *step, const char *uri, const char *error, boo
 	JsonPutText(&b, "error", error);
 	JsonPutBool(&b, "retryable", retryable);
 	JsonPutText(&b, "suggestedTool", suggested);
-	return ReasonEnd(&b);
+	return ReasonEnd(&b, step);
 }
 
 /* Say whether a reason is one that only a run finds. */

@@ -35,6 +35,7 @@
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
 #include "storage/lock.h"
+#include "storage/proc.h"
 #include "utils/acl.h"
 #include "utils/fmgrprotos.h"
 #include "utils/guc.h"
@@ -489,13 +490,9 @@ CallInSession(Call *call, char *session)
 
 #define LOCK_OF_OURS	0x5357	/* pg_advisory_lock has 1 and 2 here, and no way to this */
 
-/*
- * Lock a word of the tenant until the end of the transaction. An advisory lock
- * that SQL can take would not do: any role could take it first, or see by
- * trying what another tenant does.
- */
-void
-CallLock(const Call *call, const char *kind, const char *word)
+/* What is locked for a word of the tenant. */
+static LOCKTAG
+TagOf(const Call *call, const char *kind, const char *word)
 {
 	StringInfoData key;
 	uint64		hash;
@@ -508,8 +505,73 @@ CallLock(const Call *call, const char *kind, const char *word)
 	appendBinaryStringInfo(&key, word, strlen(word));
 	hash = hash_bytes_extended((unsigned char *) key.data, key.len, 0);
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) (hash >> 32), (uint32) hash, LOCK_OF_OURS);
-	(void) LockAcquire(&tag, ExclusiveLock, false, false);
 	pfree(key.data);
+	return tag;
+}
+
+/*
+ * Lock a word of the tenant until the end of the transaction. An advisory lock
+ * that SQL can take would not do: any role could take it first, or see by
+ * trying what another tenant does.
+ */
+void
+CallLock(const Call *call, const char *kind, const char *word)
+{
+	LOCKTAG		tag = TagOf(call, kind, word);
+
+	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+}
+
+#define WORDS_LOCKED	100		/* of one transaction; after that it locks all */
+
+/* Count the words that this transaction locks; is it too many to lock each? */
+static bool
+LocksMany(void)
+{
+	static LocalTransactionId transaction = InvalidLocalTransactionId;
+	static int	count;
+
+	if (transaction != MyLocalTransaction)
+		count = 0;
+	transaction = MyLocalTransaction;
+	return ++count > WORDS_LOCKED;
+}
+
+/*
+ * Lock a word of which one transaction may lock very many, which would exhaust
+ * the lock table of the server. So after the first hundred it locks all words
+ * of that kind at once, in its tenant; it then waits for whoever has this word
+ * already, but need not keep its lock.
+ *
+ * Who locks one word must not come in between, so he takes it while he shares
+ * the lock on all. He waits for either, but never for one while he has the
+ * other: or he would wait for a transaction that has the word, and is about to
+ * lock all.
+ */
+void
+CallLockOfMany(const Call *call, const char *kind, const char *word)
+{
+	LOCKTAG		all = TagOf(call, kind, "");
+	LOCKTAG		one = TagOf(call, kind, word);
+	bool		locked = LocksMany();
+
+	Assert(*word != '\0');
+	if (locked)
+	{
+		(void) LockAcquire(&all, ExclusiveLock, false, false);
+		(void) LockAcquire(&one, ExclusiveLock, false, false);
+		(void) LockRelease(&one, ExclusiveLock, false);
+	}
+	while (!locked)
+	{
+		(void) LockAcquire(&all, ShareLock, false, false);
+		locked = LockAcquire(&one, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
+		(void) LockRelease(&all, ShareLock, false);
+		if (locked)
+			break;
+		(void) LockAcquire(&one, ExclusiveLock, false, false);
+		(void) LockRelease(&one, ExclusiveLock, false);
+	}
 }
 
 /* ---------- procedures that commit ---------- */

@@ -13,6 +13,7 @@
 
 #include "mb/pg_wchar.h"
 #include "utils/array.h"
+#include "utils/memutils.h"
 
 #define KEYS_SHOWN	10
 #define KEY_BYTES_SHOWN	64
@@ -343,7 +344,7 @@ ValueOfCompleted(Resolver *r, const Reference *ref, JsonbValue *value)
 }
 
 static bool
-ValueOfReference(Resolver *r, const Reference *ref, JsonbValue *value)
+FindValue(Resolver *r, const Reference *ref, JsonbValue *value)
 {
 	switch (ref->root)
 	{
@@ -358,6 +359,39 @@ ValueOfReference(Resolver *r, const Reference *ref, JsonbValue *value)
 		default:
 			return ValueOfCompleted(r, ref, value);
 	}
+}
+
+/* Copy what a value points to into the current memory context. */
+static void
+CopyValue(JsonbValue *value)
+{
+	if (value->type == jbvString)
+		value->val.string.val = pnstrdup(value->val.string.val, value->val.string.len);
+	else if (value->type == jbvNumeric)
+		value->val.numeric = memcpy(palloc(VARSIZE_ANY(value->val.numeric)), value->val.numeric, VARSIZE_ANY(value->val.numeric));
+	else if (value->type == jbvBinary)
+		value->val.binary.data = memcpy(palloc(value->val.binary.len), value->val.binary.data, value->val.binary.len);
+}
+
+/*
+ * Find the value of a reference. A small value may lie in a large result, and a
+ * template may have thousands of references: only the value stays. A fault
+ * keeps what it was made of; only the first is noted.
+ */
+static bool
+ValueOfReference(Resolver *r, const Reference *ref, JsonbValue *value)
+{
+	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext, "stepwise reference", ALLOCSET_SMALL_SIZES);
+	MemoryContext outer = MemoryContextSwitchTo(scratch);
+	bool		noted = r->fault->problem != RESOLVE_FINE;
+	bool		found = FindValue(r, ref, value);
+
+	MemoryContextSwitchTo(outer);
+	if (found)
+		CopyValue(value);
+	if (found || noted)
+		MemoryContextDelete(scratch);
+	return found;
 }
 
 /* ---------- templates ---------- */

@@ -56,6 +56,24 @@ NamesAdd(struct names_hash *names, const char *name, int number)
 	return !found;
 }
 
+/* Enter a name, or give the one that is there another number. */
+void
+NamesSet(struct names_hash *names, const char *name, int number)
+{
+	bool		found;
+
+	names_insert(names, name, &found)->number = number;
+}
+
+/* Find the name that is there, or enter this one. */
+char *
+NamesKeep(struct names_hash *names, char *name)
+{
+	bool		found;
+
+	return unconstify(char *, names_insert(names, name, &found)->name);
+}
+
 int
 NamesFind(struct names_hash *names, const char *name)
 {

@@ -203,10 +203,11 @@ WriteNote(Call *call, const SkillNote *note)
 		" ON CONFLICT (tenant, id) DO UPDATE SET status = $6, metadata = e.metadata || $7,"
 		" plan_id = coalesce(e.plan_id, $4), error_message = coalesce($8, e.error_message),"
 		" completed_at = CASE WHEN $9 THEN pg_catalog.clock_timestamp() END"
-		" WHERE e.completed_at IS NULL",
+		" WHERE e.completed_at IS NULL RETURNING e.metadata",
 		9, {TEXTOID, UUIDOID, TEXTOID, UUIDOID, TEXTOID, TEXTOID, JSONBOID, TEXTOID, BOOLOID}
 	};
 	Args		args = {0};
+	Rows		rows;
 
 	ArgTenant(&args, call);
 	ArgUuid(&args, &note->id);
@@ -217,7 +218,12 @@ WriteNote(Call *call, const SkillNote *note)
 	ArgVarlena(&args, note->metadata);
 	ArgText(&args, note->error);
 	ArgBool(&args, Ends(note->status));
-	return QueryRun(&write, &args).count > 0;
+	rows = QueryRun(&write, &args);
+	/* what many calls have merged must fit as what one gives must */
+	if (rows.count > 0)
+		CheckJsonLimits(JsonOf(RowVarlena(&rows, 0, 1)), "metadata with what was noted before");
+	RowsFree(&rows);
+	return rows.count > 0;
 }
 
 /* ---------- log_skill_execution ---------- */

@@ -293,7 +293,11 @@ StepDetail(const StepRow *step, StepStatus from, const Jsonb *extra)
 void
 StepAudit(Call *call, PlanRow *plan, const StepRow *step, StepStatus from, const Jsonb *detail)
 {
+	/* what the detail is built of goes with the entry: a call may enter thousands */
+	MemoryContext outer = MemoryContextSwitchTo(call->scratch);
+
 	AuditAppend(call, plan, &step->id, EventOf(from, step->status), StepDetail(step, from, detail));
+	MemoryContextSwitchTo(outer);
 }
 
 /* A failed step is tried again: what its failure blocked waits for it now. What something else blocks stays so. */

@@ -171,6 +171,7 @@ typedef struct Call
 	bool		deferred;		/* plans are saved once, at the end: PlansSave */
 	TimestampTz now;			/* 0: the clock has not been read yet; see CallNow */
 	List	   *plans;			/* of PlanRow: those that this call has locked */
+	size_t		answer_bytes;	/* what its answer will hold, as far as it is known; see AnswerTake */
 } Call;
 
 extern void CallBegin(Call *call);	/* in the caller's tenant */
@@ -184,6 +185,7 @@ extern void CallInSession(Call *call, char *session);	/* NULL: none was given */
 extern void OwnerEnter(Call *call);
 extern void OwnerLeave(Call *call);
 extern void CallLock(const Call *call, const char *kind, const char *word);	/* until the end of the transaction */
+extern void CallLockOfMany(const Call *call, const char *kind, const char *word);	/* the same; the word is not empty */
 extern Oid	OwnerRole(void);
 extern bool RoleIsOwner(Oid role);
 extern void CheckOwner(const char *what);
@@ -335,7 +337,10 @@ extern int	HexDigit(char c);	/* -1: none */
 extern bool TextIsBlank(const char *text);
 extern char *ClipText(const char *text, int length);
 extern char *ShortText(const char *text);	/* the same of a whole text, or of NULL */
+#define REASON_TEXT_BYTES	1000	/* of a message that goes on to other steps and plans */
+extern char *CutText(const char *text, int max);	/* to so many bytes, saying how many there were */
 extern char *Because(const char *reason);	/* ": reason"; nothing for NULL */
+extern char *BecauseShort(const char *reason);	/* the same, cut */
 extern char *FormatText(const char *format, va_list args) pg_attribute_printf(1, 0);
 extern const char *Arrow(void); /* between the links of a chain that is spelled */
 
@@ -360,6 +365,8 @@ extern void CheckNameLimit(const char *value, const char *what);	/* SW007 */
 extern void CheckNotBlank(const char *value, const char *what); /* SW005 */
 extern void CheckTitle(const char *value, const char *what);	/* SW005, SW007 */
 extern void CheckOptionalTitle(const char *value, const char *what);
+extern size_t RawSize(const struct varlena *field);	/* of a row's field, as it will be when it is read */
+extern void AnswerTake(Call *call, size_t bytes, const char *hint);	/* SW007 */
 
 /* ---------- fault.c: all faults of a definition, in one error ---------- */
 
@@ -586,6 +593,8 @@ typedef struct Reader
 	bool		depends;		/* dependsOn was seen */
 	bool		inputs_unknown; /* their declarations are faulty, so do not check against them */
 	struct names_hash *workflows;	/* nested ones that were found good */
+	struct names_hash *followed;	/* those, and what they call, that lead to no circle */
+	struct names_hash *dependencies;	/* names in dependsOn, each once */
 } Reader;
 
 /* a key of an object, how its value is read, and where in the target it goes */
@@ -612,6 +621,7 @@ extern void ReadTexts(Reader *reader, const Path *path, JsonbValue *value, void 
 extern void ReadBranchCondition(Reader *reader, const Path *path, JsonbValue *value, void *field);
 extern void ReadLater(Reader *reader, const Path *path, JsonbValue *value, void *field);
 extern Scope *ReadAddedSteps(Reader *outer, const Path *path, JsonbValue *value, Scope *around, int after);
+extern char *ReaderKeep(Reader *reader, char *name);	/* the name of a dependency, which may come often */
 extern bool ExpectKind(Reader *reader, const Path *path, const JsonbValue *value, const char *kind);
 
 /* ---------- branchdef.c: the branching conditions of a definition ---------- */
@@ -629,6 +639,8 @@ extern bool JsonHasType(const JsonbValue *value, const char *type); /* JSON's ki
 extern struct names_hash *NamesNew(int size);
 extern bool NamesAdd(struct names_hash *names, const char *name, int number);	/* false: was there */
 extern int	NamesFind(struct names_hash *names, const char *name);	/* 0: not there */
+extern void NamesSet(struct names_hash *names, const char *name, int number);
+extern char *NamesKeep(struct names_hash *names, char *name);	/* the one that is there, or this one */
 extern Scope *ScopeOfSteps(StepDefinition *steps, int nsteps, Scope *around, int after);
 extern void ScopeNameSteps(Reader *reader, const Path *path);
 extern StepDefinition *ScopeStep(const Scope *scope, int number);
@@ -1063,6 +1075,10 @@ extern void PutOutputs(JsonBuilder *b, const struct varlena *outputs);
 extern Jsonb *StepMetadata(const StepRow *step, TimestampTz now);
 extern Jsonb *PlanMetadata(Call *call, const PlanRow *plan, TimestampTz now);
 extern Jsonb *StepInputs(const StepRow *step); /* resolved arguments */
+extern size_t BlockSize(const StepRow *step);	/* in the execution tree */
+#define TREE_HINT \
+	"Ask for less: stepwise.execution(plan_id, depth) with a smaller depth, or of a nested plan;" \
+	" stepwise.get_step_context(step_id) shows one step."
 extern void TreeRise(Call *call, PlanRow *plan);	/* tell the step that holds a nested plan how it stands */
 extern Jsonb *OldestCheckpoint(Call *call, const PlanRow *plan);	/* NULL: none */
 extern Jsonb *WorkflowResponse(Call *call, PlanRow *plan, bool detail);

@@ -218,7 +218,7 @@ PlanEnd(Call *call, PlanRow *plan, const char *reason, const char *below)
 	{
 		StepRow    *step = RowStep(&rows, i);
 
-		step->message = psprintf(CANCELLED_WITH_PLAN "%s", reason ? reason : "no reason given");
+		step->message = psprintf(CANCELLED_WITH_PLAN "%s", reason ? CutText(reason, REASON_TEXT_BYTES) : "no reason given");
 		StepMove(call, plan, step, STEP_SKIPPED, NULL);
 	}
 	RowsFree(&rows);
@@ -230,7 +230,7 @@ PlanEnd(Call *call, PlanRow *plan, const char *reason, const char *below)
 void
 PlanCancel(Call *call, PlanRow *plan, const char *reason)
 {
-	PlanEnd(call, plan, reason, psprintf("plan \"%s\" above it was cancelled%s", plan->name, Because(reason)));
+	PlanEnd(call, plan, reason, psprintf("plan \"%s\" above it was cancelled%s", plan->name, BecauseShort(reason)));
 }
 
 /* What the chain of the plan above says of a nested plan. */
@@ -270,7 +270,7 @@ NestedCancel(Call *call, PlanRow *plan, const StepRow *step)
 	if (!NestedPlanId(call, &step->id, &nested_id))
 		return NULL;
 	if (reason == NULL)
-		reason = psprintf("step \"%s\" that holds it is %s%s", step->name, StepStatusName[step->status], Because(step->message));
+		reason = psprintf("step \"%s\" that holds it is %s%s", step->name, StepStatusName[step->status], BecauseShort(step->message));
 	return NestedEnd(call, plan->root, &nested_id, reason);
 }
 
@@ -293,7 +293,7 @@ NestedCancelAll(Call *call, PlanRow *plan)
 	{
 		pg_uuid_t	nested_id = RowUuid(&rows, i, 1);
 		pg_uuid_t	step_id = RowUuid(&rows, i, 2);
-		char	   *reason = psprintf("plan \"%s\" above it failed%s", plan->name, Because(plan->message));
+		char	   *reason = psprintf("plan \"%s\" above it failed%s", plan->name, BecauseShort(plan->message));
 
 		AuditAppend(call, plan, &step_id, "plan_modified",
 					JsonMerge(JsonTextOf("action", "cancel_nested"), NestedEnd(call, plan->root, &nested_id, reason)));
@@ -342,7 +342,7 @@ HolderMove(Call *call, PlanRow *plan, StepRow *step, const PlanRow *nested, Step
 	else if (to == STEP_FAILED)
 		step->message = psprintf("nested plan \"%s\" %s: %s", nested->name,
 								 nested->status == PLAN_CANCELLED ? "was cancelled" : "failed",
-								 nested->message ? nested->message : "no reason given");
+								 nested->message ? CutText(nested->message, REASON_TEXT_BYTES) : "no reason given");
 	StepMove(call, plan, step, to, NestedDetail(nested));
 }
 
@@ -401,6 +401,8 @@ TreeRise(Call *call, PlanRow *nested)
 
 /* ---------- the execution tree ---------- */
 
+#define BLOCK_BYTES		1024	/* what a block takes beside its inputs, outputs and message */
+
 static void PutBlocks(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, int depth);
 
 /* Put what a plan or a step has produced; what has no result has no outputs. */
@@ -427,6 +429,14 @@ PutStepBlock(JsonBuilder *b, Call *call, const StepRow *step, int depth)
 	JsonObjectEnd(b);
 }
 
+/* How much of an answer the block of a step takes, without those that are nested in it. */
+size_t
+BlockSize(const StepRow *step)
+{
+	return BLOCK_BYTES + RawSize(step->inputs ? step->inputs : step->arguments) + RawSize(step->result) +
+		(step->message ? strlen(step->message) : 0);
+}
+
 static void
 PutBlocks(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, int depth)
 {
@@ -434,14 +444,21 @@ PutBlocks(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, int depth)
 		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 ORDER BY s.step_order",
 		2, {TEXTOID, UUIDOID}
 	};
+	List	   *steps = NIL;
+	ListCell   *cell;
 	Rows		rows;
 
 	check_stack_depth();
 	CHECK_FOR_INTERRUPTS();
 	rows = QueryById(call, &read, plan_id);
-	JsonObjectStart(b, "blocks");
 	for (uint64 i = 0; i < rows.count; i++)
-		PutStepBlock(b, call, RowStep(&rows, i), depth);
+	{
+		steps = lappend(steps, RowStep(&rows, i));
+		AnswerTake(call, BlockSize(llast(steps)), TREE_HINT);
+	}
+	JsonObjectStart(b, "blocks");
+	foreach(cell, steps)
+		PutStepBlock(b, call, lfirst(cell), depth);
 	JsonObjectEnd(b);
 	RowsFree(&rows);
 }
@@ -491,6 +508,7 @@ Execution(Call *call, const PlanRow *plan, int depth)
 {
 	JsonBuilder b = {0};
 
+	AnswerTake(call, RawSize(plan->inputs) + RawSize(plan->outputs), TREE_HINT);
 	JsonObjectStart(&b, NULL);
 	JsonPutJson(&b, "inputs", JsonOf(plan->inputs));
 	PutOutputs(&b, plan->outputs);
@@ -617,6 +635,7 @@ WorkflowResponse(Call *call, PlanRow *plan, bool detail)
 		JsonPutText(&b, "status", "running");
 	if (detail)
 	{
+		AnswerTake(call, RawSize(plan->outputs), TREE_HINT);
 		JsonPutJson(&b, "metadata", PlanMetadata(call, plan, GetCurrentTimestamp()));
 		PutBlocks(&b, call, &plan->id, INT_MAX);
 	}

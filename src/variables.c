@@ -167,12 +167,36 @@ stepwise_set_variables(PG_FUNCTION_ARGS)
 
 /* ---------- showing ---------- */
 
+/* Count what the answer will hold, before it is read. */
+static void
+TakeVariables(Call *call, const pg_uuid_t *plan_id)
+{
+	static KeptQuery read = {
+		"SELECT s.result, s.message FROM stepwise.step AS s"
+		" WHERE s.tenant = $1 AND s.plan_id = $2 AND s.status IN ('completed', 'failed')"
+		" UNION ALL SELECT d.variables, NULL FROM stepwise.plan_detail AS d WHERE d.tenant = $1 AND d.plan_id = $2",
+		2, {TEXTOID, UUIDOID}
+	};
+	Rows		rows = QueryById(call, &read, plan_id);
+
+	for (uint64 i = 0; i < rows.count; i++)
+		AnswerTake(call, RawSize(RowVarlena(&rows, i, 1)) + RawSize(RowVarlena(&rows, i, 2)),
+				   "Ask for less: stepwise.get_plan_context(plan_id) shows the results that fit,"
+				   " stepwise.get_step_context(step_id) that of one step.");
+	RowsFree(&rows);
+}
+
 static Jsonb *
 TaskVariables(Call *call, const pg_uuid_t *plan_id)
 {
 	static KeptQuery read = {"SELECT j FROM stepwise.task_variables_json($1, $2) AS j", 2, {TEXTOID, UUIDOID}};
-	Jsonb	   *variables = plan_id ? PlanJson(call, &read, plan_id) : NULL;
+	Jsonb	   *variables = NULL;
 
+	if (plan_id != NULL)
+	{
+		TakeVariables(call, plan_id);
+		variables = PlanJson(call, &read, plan_id);
+	}
 	if (variables == NULL)
 		PlanNotFound(plan_id);
 	return variables;

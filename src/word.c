@@ -132,11 +132,29 @@ ShortText(const char *text)
 	return text ? ClipText(text, strlen(text)) : pstrdup("");
 }
 
+/* Cut a text that is to be kept, or sent on, in many places; what is cut says how long it was. */
+char *
+CutText(const char *text, int max)
+{
+	int			length = strlen(text);
+
+	if (length <= max)
+		return pstrdup(text);
+	return psprintf("%.*s... (cut: %d bytes in all)", pg_mbcliplen(text, length, max), text, length);
+}
+
 /* The end of a sentence that gives a reason, or of one that has none to give. */
 char *
 Because(const char *reason)
 {
 	return reason ? psprintf(": %s", reason) : pstrdup("");
+}
+
+/* The same of a reason that goes on to other plans, and perhaps to many. */
+char *
+BecauseShort(const char *reason)
+{
+	return Because(reason ? CutText(reason, REASON_TEXT_BYTES) : NULL);
 }
 
 /* psprintf for functions that themselves take a format. */

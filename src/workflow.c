@@ -13,6 +13,7 @@
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/fmgrprotos.h"
+#include "utils/memutils.h"
 #include "utils/numeric.h"
 
 #define NAMES_FOR_HINT		"1000"
@@ -218,43 +219,84 @@ SpellChain(List *chain)
 	return text.data;
 }
 
-static bool
-ChainHas(List *chain, const char *name)
+/* List the calls of a stored workflow. Definitions may be large and many: only the calls stay. */
+static List *
+WorkflowCalls(Call *call, const NestedCall *nested)
 {
+	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext, "stepwise calls", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext outer = MemoryContextSwitchTo(scratch);
+	List	   *found = DefinitionCalls(WorkflowDefinition(call, nested->name, nested->version));
+	List	   *calls = NIL;
 	ListCell   *cell;
 
-	foreach(cell, chain)
-		if (strcmp(lfirst(cell), name) == 0)
-			return true;
-	return false;
+	MemoryContextSwitchTo(outer);
+	foreach(cell, found)
+	{
+		NestedCall *copy = palloc(sizeof(NestedCall));
+
+		copy->name = pstrdup(((NestedCall *) lfirst(cell))->name);
+		copy->version = ((NestedCall *) lfirst(cell))->version;
+		calls = lappend(calls, copy);
+	}
+	MemoryContextDelete(scratch);
+	return calls;
 }
 
+/* a walk along the calls of workflows */
+typedef struct Walk
+{
+	Call	   *call;
+	List	   *chain;			/* of names, from where it began to where it is */
+	struct names_hash *on_chain;	/* the same, to look them up */
+	struct names_hash *followed;	/* what was followed to its end: it need not be again */
+} Walk;
+
 /*
- * Follow the calls of a workflow. Returns a chain that comes back to a name in
- * it, spelled, or NULL. "done" has what was followed to its end.
+ * Follow the calls of a workflow, each workflow once. Returns a chain that
+ * comes back to a name in it, spelled, or NULL.
  */
 static char *
-FindCircle(Call *call, List *chain, const NestedCall *nested, struct names_hash *done)
+FindCircle(Walk *walk, const NestedCall *nested)
 {
-	List	   *longer = lappend(list_copy(chain), nested->name);
 	char	   *key = psprintf("%s@%d", nested->name, nested->version);
 	char	   *circle = NULL;
 	ListCell   *cell;
 
 	check_stack_depth();
 	CHECK_FOR_INTERRUPTS();
-	if (ChainHas(chain, nested->name))
-		return SpellChain(longer);
-	if (NamesFind(done, key))
-		return NULL;
-	foreach(cell, DefinitionCalls(WorkflowDefinition(call, nested->name, nested->version)))
+	walk->chain = lappend(walk->chain, nested->name);
+	if (NamesFind(walk->on_chain, nested->name))
+		return SpellChain(walk->chain);
+	if (!NamesFind(walk->followed, key))
 	{
-		circle = FindCircle(call, longer, lfirst(cell), done);
-		if (circle)
-			return circle;
+		NamesSet(walk->on_chain, nested->name, 1);
+		foreach(cell, WorkflowCalls(walk->call, nested))
+		{
+			circle = FindCircle(walk, lfirst(cell));
+			if (circle)
+				return circle;
+		}
+		NamesSet(walk->on_chain, nested->name, 0);
+		NamesSet(walk->followed, key, 1);
 	}
-	NamesAdd(done, key, 1);
+	walk->chain = list_delete_last(walk->chain);
 	return NULL;
+}
+
+/* Look whether a call leads back to the workflow that is being defined, or to those around the steps. */
+static char *
+CircleOfCall(Reader *reader, const NestedCall *nested)
+{
+	Walk		walk = {.call = reader->call,.on_chain = NamesNew(8)};
+	ListCell   *cell;
+
+	if (reader->followed == NULL)
+		reader->followed = NamesNew(8);
+	walk.followed = reader->followed;
+	walk.chain = reader->self ? list_make1(unconstify(char *, reader->self)) : list_copy(reader->callers);
+	foreach(cell, walk.chain)
+		NamesSet(walk.on_chain, lfirst(cell), 1);
+	return FindCircle(&walk, nested);
 }
 
 /*
@@ -276,8 +318,7 @@ WorkflowCheckCall(Reader *reader, const Path *path, const char *name, int versio
 		return;
 
 	if (!AllowRecursion)
-		circle = FindCircle(reader->call, reader->self ? list_make1(unconstify(char *, reader->self)) : reader->callers,
-							&nested, NamesNew(8));
+		circle = CircleOfCall(reader, &nested);
 	if (circle)
 		FaultAt(reader, path, ERRCODE_CIRCULAR_DEFINITION,
 				"Each workflow in the chain calls the next; only with stepwise.allow_recursion may it come back.",

@@ -1,0 +1,151 @@
+# What one call takes of the machine's memory is bounded: not by how much its plan holds, nor by how well that compresses.
+# Measured as the kernel does: the peak of what was resident (VmHWM) of a new backend, after the call and before it.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+plan skip_all => 'needs the /proc of Linux' unless -r '/proc/self/status';
+
+# The peak counts pages of shared buffers too: few of them, so that they do not matter.
+my $node = PostgreSQL::Test::Cluster->new('memory');
+$node->init;
+$node->append_conf('postgresql.conf', "autovacuum = off\nshared_buffers = 8MB\njit = off\nmax_wal_size = 2GB");
+$node->start;
+
+sub sql
+{
+	my ($query) = @_;
+	return $node->safe_psql('postgres', $query);
+}
+
+sql(<<'SQL');
+CREATE EXTENSION pg_stepwise;
+
+CREATE FUNCTION peak() RETURNS int LANGUAGE sql VOLATILE AS $$
+    SELECT (regexp_match(pg_read_file('/proc/self/status'), 'VmHWM:\s+(\d+)'))[1]::int / 1024
+$$;
+
+-- Call, and say with which SQLSTATE it failed, if it did.
+CREATE FUNCTION outcome_of(call text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE 'SELECT length((' || call || ')::text)';
+    RETURN 'done';
+EXCEPTION WHEN OTHERS THEN
+    RETURN sqlstate;
+END $$;
+
+CREATE TABLE known (name text PRIMARY KEY, plan_id uuid, data jsonb);
+
+-- A sequence of n steps, each completed with the result.
+CREATE PROCEDURE make(name text, n int, result jsonb) LANGUAGE plpgsql AS $$
+DECLARE
+    plan_id uuid := stepwise.create_plan(name, 'memory', (
+        SELECT jsonb_agg(jsonb_build_object('name', 's' || i, 'instructions', 'go')) FROM generate_series(1, n) AS i)) ->> 'planId';
+    x jsonb := stepwise.get_next_step(plan_id);
+BEGIN
+    INSERT INTO known VALUES (name, plan_id);
+    WHILE x ->> 'status' = 'step_ready' LOOP
+        x := stepwise.advance((x ->> 'stepId')::uuid, result) -> 'next';
+    END LOOP;
+END $$;
+
+-- n steps, each of which depends on all before it.
+CREATE FUNCTION dense(first int, n int) RETURNS jsonb LANGUAGE sql AS $$
+    SELECT jsonb_agg(jsonb_build_object('name', 's' || i, 'instructions', 'go', 'dependsOn', (
+        SELECT coalesce(jsonb_agg('s' || j), '[]') FROM generate_series(1, i - 1) AS j)))
+    FROM generate_series(first, first + n - 1) AS i
+$$;
+SQL
+
+# Make a call in a new backend: it comes out as it should, and takes no more than so many MB.
+sub takes
+{
+	my ($call, $outcome, $most) = @_;
+	my $out = sql("SELECT outcome_of('SELECT 1'); SELECT peak(); SELECT outcome_of(\$call\$$call\$call\$); SELECT peak()");
+	my ($first, $before, $came, $after) = split /\n/, $out;
+	(my $name = $call) =~ s/\s+/ /g;
+	is($came, $outcome, "$name: $outcome");
+	cmp_ok($after - $before, '<=', $most, "$name: at most $most MB");
+}
+
+sub plan_of { return "(SELECT plan_id FROM known WHERE name = '$_[0]')" }
+
+# --- dependencies ------------------------------------------------------------
+
+# 179,700 dependencies; what the definition itself takes as an argument comes on top
+sql("INSERT INTO known VALUES ('dense', NULL, dense(1, 600)), ('more', NULL, dense(401, 200)), ('half', NULL, dense(1, 400))");
+takes("stepwise.create_plan('dense', 'memory', (SELECT data FROM known WHERE name = 'dense'))", 'done', 60);
+sql("UPDATE known SET plan_id = (stepwise.create_plan('half', 'memory', data) ->> 'planId')::uuid WHERE name = 'half'");
+takes("stepwise.modify_plan(@{[plan_of('half')]}, 'add_steps',
+	(SELECT jsonb_build_object('steps', data) FROM known WHERE name = 'more'))", 'done', 60);
+takes("stepwise.modify_plan(@{[plan_of('half')]}, 'update_step_instructions', (SELECT jsonb_build_object('stepId', s.id,
+	'instructions', 'see \${steps.s1.outputs}') FROM stepwise.step AS s WHERE s.plan_id = @{[plan_of('half')]} AND s.name = 's600'))",
+	'done', 60);
+takes("stepwise.get_plan_context(@{[plan_of('half')]})", 'done', 120);
+
+# --- results that compress well ----------------------------------------------
+
+# 1 MB each, stored in a hundredth of that
+sql("CALL make('big', 100, jsonb_build_object('text', repeat('all work and no play ', 49000)))");
+sql("CALL make('fits', 20, jsonb_build_object('text', repeat('all work and no play ', 49000)))");
+
+takes("stepwise.verify_audit(@{[plan_of('big')]})", 'done', 40);
+takes("stepwise.fork_plan(@{[plan_of('big')]}, 's100')", 'done', 80);
+takes("stepwise.get_plan_context(@{[plan_of('big')]})", 'done', 120);
+
+# What gives data whole says beforehand that it would be too much.
+for my $call ('execution(%s)', 'execution_as_of(%s, now())', 'workflow_response(%s, true)', 'task_variables(%s)')
+{
+	takes('stepwise.' . sprintf($call, plan_of('big')), 'SW007', 30);
+	takes('stepwise.' . sprintf($call, plan_of('fits')), 'done', 350);
+}
+takes("stepwise.execution(@{[plan_of('big')]}, 0)", 'done', 30);
+takes("stepwise.workflow_response(@{[plan_of('big')]})", 'done', 30);
+# as it was before most of it was done, there is less to tell
+takes("stepwise.execution_as_of(@{[plan_of('big')]}, (SELECT completed_at FROM stepwise.step
+	WHERE plan_id = @{[plan_of('big')]} AND name = 's5'))", 'done', 200);
+
+# What is not in the results counts too.
+sql(<<'SQL');
+INSERT INTO known SELECT 'wide', (stepwise.create_plan('wide', 'memory', (
+    SELECT jsonb_agg(jsonb_build_object('name', 's' || i, 'tool', 't', 'arguments', jsonb_build_object('text', repeat('all work ', 100000)),
+                                        'instructions', repeat('no play ', 100000))) FROM generate_series(1, 40) AS i)) ->> 'planId')::uuid
+SQL
+takes("stepwise.get_plan_context(@{[plan_of('wide')]})", 'done', 120);
+
+# --- references --------------------------------------------------------------
+
+# 400 of them, each to a word in a result of 1 MB
+sql(<<'SQL');
+INSERT INTO known SELECT 'refers', (stepwise.create_plan('refers', 'memory', jsonb_build_array(
+    '{"name": "first", "instructions": "go"}'::jsonb,
+    jsonb_build_object('name', 'second', 'tool', 't', 'arguments', (
+        SELECT jsonb_object_agg('a' || i, '${steps.first.outputs.word}') FROM generate_series(1, 400) AS i)))) ->> 'planId')::uuid;
+SELECT stepwise.submit_step_result((stepwise.get_next_step(plan_id) ->> 'stepId')::uuid,
+    jsonb_build_object('word', 'play', 'text', repeat('all work and no play ', 49000))) FROM known WHERE name = 'refers';
+SQL
+takes("stepwise.get_next_step(@{[plan_of('refers')]})", 'done', 30);
+
+# --- searching ---------------------------------------------------------------
+
+# Phrases, with candidates before and behind what full text search counts as positions (16,383).
+sql(<<'SQL');
+SELECT stepwise.store_artifact(k.plan_id, x.name, x.content)
+FROM known AS k, (VALUES
+    ('log', repeat('accepted from 10.0.0.1 ', 3000) || 'connection refused by peer' || repeat(' connection closed', 7000)),
+    ('dense', repeat('connection refused ', 13000)),
+    ('apart', 'timeout of the first ' || repeat('connection closed ', 13000) || ' second was refused')) AS x (name, content)
+WHERE k.name = 'fits'
+SQL
+takes("stepwise.search_artifacts('\"connection refused\"')", 'done', 100);
+takes("stepwise.search_artifacts('timeout refused')", 'done', 100);
+like(sql("SELECT stepwise.search_artifacts('\"connection refused\"') #>> '{results,1,fragments,0}'"),
+	qr/<b>connection<\/b> <b>refused<\/b> by peer/, 'the phrase is shown, though it is far behind');
+like(sql("SELECT stepwise.search_artifacts('timeout refused') #>> '{results,0,fragments,0}'"),
+	qr/<b>timeout<\/b> of the first/, 'of words that are far apart, some are shown');
+
+done_testing();
