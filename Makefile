@@ -41,14 +41,14 @@ REGRESS = \
 	tool \
 	runner \
 	pause \
-	reason \
 	resource \
 	record \
 	variables \
-	merge \
 	handoff \
 	walk \
-	altered
+	altered \
+	merge \
+	reason
 
 # Races: what two sessions may do to each other. The answers are in expected/ too,
 # so no spec may have the name of a test above.
@@ -62,14 +62,14 @@ ISOLATION = \
 	submit \
 	decision \
 	key \
-	key_many \
 	tenant_lock \
 	run \
 	continue \
 	resume_once \
 	resume_parallel \
 	nested_agents \
-	rewritten
+	rewritten \
+	key_many
 
 REGRESS_OPTS = --inputdir=test --load-extension=$(EXTENSION)
 # PGXS would put the results into output_iso/, and version 15 look for the answers there.
