@@ -44,11 +44,9 @@ REGRESS = \
 	tool \
 	runner \
 	pause \
-	reason \
 	resource \
 	record \
 	variables \
-	merge \
 	handoff \
 	agree \
 	walk \
@@ -56,7 +54,9 @@ REGRESS = \
 	emptied \
 	raw_values \
 	chain \
-	encoding
+	encoding \
+	merge \
+	reason
 
 # Races: what two sessions may do to each other. The answers are in expected/ too,
 # so no spec may have the name of a test above.
@@ -70,7 +70,6 @@ ISOLATION = \
 	submit \
 	decision \
 	key \
-	key_many \
 	tenant_lock \
 	run \
 	continue \
@@ -80,7 +79,8 @@ ISOLATION = \
 	rewritten \
 	readers \
 	reclaim \
-	chain_order
+	chain_order \
+	key_many
 
 REGRESS_OPTS = --inputdir=test --load-extension=$(EXTENSION)
 # PGXS would put the results into output_iso/, and version 15 look for the answers there.

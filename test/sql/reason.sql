@@ -98,7 +98,8 @@ SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), :'before') < 40 * 1000 * 100
 SELECT length(p.message) AS of_the_plan, max(length(s.message)) AS of_the_steps
 FROM stepwise.plan AS p JOIN stepwise.step AS s ON s.plan_id = p.id WHERE p.id = :'plan' GROUP BY p.message;
 SELECT count(*) FROM stepwise.step WHERE status = 'skipped' AND message LIKE '%(cut: 960000 bytes in all)';
-SELECT bool_and((stepwise.verify_audit(id) ->> 'valid')::boolean) FROM stepwise.plan WHERE parent_step_id IS NULL;
+SELECT bool_and((stepwise.verify_audit(id) ->> 'valid')::boolean) FROM stepwise.plan
+WHERE name IN ('long', 'ask', 'error', 'review', 'fields', 'level_1', 'level_50', 'many') AND tenant = 'default';
 SELECT count(*) AS faults FROM stepwise.check_integrity();
 
 SELECT stepwise.drop_tool('strict') \g /dev/null
