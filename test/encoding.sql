@@ -26,7 +26,8 @@ SELECT getdatabaseencoding();
 -- every argument of every function that is a text or a value: what was not refused is listed
 WITH function AS (
     SELECT p.proname AS name, p.proargnames[1:p.pronargs] AS names, p.proargtypes AS types FROM pg_proc AS p JOIN pg_language AS l ON l.oid = p.prolang
-    WHERE p.pronamespace = 'stepwise'::regnamespace AND l.lanname = 'c' AND p.prokind = 'f' AND p.prorettype <> 'trigger'::regtype AND p.proname <> 'derive_plan_status'),
+    WHERE p.pronamespace = 'stepwise'::regnamespace AND l.lanname = 'c' AND p.prokind = 'f' AND p.prorettype <> 'trigger'::regtype AND p.proname <> 'derive_plan_status'
+      AND obj_description(p.oid, 'pg_proc') NOT LIKE 'internal:%'),
 argument AS (
     SELECT f.name AS function, n.name, n.number, f.names, f.types, f.types[n.number - 1]::regtype::text AS type
     FROM function AS f, unnest(f.names) WITH ORDINALITY AS n (name, number)),
