@@ -99,7 +99,7 @@ endif
 PG_CONFIG ?= pg_config
 
 # These bring what they need with them, PostgreSQL included: no PGXS for them.
-OWN_GOALS = help demo test ack psql bench fuzz
+OWN_GOALS = help demo test ack psql bench fuzz fresh matrix
 
 .PHONY: all $(OWN_GOALS)
 all:
@@ -125,7 +125,7 @@ $(JOINED_SQL): $(SQL_PARTS) sql $(EXTENSION).control
 
 # --- what tries the extension out, each on a private throwaway cluster -------
 
-export PG_CONFIG REGRESS ISOLATION TESTS KEEP
+export PG_CONFIG REGRESS ISOLATION TESTS KEEP KINDS ROOTS
 
 help: ## list what make can do
 	@echo 'make, make install, make installcheck, make clean: as in every PGXS extension,'
@@ -150,5 +150,11 @@ bench: ## measure against handwritten PL/pgSQL
 
 fuzz: ## feed the parsers with random input, for longer than make test does
 	@$(run_if_there)
+
+fresh: ## as root: demo and test on new Debian machines, which debootstrap makes
+	@test/fresh
+
+matrix: ## the same with other Debians, for PostgreSQL 17 and 18
+	@test/fresh $(or $(SUITES),trixie forky)
 
 run_if_there = if [ -x test/$@/run ]; then test/$@/run; else echo "make $@: there is no test/$@/run" >&2; exit 1; fi

@@ -5,7 +5,7 @@
 #
 #	. "$(dirname "$0")/lib.sh"
 #	open_run                    # $RUN, removed again however the script ends
-#	need server devel           # installs what is missing
+#	need server devel compiler  # installs what is missing
 #	build_extension test        # or "release": without assertions
 #	start_cluster
 #	as_client psql -f ...       # any client program, connected to the cluster
@@ -21,6 +21,7 @@ cd "$REPO"
 
 KEEP=${KEEP:-}
 WANTED_PG_CONFIG=${PG_CONFIG:-pg_config}
+APT_PATIENCE=${APT_PATIENCE:-600}		# seconds that another apt may take
 
 # PGHOST, PGDATA, PGOPTIONS, ...: somebody's own cluster is none of our business.
 unset "${!PG@}"
@@ -156,10 +157,53 @@ end_processes()
 
 # --- PostgreSQL: which one, and what is missing ------------------------------
 
-is_complete()
+# A need names what a script uses. Whether it is met is seen from files, not from the package
+# database, so that a PostgreSQL from source will do; and from the very files that are used:
+# Debian's client package has pg_config, pgxs.mk and pg_regress, and still nothing can be built.
+has()
 {
 	local bindir
-	bindir=$("$1" --bindir 2>/dev/null) && [ -x "$bindir/postgres" ] && [ -e "$("$1" --pgxs)" ]
+	bindir=$(pg --bindir)
+	case $1 in
+		server) are_there "$bindir"/{postgres,initdb,pg_ctl,psql} ;;
+		devel) are_there "$(pg --pgxs)" "$(pg --includedir-server)/postgres.h" ;;
+		compiler) can_compile ;;
+		drivers) are_there "$(drivers)"/{regress/pg_regress,isolation/pg_isolation_regress,isolation/isolationtester,perl/PostgreSQL/Test/Cluster.pm} ;;
+		pgtap) are_there "$(pg --sharedir)/extension/pgtap.control" ;;
+		prove) perl -MTAP::Harness -MTest::More -MTime::HiRes -MJSON::PP -e1 2>/dev/null ;;
+		ipc-run) perl -MIPC::Run -e1 2>/dev/null ;;
+		*) die "need: unknown: $1" ;;
+	esac
+}
+
+are_there()
+{
+	local file
+	for file in "$@"; do
+		[ -e "$file" ] || return
+	done
+}
+
+# A compiler may be there without the headers of libc: those are only recommended with it.
+can_compile()
+{
+	local compiler
+	read -r -a compiler <<<"$(pg --cc)"
+	[ ${#compiler[@]} -gt 0 ] || compiler=(gcc)
+	command -v make >/dev/null && echo '#include <stdio.h>' | "${compiler[@]}" -E - >/dev/null 2>&1
+}
+
+# Where pg_regress, the isolation tester and the Perl modules are.
+drivers()
+{
+	echo "$(pg --pkglibdir)/pgxs/src/test"
+}
+
+# Whether a pg_config stands for a PostgreSQL that has both a server and what a build needs.
+is_complete()
+{
+	local PG_CONFIG=$1
+	has server && has devel
 }
 
 newest_installed_version()
@@ -196,23 +240,30 @@ choose_postgres()
 	PG_CONFIG=/usr/lib/postgresql/$version/bin/pg_config
 }
 
-# The packages that are missing for the needs named. Looks at files, not at the package
-# database, so that a PostgreSQL from source will do.
+# The packages that are missing for the needs named.
 missing_packages()
 {
-	local need version
-	version=$(packaged_version)
+	local need
 	for need in "$@"; do
-		case $version/$need in
-			*/prove) perl -MTAP::Harness -e1 2>/dev/null || echo perl ;;
-			*/ipc-run) perl -MIPC::Run -e1 2>/dev/null || echo libipc-run-perl ;;
-			/*) ;;				# not from a package: no package would add to it
-			*/server) [ -x "$(pg --bindir)/initdb" ] || echo "postgresql-$version" ;;
-			*/devel) [ -e "$(pg --pgxs)" ] || echo "postgresql-server-dev-$version" ;;
-			*/pgtap) [ -e "$(pg --sharedir)/extension/pgtap.control" ] || echo "postgresql-$version-pgtap" ;;
-			*) die "need: unknown: $need" ;;
-		esac
+		has "$need" || package_for "$need"
 	done
+}
+
+package_for()
+{
+	local version
+	version=$(packaged_version)
+	case $version/$1 in
+		*/compiler) printf '%s\n' gcc libc6-dev make ;;
+		*/prove) echo perl ;;
+		*/ipc-run) echo libipc-run-perl ;;
+		/server | /devel) die "$PG_CONFIG: this PostgreSQL is not from a package, and lacks its ${1/devel/server headers}" ;;
+		/*) say "$PG_CONFIG: this PostgreSQL lacks $1; what needs it will fail" >&2 ;;
+		*/server) echo "postgresql-$version" ;;
+		*/devel) echo "postgresql-server-dev-$version" ;;
+		*/drivers) echo "postgresql-client-$version" ;;
+		*/pgtap) echo "postgresql-$version-pgtap" ;;
+	esac
 }
 
 pg()
@@ -231,14 +282,16 @@ packaged_version()
 # Install what is missing for the needs named; without a missing package, no network is used.
 need()
 {
-	local packages
-	# Of two runs at once, one installs. A lock of our own, as "apt-get update" waits for none.
+	local missing packages
+	# Of two runs at once, one installs. A lock of our own, held from the look to the end.
 	exec 9</
 	patiently flock 9
 	choose_postgres
-	mapfile -t packages < <(missing_packages "$@")
-	if [ ${#packages[@]} -gt 0 ]; then
+	missing=$(missing_packages "$@")
+	if [ -n "$missing" ]; then
+		read -r -d '' -a packages <<<"$missing" || true
 		install_packages "${packages[@]}" 9<&-	# no service that apt starts may hold the lock
+		[ -z "$(missing_packages "$@" 2>/dev/null)" ] || die "installed ${packages[*]}, but files are still missing"
 	fi
 	exec 9<&-
 	use_postgres
@@ -252,30 +305,105 @@ has_apt()
 update_package_lists()
 {
 	[ ! -e "$RUN/log/apt-update.log" ] || return 0
-	quietly apt-update as_root apt-get update -qq || say "going on with the package lists that are there"
+	ask_for_sudo
+	await_apt apt-update apt-get update -qq || say "going on with the package lists that are there"
 }
 
 install_packages()
 {
+	local fitting packages
 	has_apt || die "please install $*"
-	say "installing $*"
+	ask_for_sudo
 	update_package_lists
-	quietly apt-install as_root bash -c "$(declare -f apt_install); apt_install \"\$@\"" apt_install "$@" ||
-		die "could not install $*"
+	fitting=$(fit_to_server "$@")
+	mapfile -t packages <<<"$fitting"
+	say "installing ${packages[*]}"
+	await_apt apt-install bash -c "$(declare -f apt_install); apt_install \"\$@\"" apt_install "${packages[@]}" ||
+		die "could not install ${packages[*]}"
+}
+
+# Behind this, sudo runs where it cannot ask for a password.
+ask_for_sudo()
+{
+	[ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null || sudo -v ||
+		die "packages are missing, and only root may install them"
+}
+
+# The same packages, but the headers in the version of the server that is installed: a module
+# that was compiled for 15.20 does not load in 15.18. Where the archive no longer has that version,
+# all are upgraded together, unless the server is at work: that is not for us to end.
+fit_to_server()
+{
+	local package major version
+	for package in "$@"; do
+		major=${package#postgresql-server-dev-}
+		version=$(version_of_package "postgresql-$major")
+		if [ "$major" = "$package" ] || [ -z "$version" ]; then
+			echo "$package"
+		elif versions_in_archive "$package" | grep -xF "$version" >/dev/null; then
+			echo "$package=$version"
+		elif [ -n "$(clusters_at_work "$major")" ]; then
+			die "the archive has no headers for the server $version, which is running; please upgrade it:" \
+				"apt-get install $package postgresql-$major postgresql-client-$major"
+		else
+			printf '%s\n' "$package" "postgresql-$major" "postgresql-client-$major"
+		fi
+	done
+}
+
+versions_in_archive()
+{
+	apt-cache madison "$1" | cut -d '|' -f 2 | tr -d ' '
+}
+
+version_of_package()
+{
+	{ dpkg-query -W -f '${db:Status-Status} ${Version}\n' "$1" 2>/dev/null || true; } | sed -n 's/^installed //p'
+}
+
+clusters_at_work()
+{
+	{ pg_lsclusters -h 2>/dev/null || true; } | awk -v "major=$1" '$1 == major && $4 ~ /^online/'
+}
+
+# Run a command of apt as root, with its output in a log: await_apt LOG COMMAND ... If another
+# apt is at work, wait for it. DPkg::Lock::Timeout does so only for the locks of dpkg; the lists
+# and the downloaded packages have locks of their own, for which no option waits.
+await_apt()
+{
+	local log=$RUN/log/$1.log end=$((SECONDS + APT_PATIENCE))
+	shift
+	while ! patiently output_to "$log" as_root env LC_ALL=C "$@"; do
+		if ! grep -qE '^(E|Error): (Could not get lock|Unable to (lock|acquire))' "$log"; then
+			cat "$log" >&2
+			return 1
+		fi
+		[ $SECONDS -lt $end ] || die "another apt has been at work for $APT_PATIENCE seconds"
+		[ -e "$log.waits" ] || say "waiting for another apt to end"
+		: >"$log.waits"
+		patiently sleep 2
+	done
 }
 
 # Runs as root, in a shell of its own. Not to be interrupted, as nobody wants half a package.
-# A server's package would create and start a cluster "main"; not for our sake.
+# A server's package would create a cluster "main", and start all clusters that are there; not for
+# our sake. Nor is a server to be upgraded just because its headers are of the same source.
 apt_install()
 {
 	local conf_dir=/etc/postgresql-common/createcluster.d
-	local conf=$conf_dir/pg_stepwise.conf status=0
+	local conf=$conf_dir/pg_stepwise.conf policy=/usr/sbin/policy-rc.d status=0
 	trap '' HUP INT TERM
 	mkdir -p $conf_dir
 	echo 'create_main_cluster = false' >$conf
+	if [ -e $policy ]; then
+		policy=
+	else
+		printf '#!/bin/sh\nexit 101\n' >$policy
+		chmod 755 $policy
+	fi
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-		-o DPkg::Lock::Timeout=600 "$@" </dev/null || status=$?
-	rm -f $conf
+		-o DPkg::Lock::Timeout=600 -o APT::Get::Upgrade-By-Source-Package=false "$@" </dev/null || status=$?
+	rm -f $conf $policy
 	rmdir --ignore-fail-on-non-empty -p $conf_dir
 	return $status
 }
@@ -286,8 +414,9 @@ use_postgres()
 	BINDIR=$(pg --bindir)
 	[ -n "$BINDIR" ] || die "$PG_CONFIG is no pg_config"
 	# shellcheck disable=SC2034	# for test/run: pg_regress, the isolation tester, Perl modules
-	DRIVERS=$(pg --pkglibdir)/pgxs/src/test
+	DRIVERS=$(drivers)
 	export PATH="$BINDIR:$PATH"
+	compare_versions
 
 	SERVER_USER=$(id -un)
 	AS_SERVER=(env "HOME=$RUN")
@@ -298,6 +427,15 @@ use_postgres()
 			env "HOME=$RUN")
 	fi
 	own_by_server "$RUN"
+}
+
+# Say so if what is built was not meant for this server.
+compare_versions()
+{
+	local headers server
+	headers=$(sed -n 's/^#define PG_VERSION "\([^ "]*\).*/\1/p' "$(pg --includedir-server)/pg_config.h" 2>/dev/null) || true
+	server=$(postgres --version | sed 's/^[^0-9]*\([^ ]*\).*/\1/')
+	[ -z "$headers" ] || [ "$headers" = "$server" ] || say "note: the headers are of PostgreSQL $headers, the server is $server"
 }
 
 # Give what root made to the server's user.
