@@ -269,7 +269,7 @@ Await(Call *call, PlanRow *plan, StepRow *step, const StepRow *awaited)
 
 /* Note on a step why it cannot go on. */
 static Verdict
-Block(Call *call, PlanRow *plan, StepRow *step, const Judgement *j)
+NoteBlocked(Call *call, PlanRow *plan, StepRow *step, const Judgement *j)
 {
 	step->message = j->message;
 	StepPause(call, plan, step, j->reason);
@@ -296,7 +296,7 @@ Prepare(Call *call, PlanRow *plan, StepRow *step, Next *next)
 		case DUE_WAITS:
 			return Await(call, plan, step, j.awaited);
 		default:
-			return Block(call, plan, step, &j);
+			return NoteBlocked(call, plan, step, &j);
 	}
 }
 
@@ -311,7 +311,7 @@ StepReconsider(Call *call, PlanRow *plan, StepRow *step)
 		return;
 	next.run = ReasonOfRun(JsonOf(step->pause_reason));
 	if (Judge(call, plan, step, &next, &j) == DUE_BLOCKED)
-		Block(call, plan, step, &j);
+		NoteBlocked(call, plan, step, &j);
 	else
 		StepPause(call, plan, step, NULL);
 }
