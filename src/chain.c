@@ -26,6 +26,7 @@
 #include "commands/trigger.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/portal.h"
 
 /* an entry that waits for the end of the transaction */
 typedef struct Note
@@ -72,6 +73,18 @@ AuditAppendPlanless(Call *call, const char *event, Jsonb *detail)
 	MemoryContextSwitchTo(outer);
 }
 
+static void
+ForgetNote(Note *note)
+{
+	pfree(note->tenant);
+	pfree(unconstify(char *, note->entry.event));
+	pfree(unconstify(char *, note->entry.actor));
+	if (note->entry.session != NULL)
+		pfree(unconstify(char *, note->entry.session));
+	pfree(note->entry.detail);
+	pfree(note);
+}
+
 /* ---------- appending ---------- */
 
 static int
@@ -108,16 +121,44 @@ AppendOfTenant(List *sorted, int from)
 	return i;
 }
 
-/* Has the extension been dropped since, in this very transaction? Then there is nothing to append to. */
+/* Has the extension been dropped since, in this very transaction? Then there is nothing to append to, or another log. */
 static bool
 IsStillThere(const Note *note)
 {
 	return get_relname_relid("audit", get_namespace_oid("stepwise", true)) == note->table;
 }
 
+/* Take the notes, sorted by tenant, and begin a new list. */
+static List *
+TakeNotes(void)
+{
+	List	   *taken = NIL;
+	ListCell   *cell;
+
+	foreach(cell, notes)
+		if (IsStillThere(lfirst(cell)))
+			taken = lappend(taken, lfirst(cell));
+	notes = NIL;
+	list_sort(taken, NoteCompare);
+	return taken;
+}
+
+/*
+ * Do what the server has done before it called us, once more for a trigger
+ * that somebody has added to the log: it may be deferred, and a cursor that it
+ * has left open would outlive the transaction, and crash the next.
+ */
+static void
+EndTriggers(bool prepare)
+{
+	do
+		AfterTriggerFireDeferred();
+	while (PreCommit_Portals(prepare));
+}
+
 /* Append what was noted. A trigger that somebody has added to the log may note more. */
 static void
-AppendNotes(void)
+AppendNotes(bool prepare)
 {
 	/* a transaction may have become read-only after it wrote */
 	bool		read_only = XactReadOnly;
@@ -125,15 +166,12 @@ AppendNotes(void)
 	XactReadOnly = false;
 	while (notes != NIL)
 	{
-		List	   *sorted = notes;
+		List	   *taken = TakeNotes();
 		int			next = 0;
 
-		notes = NIL;
-		list_sort(sorted, NoteCompare);
-		if (IsStillThere(linitial(sorted)))
-			while (next < list_length(sorted))
-				next = AppendOfTenant(sorted, next);
-		AfterTriggerFireDeferred();
+		while (next < list_length(taken))
+			next = AppendOfTenant(taken, next);
+		EndTriggers(prepare);
 	}
 	XactReadOnly = read_only;
 }
@@ -144,7 +182,7 @@ static void
 ChainAtTransactionEnd(XactEvent event, void *arg)
 {
 	if ((event == XACT_EVENT_PRE_COMMIT || event == XACT_EVENT_PRE_PREPARE) && notes != NIL)
-		AppendNotes();
+		AppendNotes(event == XACT_EVENT_PRE_PREPARE);
 	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
 	{
 		notes = NIL;
@@ -166,10 +204,16 @@ ChainAtSubtransactionEnd(SubXactEvent event, SubTransactionId mine, SubTransacti
 
 		if (note->subtransaction != mine)
 			break;
-		note->subtransaction = parent;
+		if (event == SUBXACT_EVENT_ABORT_SUB)
+			ForgetNote(note);
+		else
+			note->subtransaction = parent;
 	}
-	if (event == SUBXACT_EVENT_ABORT_SUB)
-		notes = list_truncate(notes, count);
+	if (event == SUBXACT_EVENT_COMMIT_SUB)
+		return;
+	if (count == 0)
+		list_free(notes);
+	notes = list_truncate(notes, count);
 }
 
 /* Register the callbacks. */

@@ -73,7 +73,7 @@ PurgeBatch(const char *tenant, TimestampTz before, int batch)
 	Datum		plans;
 	int			count;
 
-	CallBeginNonatomic(&call, tenant);
+	CallBeginIn(&call, tenant);
 	count = FindBatch(&call, before, batch, &plans);
 	for (int i = 0; count > 0 && i < lengthof(Deletions); i++)
 	{
@@ -100,7 +100,7 @@ AllTenants(void)
 	Call		call;
 	Rows		rows;
 
-	CallBeginNonatomic(&call, "");
+	CallBeginIn(&call, "");
 	rows = QueryRun(&list, &args);
 	for (uint64 i = 0; i < rows.count; i++)
 	{

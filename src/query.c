@@ -388,8 +388,13 @@ OwnerLeave(Call *call)
 
 /* ---------- the frame of a call ---------- */
 
-static void
-CallStart(Call *call, const char *tenant, int spi_options)
+/*
+ * SPI's memory goes with the transaction, in procedures too: the call is over
+ * when they commit. In that of the portal (SPI_OPT_NONATOMIC) it would be freed
+ * twice when a procedure fails that was called after a SAVEPOINT.
+ */
+void
+CallBeginIn(Call *call, const char *tenant)
 {
 	/* it would change rows of which the call around holds what it has read */
 	if (engine_runs)
@@ -406,7 +411,7 @@ CallStart(Call *call, const char *tenant, int spi_options)
 	MemoryContextSwitchTo(call->context);
 	call->tenant = pstrdup(tenant);
 	call->tenant_datum = CStringGetTextDatum(tenant);
-	if (SPI_connect_ext(spi_options) != SPI_OK_CONNECT)
+	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	MemoryContextSwitchTo(call->context);
 	OwnerEnter(call);
@@ -415,19 +420,7 @@ CallStart(Call *call, const char *tenant, int spi_options)
 void
 CallBegin(Call *call)
 {
-	CallStart(call, TenantOfCaller(), 0);
-}
-
-void
-CallBeginIn(Call *call, const char *tenant)
-{
-	CallStart(call, tenant, 0);
-}
-
-void
-CallBeginNonatomic(Call *call, const char *tenant)
-{
-	CallStart(call, tenant, SPI_OPT_NONATOMIC);
+	CallBeginIn(call, TenantOfCaller());
 }
 
 /* Begin a call of a function that only reads: its whole answer is of one moment. */
@@ -576,10 +569,12 @@ CallLockOfMany(const Call *call, const char *kind, const char *word)
 
 /* ---------- procedures that commit ---------- */
 
+/* Not in a transaction block, nor in a subtransaction, such as a block of PL/pgSQL that catches errors. */
 bool
 MayCommit(FunctionCallInfo fcinfo)
 {
-	return fcinfo->context && IsA(fcinfo->context, CallContext) && !castNode(CallContext, fcinfo->context)->atomic;
+	return fcinfo->context && IsA(fcinfo->context, CallContext) && !castNode(CallContext, fcinfo->context)->atomic &&
+		!IsSubTransaction();
 }
 
 /* Commit, and begin anew. As the owner, the session would stay the owner for good. */

@@ -176,8 +176,7 @@ typedef struct Call
 
 extern void CallBegin(Call *call);	/* in the caller's tenant */
 extern void CallBeginReading(Call *call);	/* likewise, to read under one snapshot only */
-extern void CallBeginIn(Call *call, const char *tenant);	/* for triggers and maintenance */
-extern void CallBeginNonatomic(Call *call, const char *tenant); /* for procedures that commit */
+extern void CallBeginIn(Call *call, const char *tenant);	/* for triggers, maintenance and procedures */
 extern Datum CallEnd(Call *call, Jsonb *answer);	/* NULL: no answer */
 extern void ReadBegin(Call *call);	/* from here on under one snapshot, and nothing is written */
 extern void ReadEnd(Call *call);	/* also at CallEnd */

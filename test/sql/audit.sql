@@ -277,6 +277,33 @@ END $$;
 SELECT count(*) FROM stepwise.plan WHERE name LIKE 'block%';
 SELECT current_user = session_user;
 
+-- a procedure that fails after a savepoint leaves the memory of the session whole
+CREATE FUNCTION pg_temp.memory(n int) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+    total int;
+BEGIN
+    SELECT sum(x) INTO total FROM generate_series(1, n) AS x;
+    RETURN total + CASE WHEN n > 1 THEN pg_temp.memory(n - 1) ELSE 0 END;
+END $$;
+\set VERBOSITY terse
+BEGIN READ ONLY;
+SAVEPOINT one;
+CALL stepwise.purge('infinity');
+ROLLBACK TO one;
+SELECT pg_temp.memory(20);
+SAVEPOINT two;
+CALL stepwise.purge('infinity');
+ROLLBACK;
+\set VERBOSITY default
+SELECT pg_temp.memory(20);
+-- in a block that catches errors it does not commit, but runs
+DO $$
+BEGIN
+    CALL stepwise.purge('infinity', 1);
+EXCEPTION WHEN OTHERS THEN
+    RAISE WARNING '%', SQLERRM;
+END $$;
+
 -- of every tenant; each has its own log
 BEGIN;
 SELECT stepwise.enter_tenant('audit.sql tenant');

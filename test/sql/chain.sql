@@ -114,6 +114,26 @@ SELECT stepwise.state_write('{"name": "then read", "value": 1}');
 SET TRANSACTION READ ONLY;
 COMMIT;
 SELECT count(*) FROM pg_temp.entries();
+-- a trigger that somebody has added to the log may leave a cursor open
+CREATE FUNCTION leaves_a_cursor() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    plain refcursor;
+BEGIN
+    OPEN plain FOR SELECT n FROM generate_series(1, 1000) AS n;
+    MOVE 10 FROM plain;
+    EXECUTE format('DECLARE %I CURSOR WITH HOLD FOR SELECT n FROM generate_series(1, 3) AS n', 'held ' || NEW.id);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER leaves_a_cursor AFTER INSERT ON stepwise.audit FOR EACH ROW EXECUTE FUNCTION leaves_a_cursor();
+BEGIN;
+SELECT pg_temp.in_a();
+SELECT stepwise.state_write('{"name": "under a trigger", "value": 1}');
+COMMIT;
+SELECT is_holdable FROM pg_cursors;
+CLOSE ALL;
+DROP TRIGGER leaves_a_cursor ON stepwise.audit;
+DROP FUNCTION leaves_a_cursor;
+SELECT count(*) FROM pg_temp.entries();
 -- at every level of isolation, whatever others have appended meanwhile
 BEGIN ISOLATION LEVEL SERIALIZABLE;
 SELECT pg_temp.in_a();

@@ -88,6 +88,16 @@ BEGIN
     CALL stepwise.run_steps(id, result => answer);
     RAISE WARNING '%', pg_temp.told(answer);
 END $$;
+-- but not in a block that catches errors
+DO $$
+DECLARE
+    id uuid := p.id FROM stepwise.plan AS p ORDER BY p.id DESC LIMIT 1;
+    answer jsonb;
+BEGIN
+    CALL stepwise.run_steps(id, result => answer);
+EXCEPTION WHEN OTHERS THEN
+    RAISE WARNING '% %', SQLSTATE, SQLERRM;
+END $$;
 SELECT string_agg(text, ' ' ORDER BY at) FROM note;
 TRUNCATE note;
 

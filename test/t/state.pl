@@ -51,5 +51,17 @@ $node->safe_psql('postgres', q(ROLLBACK PREPARED 'undone'));
 $node->safe_psql('postgres', q(SELECT stepwise.state_write('{"name": "prepared", "value": 3}')));
 is($node->safe_psql('postgres', q(SELECT v -> 'valid', v -> 'entries' FROM stepwise.verify_audit(NULL) AS v)), 'true|502', 'two were committed');
 
+# The extension is dropped and created again in one transaction: each log has what was done since it was made.
+$node->safe_psql('postgres', q(BEGIN;
+	SELECT stepwise.state_write('{"name": "of the old one", "value": 1}');
+	SELECT stepwise.enter_tenant('z'), stepwise.state_write('{"name": "of the old one", "value": 1}');
+	DROP EXTENSION pg_stepwise;
+	CREATE EXTENSION pg_stepwise;
+	SELECT stepwise.enter_tenant('z'), stepwise.state_write('{"name": "of the new one", "value": 1}');
+	COMMIT));
+is($node->safe_psql('postgres', q(SELECT tenant, id, detail ->> 'name' FROM stepwise.audit)), 'z|1|of the new one', 'the new log has what was done since');
+$node->safe_psql('postgres', q(BEGIN; SELECT stepwise.state_write('{"name": "gone", "value": 1}'); DROP EXTENSION pg_stepwise; COMMIT));
+is($node->safe_psql('postgres', q(SELECT to_regnamespace('stepwise') IS NULL)), 't', 'dropped after a change that would leave an entry');
+
 $node->stop;
 done_testing();
