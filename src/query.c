@@ -29,8 +29,10 @@
 
 #include "access/htup_details.h"
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_control.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
@@ -490,7 +492,11 @@ CallInSession(Call *call, char *session)
 
 #define LOCK_OF_OURS	0x5357	/* pg_advisory_lock has 1 and 2 here, and no way to this */
 
-/* What is locked for a word of the tenant. */
+/*
+ * What is locked for a word of the tenant. Any role can see the lock in
+ * pg_locks, and could hash a word that it guesses. So the hash begins with a
+ * secret of the cluster, which it keeps for authentication.
+ */
 static LOCKTAG
 TagOf(const Call *call, const char *kind, const char *word)
 {
@@ -500,6 +506,7 @@ TagOf(const Call *call, const char *kind, const char *word)
 
 	/* with the zeros between them, so that no two are spelled alike */
 	initStringInfo(&key);
+	appendBinaryStringInfo(&key, GetMockAuthenticationNonce(), MOCK_AUTH_NONCE_LEN);
 	appendBinaryStringInfo(&key, kind, strlen(kind) + 1);
 	appendBinaryStringInfo(&key, call->tenant, strlen(call->tenant) + 1);
 	appendBinaryStringInfo(&key, word, strlen(word));
