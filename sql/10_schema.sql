@@ -34,3 +34,7 @@ COMMENT ON FUNCTION stepwise.uuid7() IS 'a new time-ordered UUID (version 7)';
 CREATE FUNCTION stepwise.time_text(at timestamptz) RETURNS text
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'stepwise_time_text';
 COMMENT ON FUNCTION stepwise.time_text(timestamptz) IS 'internal: a time as it stands in JSON: UTC, ISO 8601 with microseconds';
+
+CREATE FUNCTION stepwise.interval_text(value interval) RETURNS text
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'stepwise_interval_text';
+COMMENT ON FUNCTION stepwise.interval_text(interval) IS 'internal: an interval as it stands in JSON, whatever IntervalStyle says';

@@ -488,6 +488,46 @@ CallInSession(Call *call, char *session)
 	call->session = session;
 }
 
+/* ---------- memory of a part of a call ---------- */
+
+/*
+ * A search may look at thousands of steps, and fill each with large values. So
+ * it does so in memory of its own for each of them, a turn, which is gone when
+ * the next step is looked at. Turns may be inside of each other. What a plan
+ * row keeps from a turn is copied to the memory of the call.
+ */
+MemoryContext
+TurnBegin(Call *call)
+{
+	MemoryContext turn = AllocSetContextCreate(call->context, "stepwise turn", ALLOCSET_DEFAULT_SIZES);
+
+	return MemoryContextSwitchTo(turn);
+}
+
+/* outer is what TurnBegin returned; with keep, what the turn made lives as long as the call. */
+void
+TurnEnd(MemoryContext outer, bool keep)
+{
+	MemoryContext turn = MemoryContextSwitchTo(outer);
+
+	if (!keep)
+		MemoryContextDelete(turn);
+}
+
+char *
+CallKeepText(Call *call, char *text)
+{
+	return text == NULL || CurrentMemoryContext == call->context ? text : MemoryContextStrdup(call->context, text);
+}
+
+struct varlena *
+CallKeep(Call *call, struct varlena *value)
+{
+	if (value == NULL || CurrentMemoryContext == call->context)
+		return value;
+	return memcpy(MemoryContextAlloc(call->context, VARSIZE_ANY(value)), value, VARSIZE_ANY(value));
+}
+
 /* ---------- locks on what has no row ---------- */
 
 #define LOCK_OF_OURS	0x5357	/* pg_advisory_lock has 1 and 2 here, and no way to this */
