@@ -16,14 +16,6 @@ COMMENT ON FUNCTION stepwise.list_active_plans(text, text, uuid, int) IS 'plans 
 -- beyond what can be stored or read, the newest first, and of what people are asked the oldest first; what is left out says
 -- so, and get_step_context has it.
 
-CREATE FUNCTION stepwise.json_size(value jsonb) RETURNS int
-LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'stepwise_raw_size';
-COMMENT ON FUNCTION stepwise.json_size(jsonb) IS 'internal: how large a value is when it is read; pg_column_size tells how large it is stored';
-
-CREATE FUNCTION stepwise.text_size(value text) RETURNS int
-LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'stepwise_raw_size';
-COMMENT ON FUNCTION stepwise.text_size(text) IS 'internal: how large a text is when it is read';
-
 CREATE FUNCTION stepwise.step_json(step stepwise.step, whole boolean) RETURNS jsonb
 LANGUAGE sql STABLE
 BEGIN ATOMIC

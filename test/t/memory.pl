@@ -165,6 +165,14 @@ sql('SELECT ' . sprintf($submit, plan_of('many_clients')));
 takes("stepwise.run(@{[plan_of('many_clients')]})", 'done', 50);
 takes("stepwise.get_plan_context(@{[plan_of('many_asked')]})", 'done', 120);
 
+# 100 errors of 1 MB
+sql(<<'SQL');
+INSERT INTO known SELECT 'many_failed', (stepwise.create_plan('many_failed', 'memory', (
+    SELECT jsonb_agg(jsonb_build_object('name', 's' || i, 'instructions', 'go')) FROM generate_series(1, 100) AS i)) ->> 'planId')::uuid;
+SELECT stepwise.fail_step(s.id, repeat('all work and no play ', 49000)) FROM stepwise.step AS s WHERE s.plan_id = (SELECT plan_id FROM known WHERE name = 'many_failed')
+SQL
+takes("stepwise.get_plan_status(@{[plan_of('many_failed')]})", 'done', 60);
+
 # --- searching ---------------------------------------------------------------
 
 # Phrases, with candidates before and behind what full text search counts as positions (16,383).
