@@ -34,3 +34,15 @@ COMMENT ON FUNCTION stepwise.uuid7() IS 'a new time-ordered UUID (version 7)';
 CREATE FUNCTION stepwise.time_text(at timestamptz) RETURNS text
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'stepwise_time_text';
 COMMENT ON FUNCTION stepwise.time_text(timestamptz) IS 'internal: a time as it stands in JSON: UTC, ISO 8601 with microseconds';
+
+CREATE FUNCTION stepwise.interval_text(value interval) RETURNS text
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'stepwise_interval_text';
+COMMENT ON FUNCTION stepwise.interval_text(interval) IS 'internal: an interval as it stands in JSON, whatever IntervalStyle says';
+
+CREATE FUNCTION stepwise.json_size(value jsonb) RETURNS int
+LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'stepwise_raw_size';
+COMMENT ON FUNCTION stepwise.json_size(jsonb) IS 'internal: how large a value is when it is read; pg_column_size tells how large it is stored';
+
+CREATE FUNCTION stepwise.text_size(value text) RETURNS int
+LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'stepwise_raw_size';
+COMMENT ON FUNCTION stepwise.text_size(text) IS 'internal: how large a text is when it is read';

@@ -328,14 +328,15 @@ CREATE TABLE stepwise.artifact (
     source_url text,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     search     tsvector GENERATED ALWAYS AS
-               (setweight(to_tsvector('pg_catalog.english', name), 'A') || to_tsvector('pg_catalog.english', left(content, CASE WHEN octet_length(left(content, 250000)) <= 260000 THEN 250000 ELSE 65000 END))) STORED,
+               (setweight(to_tsvector('pg_catalog.english', name), 'A') || to_tsvector('pg_catalog.english', left(content, CASE WHEN octet_length(left(content, 250000)) <= 260000 THEN 250000 ELSE 65000 END))
+                || array_to_tsvector(ARRAY['tenant ' || hashtextextended(tenant, 0)::text])) STORED,
     PRIMARY KEY (tenant, id)
 );
 CREATE INDEX artifact_plan ON stepwise.artifact (tenant, plan_id, name);
 CREATE INDEX artifact_search ON stepwise.artifact USING gin (search);
 COMMENT ON TABLE stepwise.artifact IS 'what steps produced beside their results: texts, data, sources';
 COMMENT ON COLUMN stepwise.artifact.step_id IS 'the step that produced it; null: the plan, or a step that was removed';
-COMMENT ON COLUMN stepwise.artifact.search IS 'name and content for the search; names weigh more';
+COMMENT ON COLUMN stepwise.artifact.search IS 'name and content for the search; names weigh more; and a word for the tenant, which no text has';
 
 CREATE TABLE stepwise.skill_execution (
     tenant        text COLLATE "C" NOT NULL,

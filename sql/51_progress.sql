@@ -39,15 +39,18 @@ COMMENT ON FUNCTION stepwise.stalled_steps(text, uuid, interval, interval) IS 'i
 CREATE FUNCTION stepwise.plan_status_json(tenant text, plan_id uuid, stall_after interval, default_after interval) RETURNS SETOF jsonb
 LANGUAGE sql STABLE
 BEGIN ATOMIC
+    -- summaries and errors are whole up to a sum of 8 MB, the newest first
     WITH steps AS (
         SELECT s.step_order, s.status,
                jsonb_build_object('stepId', s.id, 'stepOrder', s.step_order, 'name', s.name, 'stepType', s.type,
                                   'status', s.status) AS brief,
-               jsonb_build_object('outcome', s.outcome, 'resultSummary', s.result_summary) AS achieved,
-               jsonb_build_object('error', s.message, 'retryable', coalesce(s.retryable, false), 'attempt', s.attempt) AS trouble,
+               jsonb_build_object('outcome', s.outcome, 'resultSummary', CASE WHEN s.size <= 8000000 THEN s.result_summary ELSE left(s.result_summary, 1000) END) AS achieved,
+               jsonb_build_object('error', CASE WHEN s.size <= 8000000 THEN s.message ELSE left(s.message, 1000) END, 'retryable', coalesce(s.retryable, false), 'attempt', s.attempt) AS trouble,
                jsonb_build_object('worker', s.worker, 'attempt', s.attempt, 'startedAt', stepwise.time_text(s.started_at),
                                   'leaseExpiresAt', stepwise.time_text(s.lease_expires_at)) AS claim
-        FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2),
+        FROM (SELECT x.*, sum(coalesce(stepwise.text_size(x.result_summary), 0) + coalesce(stepwise.text_size(x.message), 0))
+                          OVER (ORDER BY x.step_order DESC) AS size
+              FROM stepwise.step AS x WHERE x.tenant = $1 AND x.plan_id = $2) AS s),
     stalled AS (
         SELECT coalesce(jsonb_agg(jsonb_build_object('stepId', x.step_id, 'name', x.name,
                                                      'silentSeconds', floor(extract(epoch FROM x.silent_for)))), '[]') AS list

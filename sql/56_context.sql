@@ -13,15 +13,8 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_list_active_
 COMMENT ON FUNCTION stepwise.list_active_plans(text, text, uuid, int) IS 'plans that are not finished, newest first, page by page';
 
 -- Internal: the tenant is an argument. What steps hold, and contents, are shown up to a sum of 8 MB, so that no answer grows
--- beyond what can be stored or read, the newest first; what is left out says so, and get_step_context has it.
-
-CREATE FUNCTION stepwise.json_size(value jsonb) RETURNS int
-LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'stepwise_raw_size';
-COMMENT ON FUNCTION stepwise.json_size(jsonb) IS 'internal: how large a value is when it is read; pg_column_size tells how large it is stored';
-
-CREATE FUNCTION stepwise.text_size(value text) RETURNS int
-LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'stepwise_raw_size';
-COMMENT ON FUNCTION stepwise.text_size(text) IS 'internal: how large a text is when it is read';
+-- beyond what can be stored or read, the newest first, and of what people are asked the oldest first; what is left out says
+-- so, and get_step_context has it.
 
 CREATE FUNCTION stepwise.step_json(step stepwise.step, whole boolean) RETURNS jsonb
 LANGUAGE sql STABLE
@@ -34,7 +27,7 @@ BEGIN ATOMIC
         'inputs', CASE WHEN $2 THEN ($1).inputs END, 'resources', CASE WHEN $2 THEN ($1).resources END,
         'condition', CASE WHEN $2 THEN ($1).condition END, 'attempt', ($1).attempt,
         'maxAttempts', ($1).max_attempts, 'retryable', ($1).retryable, 'worker', ($1).worker,
-        'leaseExpiresAt', stepwise.time_text(($1).lease_expires_at), 'stallAfter', ($1).stall_after::text, 'wave', ($1).wave,
+        'leaseExpiresAt', stepwise.time_text(($1).lease_expires_at), 'stallAfter', stepwise.interval_text(($1).stall_after), 'wave', ($1).wave,
         'executionOrder', ($1).execution_order, 'startedAt', stepwise.time_text(($1).started_at), 'completedAt', stepwise.time_text(($1).completed_at),
         'message', CASE WHEN $2 THEN ($1).message ELSE left(($1).message, 1000) END,
         'pauseReason', ($1).pause_reason, 'confidence', ($1).confidence,
@@ -102,12 +95,16 @@ BEGIN ATOMIC
                          + coalesce(stepwise.text_size(s.output_formatting_notes), 0)) OVER (ORDER BY s.step_order DESC) AS size
               FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2) AS x),
     checkpoints AS (
-        SELECT coalesce(jsonb_agg(jsonb_build_object('checkpointId', c.checkpoint_id, 'planId', c.plan_id, 'stepId', c.step_id,
-                                                     'path', c.path, 'kind', c.kind, 'prompt', c.prompt, 'questions', c.questions,
-                                                     'since', stepwise.time_text(c.since)) ORDER BY c.checkpoint_id), '[]') AS list
-        FROM stepwise.checkpoints AS c
-        WHERE c.tenant = $1 AND c.root_plan_id = (SELECT p.root_id FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.id = $2)
-          AND c.plan_id IN (SELECT t.id FROM tree AS t)),
+        SELECT coalesce(jsonb_agg(jsonb_build_object('checkpointId', x.checkpoint_id, 'planId', x.plan_id, 'stepId', x.step_id,
+                                                     'path', x.path, 'kind', x.kind, 'since', stepwise.time_text(x.since),
+                                                     'prompt', CASE WHEN x.size <= 8000000 THEN x.prompt ELSE left(x.prompt, 1000) END,
+                                                     'questions', CASE WHEN x.size <= 8000000 THEN x.questions END)
+                                  || CASE WHEN x.size <= 8000000 THEN '{}' ELSE '{"detailOmitted": true}'::jsonb END
+                                  ORDER BY x.checkpoint_id), '[]') AS list
+        FROM (SELECT c.*, sum(stepwise.text_size(c.prompt) + stepwise.json_size(c.questions)) OVER (ORDER BY c.checkpoint_id) AS size
+              FROM stepwise.checkpoints AS c
+              WHERE c.tenant = $1 AND c.root_plan_id = (SELECT p.root_id FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.id = $2)
+                AND c.plan_id IN (SELECT t.id FROM tree AS t)) AS x),
     artifacts AS (
         SELECT coalesce(jsonb_agg(stepwise.artifact_json(x.a, x.size <= 8000000) ORDER BY (x.a).id), '[]') AS list
         FROM (SELECT a, sum(octet_length(a.content) + coalesce(octet_length(a.data::text), 0)) OVER (ORDER BY a.id DESC) AS size

@@ -15,8 +15,12 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_search_artif
 COMMENT ON FUNCTION stepwise.search_artifacts(text, uuid, int)
 IS 'search artifacts and final outputs, of one plan with those nested in it or of all, best first';
 
+-- Both indexes have the words of all tenants. So a word for the tenant, which no text can have, is among those of each row,
+-- and each search asks for it too: or the counters of the indexes, which any role can read, would tell how often other
+-- tenants have the other words.
 -- A tsvector holds 1 MB at most, and a byte of text may take four of them: so only so much of a text can be searched.
-CREATE INDEX plan_detail_search ON stepwise.plan_detail USING gin (to_tsvector('pg_catalog.english', left(final_output, CASE WHEN octet_length(left(final_output, 250000)) <= 260000 THEN 250000 ELSE 65000 END)))
+CREATE INDEX plan_detail_search ON stepwise.plan_detail USING gin ((to_tsvector('pg_catalog.english', left(final_output, CASE WHEN octet_length(left(final_output, 250000)) <= 260000 THEN 250000 ELSE 65000 END))
+    || array_to_tsvector(ARRAY['tenant ' || hashtextextended(tenant, 0)::text])))
 WHERE final_output IS NOT NULL;
 
 CREATE FUNCTION stepwise.search_headline(config regconfig, content text, query tsquery) RETURNS text
@@ -24,29 +28,31 @@ LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'stepwise_search_headline';
 COMMENT ON FUNCTION stepwise.search_headline(regconfig, text, tsquery)
 IS 'internal: fragments of a text around what is searched for, with the character 30 between them';
 
--- Internal: the tenant is an argument. Null when the query has no word to search for.
+-- Internal: the tenant is an argument. No row when the query has no word to search for.
 
 CREATE FUNCTION stepwise.search_artifacts_json(tenant text, query text, plan_id uuid, max int) RETURNS SETOF jsonb
 LANGUAGE sql STABLE
 BEGIN ATOMIC
     WITH wanted AS (
-        SELECT websearch_to_tsquery('pg_catalog.english', $2) AS query),
+        SELECT q.query, q.query && ('''tenant ' || hashtextextended($1 COLLATE "C", 0)::text || '''')::tsquery AS of_tenant
+        FROM websearch_to_tsquery('pg_catalog.english', $2) AS q (query) WHERE numnode(q.query) > 0),
     matches AS (
         SELECT 'artifact' AS kind, a.id, a.plan_id, a.step_id, a.name, a.media_type, a.source_url, a.created_at, a.content,
                ts_rank_cd(a.search, w.query) AS rank
-        FROM wanted AS w JOIN stepwise.artifact AS a ON a.tenant = $1 AND a.search @@ w.query
+        FROM wanted AS w JOIN stepwise.artifact AS a ON a.tenant = $1 AND a.search @@ w.of_tenant
         UNION ALL
         SELECT 'output', NULL, d.plan_id, NULL, 'output', d.final_media_type, NULL, NULL, d.final_output,
                ts_rank_cd(to_tsvector('pg_catalog.english', left(d.final_output, CASE WHEN octet_length(left(d.final_output, 250000)) <= 260000 THEN 250000 ELSE 65000 END)), w.query)
         FROM wanted AS w
         JOIN stepwise.plan_detail AS d ON d.tenant = $1 AND d.final_output IS NOT NULL
-             AND to_tsvector('pg_catalog.english', left(d.final_output, CASE WHEN octet_length(left(d.final_output, 250000)) <= 260000 THEN 250000 ELSE 65000 END)) @@ w.query),
+             AND (to_tsvector('pg_catalog.english', left(d.final_output, CASE WHEN octet_length(left(d.final_output, 250000)) <= 260000 THEN 250000 ELSE 65000 END))
+                  || array_to_tsvector(ARRAY['tenant ' || hashtextextended(d.tenant, 0)::text])) @@ w.of_tenant),
     best AS (
         SELECT m.*, p.name AS plan_name
         FROM matches AS m
         JOIN stepwise.plan AS p ON p.tenant = $1 AND p.id = m.plan_id AND ($3 IS NULL OR p.id = $3 OR p.root_id = $3)
         ORDER BY m.rank DESC, m.id DESC NULLS FIRST, m.plan_id LIMIT $4)
-    SELECT CASE WHEN numnode(w.query) > 0 THEN jsonb_build_object(
+    SELECT jsonb_build_object(
         'query', $2,
         'results', (
             SELECT coalesce(jsonb_agg(jsonb_build_object(
@@ -56,7 +62,7 @@ BEGIN ATOMIC
                 'fragments', string_to_array(
                     stepwise.search_headline('pg_catalog.english', left(b.content, 250000), w.query), chr(30)))
                 ORDER BY b.rank DESC, b.id DESC NULLS FIRST, b.plan_id), '[]')
-            FROM best AS b)) END
+            FROM best AS b))
     FROM wanted AS w;
 END;
 COMMENT ON FUNCTION stepwise.search_artifacts_json(text, text, uuid, int) IS 'internal: what search_artifacts answers';

@@ -100,7 +100,9 @@ ActFail(Call *call, Branch *branch)
 {
 	char	   *reason = JsonGetText(branch->params, "reason");
 
-	branch->plan->message = reason ? reason : psprintf("a branch after step \"%s\" failed the plan", branch->step->name);
+	if (reason == NULL)
+		reason = psprintf("a branch after step \"%s\" failed the plan", branch->step->name);
+	branch->plan->message = CallKeepText(call, reason);
 	PlanMove(call, branch->plan, PLAN_FAILED, JsonTextOf("reason", branch->plan->message));
 }
 
@@ -184,7 +186,7 @@ BranchFire(Call *call, PlanRow *plan, StepRow *step, const Rows *rows, uint64 ro
 	if (branch.note != NULL)
 		JsonPutText(&b, "note", branch.note);
 	JsonObjectEnd(&b);
-	plan->branch = JsonFinish(&b);
+	plan->branch = (Jsonb *) CallKeep(call, (struct varlena *) JsonFinish(&b));
 }
 
 /* Try the conditions after a completed step; the first that holds acts. */

@@ -24,7 +24,7 @@ PG_FUNCTION_INFO_V1(stepwise_start_workflow);
 static void
 PutInterval(JsonBuilder *b, const char *key, Interval *interval)
 {
-	JsonPutText(b, key, interval ? DatumGetCString(DirectFunctionCall1(interval_out, IntervalPGetDatum(interval))) : NULL);
+	JsonPutText(b, key, interval ? IntervalText(interval) : NULL);
 }
 
 /* A compiled condition: its source, its path, and the references it reads. */
@@ -408,7 +408,7 @@ CreatedDetail(const PlanRow *plan, const Definition *definition)
 	return JsonFinish(&b);
 }
 
-/* Write the rows of a plan; the plan then counts as locked by this call. */
+/* Write the rows of a plan. It then counts as locked by this call; a nested one is read again when it is searched. */
 PlanRow *
 PlanCreate(Call *call, const Definition *definition, const PlanOrigin *origin)
 {
@@ -418,7 +418,8 @@ PlanCreate(Call *call, const Definition *definition, const PlanOrigin *origin)
 	InsertPlan(call, plan, origin->idempotency_key);
 	InsertPlanDetail(call, plan, definition, origin);
 	InsertDefinition(call, plan, definition);
-	call->plans = lappend(call->plans, plan);
+	if (origin->holder == NULL)
+		call->plans = lappend(call->plans, plan);
 	return plan;
 }
 

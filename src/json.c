@@ -14,6 +14,7 @@
 #include "utils/numeric.h"
 
 PG_FUNCTION_INFO_V1(stepwise_time_text);
+PG_FUNCTION_INFO_V1(stepwise_interval_text);
 
 static void
 PutKey(JsonBuilder *b, const char *key)
@@ -524,4 +525,27 @@ Datum
 stepwise_time_text(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_TEXT_P(cstring_to_text(TimeText(PG_GETARG_TIMESTAMPTZ(0))));
+}
+
+/* Show an interval in the style postgres, whatever IntervalStyle says. */
+char *
+IntervalText(Interval *interval)
+{
+	struct pg_itm itm;
+	char		text[MAXDATELEN + 1];
+
+#ifdef INTERVAL_NOT_FINITE
+	/* all styles show these alike */
+	if (INTERVAL_NOT_FINITE(interval))
+		return DatumGetCString(DirectFunctionCall1(interval_out, IntervalPGetDatum(interval)));
+#endif
+	interval2itm(*interval, &itm);
+	EncodeInterval(&itm, INTSTYLE_POSTGRES, text);
+	return pstrdup(text);
+}
+
+Datum
+stepwise_interval_text(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_TEXT_P(cstring_to_text(IntervalText(PG_GETARG_INTERVAL_P(0))));
 }

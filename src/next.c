@@ -277,7 +277,7 @@ NoteBlocked(Call *call, PlanRow *plan, StepRow *step, const Judgement *j)
 }
 
 static Verdict
-Prepare(Call *call, PlanRow *plan, StepRow *step, Next *next)
+PrepareStep(Call *call, PlanRow *plan, StepRow *step, Next *next)
 {
 	Judgement	j = {0};
 
@@ -298,6 +298,19 @@ Prepare(Call *call, PlanRow *plan, StepRow *step, Next *next)
 		default:
 			return NoteBlocked(call, plan, step, &j);
 	}
+}
+
+/* Do it in a turn; of a step that is not ready, nothing but its row is needed any more. */
+static Verdict
+Prepare(Call *call, PlanRow *plan, StepRow *step, Next *next)
+{
+	MemoryContext outer = TurnBegin(call);
+	Verdict		verdict = PrepareStep(call, plan, step, next);
+
+	if (verdict == VERDICT_GONE)
+		PlanSettle(call, plan);
+	TurnEnd(outer, verdict == VERDICT_READY);
+	return verdict;
 }
 
 /* Look again at a pending step that is blocked: what blocked it may have changed. */
@@ -384,7 +397,6 @@ SearchSequence(Call *call, PlanRow *plan, Next *next)
 					return true;
 				break;
 			case VERDICT_GONE:
-				PlanSettle(call, plan);
 				break;
 			default:
 				return false;
@@ -426,7 +438,6 @@ SearchReady(Call *call, PlanRow *plan, Next *next)
 				break;
 			case VERDICT_GONE:
 				/* what depends on it may be ready now, at a lower order too */
-				PlanSettle(call, plan);
 				from = 1;
 				break;
 			default:
@@ -577,6 +588,18 @@ IsDue(Call *call, PlanRow *plan, StepRow *step, StepRow **awaited)
 	}
 }
 
+/* Likewise in a turn, of which only what is asked for stays. */
+static bool
+PeekStep(Call *call, PlanRow *plan, StepRow *step, StepRow **awaited)
+{
+	StepRow    *before = *awaited;
+	MemoryContext outer = TurnBegin(call);
+	bool		due = IsDue(call, plan, step, awaited);
+
+	TurnEnd(outer, due || *awaited != before);
+	return due;
+}
+
 /* Find the first step of a plan with which a search would do something; NULL: none. */
 static StepRow *
 PeekPlan(Call *call, PlanRow *plan, StepRow **awaited)
@@ -590,7 +613,7 @@ PeekPlan(Call *call, PlanRow *plan, StepRow **awaited)
 
 		if (step == NULL || step->order > limit)
 			return NULL;
-		if (IsDue(call, plan, step, awaited))
+		if (PeekStep(call, plan, step, awaited))
 			return step;
 		if (plan->sequential)
 			return NULL;

@@ -29,8 +29,10 @@
 
 #include "access/htup_details.h"
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_control.h"
 #include "common/hashfn.h"
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
@@ -479,11 +481,55 @@ CallInSession(Call *call, char *session)
 	call->session = session;
 }
 
+/* ---------- memory of a part of a call ---------- */
+
+/*
+ * A search may look at thousands of steps, and fill each with large values. So
+ * it does so in memory of its own for each of them, a turn, which is gone when
+ * the next step is looked at. Turns may be inside of each other. What a plan
+ * row keeps from a turn is copied to the memory of the call.
+ */
+MemoryContext
+TurnBegin(Call *call)
+{
+	MemoryContext turn = AllocSetContextCreate(call->context, "stepwise turn", ALLOCSET_DEFAULT_SIZES);
+
+	return MemoryContextSwitchTo(turn);
+}
+
+/* outer is what TurnBegin returned; with keep, what the turn made lives as long as the call. */
+void
+TurnEnd(MemoryContext outer, bool keep)
+{
+	MemoryContext turn = MemoryContextSwitchTo(outer);
+
+	if (!keep)
+		MemoryContextDelete(turn);
+}
+
+char *
+CallKeepText(Call *call, char *text)
+{
+	return text == NULL || CurrentMemoryContext == call->context ? text : MemoryContextStrdup(call->context, text);
+}
+
+struct varlena *
+CallKeep(Call *call, struct varlena *value)
+{
+	if (value == NULL || CurrentMemoryContext == call->context)
+		return value;
+	return memcpy(MemoryContextAlloc(call->context, VARSIZE_ANY(value)), value, VARSIZE_ANY(value));
+}
+
 /* ---------- locks on what has no row ---------- */
 
 #define LOCK_OF_OURS	0x5357	/* pg_advisory_lock has 1 and 2 here, and no way to this */
 
-/* What is locked for a word of the tenant. */
+/*
+ * What is locked for a word of the tenant. Any role can see the lock in
+ * pg_locks, and could hash a word that it guesses. So the hash begins with a
+ * secret of the cluster, which it keeps for authentication.
+ */
 static LOCKTAG
 TagOf(const Call *call, const char *kind, const char *word)
 {
@@ -493,6 +539,7 @@ TagOf(const Call *call, const char *kind, const char *word)
 
 	/* with the zeros between them, so that no two are spelled alike */
 	initStringInfo(&key);
+	appendBinaryStringInfo(&key, GetMockAuthenticationNonce(), MOCK_AUTH_NONCE_LEN);
 	appendBinaryStringInfo(&key, kind, strlen(kind) + 1);
 	appendBinaryStringInfo(&key, call->tenant, strlen(call->tenant) + 1);
 	appendBinaryStringInfo(&key, word, strlen(word));

@@ -644,8 +644,13 @@ BranchConditionDecide(Call *call, PlanRow *plan, StepRow *completed, Datum path,
 {
 	Resolver	r = {.call = call, .plan = plan, .completed = completed};
 	ResolveFault open = {0};
+	MemoryContext outer = TurnBegin(call);
+	ConditionResult result = Decide(&r, path, operands, why, &open);
 
-	return Decide(&r, path, operands, why, &open);
+	if (*why != NULL)
+		*why = MemoryContextStrdup(outer, *why);
+	TurnEnd(outer, false);
+	return result;
 }
 
 /* ---------- outputs ---------- */

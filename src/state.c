@@ -233,7 +233,7 @@ StepStampInPlan(Call *call, PlanRow *plan, StepRow *step)
 
 /* Keep the counters of the plan true. */
 static void
-PlanCount(PlanRow *plan, StepRow *step, StepStatus from)
+PlanCount(Call *call, PlanRow *plan, StepRow *step, StepStatus from)
 {
 	plan->counts[from]--;
 	plan->counts[step->status]++;
@@ -248,7 +248,8 @@ PlanCount(PlanRow *plan, StepRow *step, StepStatus from)
 	plan->workable = plan->counts[STEP_PENDING] > 0;
 	plan->moved = plan->touched = true;
 	if (step->status == STEP_FAILED && plan->on_failure == ON_FAILURE_FAIL && plan->message == NULL)
-		plan->message = psprintf("step \"%s\" failed: %s", step->name, step->message ? step->message : "no reason given");
+		plan->message = CallKeepText(call, psprintf("step \"%s\" failed: %s", step->name,
+													 step->message ? step->message : "no reason given"));
 }
 
 Jsonb *
@@ -316,7 +317,12 @@ PlanReconsider(Call *call, PlanRow *plan)
 		return;
 	rows = QueryById(call, &find, &plan->id);
 	for (uint64 i = 0; i < rows.count; i++)
+	{
+		MemoryContext outer = TurnBegin(call);
+
 		StepReconsider(call, plan, RowStep(&rows, i));
+		TurnEnd(outer, false);
+	}
 	RowsFree(&rows);
 }
 
@@ -326,7 +332,7 @@ StepMoved(Call *call, PlanRow *plan, StepRow *step, StepStatus from, Jsonb *deta
 {
 	Jsonb	   *nested = NULL;
 
-	PlanCount(plan, step, from);
+	PlanCount(call, plan, step, from);
 	if (step->workflow != NULL && step->status != STEP_IN_PROGRESS && step->status != STEP_AWAITING_INPUT)
 		nested = NestedCancel(call, plan, step);
 	StepAudit(call, plan, step, from, nested ? JsonMerge(detail, nested) : detail);
@@ -585,7 +591,7 @@ PlanMove(Call *call, PlanRow *plan, PlanStatus to, Jsonb *detail)
 	if (to == PLAN_COMPLETED)
 	{
 		plan->outcome = plan->counts[STEP_FAILED] + plan->unsuccessful > 0 ? OUTCOME_FAILURE : OUTCOME_SUCCESS;
-		plan->outputs = PlanOutputs(call, plan);
+		plan->outputs = CallKeep(call, PlanOutputs(call, plan));
 		if (plan->outputs != NULL && JB_ROOT_COUNT(JsonOf(plan->outputs)) > 0)
 			detail = JsonMerge(detail, JsonTextOf("outputsDigest", DigestText(plan->outputs)));
 	}
@@ -637,7 +643,7 @@ PlanUpdatePauseReason(Call *call, PlanRow *plan)
 
 	if (JsonEqual(before, reason))
 		return;
-	plan->pause_reason = (struct varlena *) reason;
+	plan->pause_reason = CallKeep(call, (struct varlena *) reason);
 	/* that a plan has ended says also that its pause has */
 	if (PlanIsTerminal(plan->status))
 		return;

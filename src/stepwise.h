@@ -181,6 +181,10 @@ extern Datum CallEnd(Call *call, Jsonb *answer);	/* NULL: no answer */
 extern void ReadBegin(Call *call);	/* from here on under one snapshot, and nothing is written */
 extern void ReadEnd(Call *call);	/* also at CallEnd */
 extern void CallInSession(Call *call, char *session);	/* NULL: none was given */
+extern MemoryContext TurnBegin(Call *call); /* memory for one of many steps; returns that around it */
+extern void TurnEnd(MemoryContext outer, bool keep);
+extern char *CallKeepText(Call *call, char *text);	/* let it outlive a turn; NULL stays NULL */
+extern struct varlena *CallKeep(Call *call, struct varlena *value); /* likewise */
 extern void OwnerEnter(Call *call);
 extern void OwnerLeave(Call *call);
 extern void CallLock(const Call *call, const char *kind, const char *word);	/* until the end of the transaction */
@@ -319,6 +323,7 @@ extern Jsonb *JsonCopy(const Jsonb *value);
 extern Jsonb *JsonParse(const char *text);	/* must be JSON */
 extern char *JsonScalarText(const JsonbValue *value);	/* a string as it is, others as compact JSON */
 extern char *TimeText(TimestampTz at);
+extern char *IntervalText(Interval *interval);
 
 /* ---------- uuid.c: make, compare, read and show UUIDs ---------- */
 

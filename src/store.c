@@ -265,8 +265,23 @@ PlanLocked(const Call *call, const pg_uuid_t *plan_id)
 static PlanRow *
 PlanKeep(Call *call, PlanRow *plan, PlanRow *root)
 {
+	MemoryContext current = MemoryContextSwitchTo(call->context);
+
 	plan->root = root ? root : plan;
 	call->plans = lappend(call->plans, plan);
+	MemoryContextSwitchTo(current);
+	return plan;
+}
+
+/* Lock the row of a plan and read it; it stays for the whole call. */
+static PlanRow *
+PlanRowLock(Call *call, const pg_uuid_t *plan_id, RowTest test, bool wait)
+{
+	MemoryContext current = MemoryContextSwitchTo(call->context);
+	Key			key = IdKey(call, plan_id);
+	PlanRow    *plan = RowLock("plan", "plan_pkey", &key, test, plan_id, PlanMake, wait);
+
+	MemoryContextSwitchTo(current);
 	return plan;
 }
 
@@ -275,11 +290,10 @@ static PlanRow *
 RootLock(Call *call, const pg_uuid_t *plan_id)
 {
 	PlanRow	   *plan = PlanLocked(call, plan_id);
-	Key			key = IdKey(call, plan_id);
 
 	if (plan != NULL)
 		return plan;
-	plan = RowLock("plan", "plan_pkey", &key, IsRoot, plan_id, PlanMake, true);
+	plan = PlanRowLock(call, plan_id, IsRoot, true);
 	return plan ? PlanKeep(call, plan, NULL) : NULL;
 }
 
@@ -329,11 +343,10 @@ PlanRow *
 PlanInTree(Call *call, PlanRow *root, const pg_uuid_t *plan_id)
 {
 	PlanRow	   *plan = PlanLocked(call, plan_id);
-	Key			key = IdKey(call, plan_id);
 
 	if (plan != NULL)
 		return plan;
-	plan = RowLock("plan", "plan_pkey", &key, NULL, NULL, PlanMake, true);
+	plan = PlanRowLock(call, plan_id, NULL, true);
 	if (plan == NULL)
 		PlanNotFound(plan_id);
 	return PlanKeep(call, plan, root);
@@ -373,7 +386,6 @@ PlanLockIfFree(Call *call, const pg_uuid_t *plan_id, bool *found)
 {
 	PlanRow	   *plan = PlanRead(call, plan_id);
 	PlanRow	   *root;
-	Key			key;
 
 	*found = plan != NULL;
 	if (plan == NULL)
@@ -381,8 +393,7 @@ PlanLockIfFree(Call *call, const pg_uuid_t *plan_id, bool *found)
 	root = PlanLocked(call, &plan->root_id);
 	if (root == NULL)
 	{
-		key = IdKey(call, &plan->root_id);
-		root = RowLock("plan", "plan_pkey", &key, NULL, NULL, PlanMake, false);
+		root = PlanRowLock(call, &plan->root_id, NULL, false);
 		if (root == NULL)
 			return NULL;
 		PlanKeep(call, root, NULL);

@@ -212,7 +212,7 @@ PlanEnd(Call *call, PlanRow *plan, const char *reason, const char *below)
 	Rows		rows;
 
 	PlanCheckOpen(plan);
-	plan->ending = below;
+	plan->ending = CallKeepText(call, unconstify(char *, below));
 	rows = QueryById(call, &open, &plan->id);
 	for (uint64 i = 0; i < rows.count; i++)
 	{
@@ -223,7 +223,7 @@ PlanEnd(Call *call, PlanRow *plan, const char *reason, const char *below)
 	}
 	RowsFree(&rows);
 	plan->settled = NIL;
-	plan->message = reason ? pstrdup(reason) : NULL;
+	plan->message = CallKeepText(call, reason ? pstrdup(reason) : NULL);
 	PlanMove(call, plan, PLAN_CANCELLED, JsonTextOf("reason", reason));
 }
 

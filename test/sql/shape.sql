@@ -143,6 +143,16 @@ SELECT t, stepwise.time_text(t::timestamptz) FROM unnest('{2024-02-29 23:59:59.9
 RESET TimeZone;
 RESET DateStyle;
 
+-- An interval is shown alike in every session, and a call that is repeated in another one is the same call.
+SELECT stepwise.create_plan('intervals', 'g', '[{"name": "a", "stallAfter": "1 day 2 hours"}]', stall_after => '90 minutes',
+                            idempotency_key => 'intervals') ->> 'existing';
+SELECT style, stepwise.create_plan('intervals', 'g', '[{"name": "a", "stallAfter": "1 day 2 hours"}]', stall_after => '90 minutes',
+                                   idempotency_key => 'intervals') ->> 'existing',
+       stepwise.get_plan_context(pg_temp.plan('intervals')) #>> '{steps,0,stallAfter}'
+FROM unnest('{iso_8601,sql_standard,postgres_verbose,postgres}'::text[]) AS style, LATERAL set_config('IntervalStyle', style, false);
+SELECT stepwise.interval_text(i) = i::text FROM unnest('{1 mon -1 days,-1 days 30:00:00.000001,00:00:00.5,1 year 2 mons 3 days 04:05:06}'::interval[]) AS i;
+RESET IntervalStyle;
+
 -- ---------- no result, and confidence ----------
 
 SELECT pg_temp.make('null', '[{"name": "a", "tool": "t"}, {"name": "b"}]');

@@ -119,6 +119,42 @@ SELECT is_empty($$
 $$, 'estimates do not depend on the value that is asked for');
 SELECT is(pg_temp.estimate($$SELECT FROM stepwise.plan WHERE pause_reason IS NULL$$),
           pg_temp.estimate($$SELECT FROM stepwise.plan WHERE session_id IS NULL$$), 'nor do they say how many have none');
+
+-- ---------- what the counters of an index say ----------
+
+-- Any role can read how many rows a scan of an index has found in its transaction. The indexes of a search have the words
+-- of all tenants; it must find none of another one.
+CREATE FUNCTION pg_temp.found(query text) RETURNS TABLE (shown int, rows_read int) LANGUAGE plpgsql AS $$
+DECLARE
+    indexes oid[] := ARRAY(SELECT c.oid FROM pg_class AS c JOIN pg_am AS m ON m.oid = c.relam
+                           WHERE c.relnamespace = 'stepwise'::regnamespace AND m.amname = 'gin');
+    before bigint := (SELECT sum(pg_stat_get_xact_tuples_returned(i)) FROM unnest(indexes) AS i);
+BEGIN
+    shown := jsonb_array_length(stepwise.search_artifacts(query, max => 100) -> 'results');
+    rows_read := (SELECT sum(pg_stat_get_xact_tuples_returned(i)) FROM unnest(indexes) AS i) - before;
+    RETURN NEXT;
+END $$;
+SELECT stepwise.create_plan('mine', 'mine', '[{"name": "a"}]') ->> 'planId' AS mine \gset
+SELECT stepwise.store_artifact(:'mine', 'mine', 'my diary') ->> 'name';
+SELECT stepwise.store_output(:'mine', 'my memories') ->> 'size';
+SELECT results_eq(format('SELECT * FROM pg_temp.found(%L)', q), 'VALUES (0, 0)', 'a search for ' || q || ' reads nothing of others')
+FROM unnest(ARRAY['secret', '"secret content"', 'output', 'content or nothing', 'secret -nothing', 'tenant']) AS q;
+SELECT results_eq('SELECT * FROM pg_temp.found(''diary'')', 'VALUES (1, 1)', 'an artifact of one''s own is found');
+SELECT results_eq('SELECT * FROM pg_temp.found(''-secret'')', 'VALUES (2, 2)', 'and so is what has not a word that others have');
+RESET ROLE;
+
+-- ---------- what pg_locks says ----------
+
+-- A lock of a tenant is shown as a number. It must not be one that a guess can be compared with: here the hash of
+-- "workflows", a zero, the tenant, a zero, which are as long as a UUID.
+SELECT stepwise.enter_tenant('abcde');
+SELECT stepwise.define_workflow('{"name": "locked", "steps": [{"name": "a"}]}') ->> 'version';
+SET ROLE regress_statistics;
+SELECT cmp_ok(count(*)::int, '>', 0, 'there is a lock to be seen') FROM pg_locks WHERE locktype = 'advisory' AND objsubid = x'5357'::int;
+SELECT is_empty($$
+    SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = x'5357'::int
+      AND (classid::bigint << 32 | objid::bigint) = uuid_hash_extended(encode('workflows\000abcde\000', 'hex')::uuid, 0)
+$$, 'what is locked cannot be guessed');
 RESET ROLE;
 
 SELECT * FROM finish();

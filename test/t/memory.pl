@@ -130,6 +130,49 @@ SELECT stepwise.submit_step_result((stepwise.get_next_step(plan_id) ->> 'stepId'
 SQL
 takes("stepwise.get_next_step(@{[plan_of('refers')]})", 'done', 30);
 
+# --- one call, many steps ----------------------------------------------------
+
+# A search looks at 150 steps, each of which reads a result of 1 MB: it skips them, notes why they are blocked, opens nested
+# plans, or asks a person.
+sql(<<'SQL');
+SELECT stepwise.define_workflow('{"name": "brief", "inputs": {"x": {"type": "string"}},
+                                  "steps": [{"name": "a", "condition": "${inputs.x} == \"no\""}]}');
+SELECT stepwise.define_workflow('{"name": "picky", "inputs": {"x": {"type": "integer"}}, "steps": [{"name": "a"}]}');
+INSERT INTO known
+SELECT x.name, (stepwise.create_plan(x.name, 'memory', '[{"name": "first", "instructions": "go"}]' || (
+    SELECT jsonb_agg(x.step || jsonb_build_object('name', 's' || i)) FROM generate_series(1, 150) AS i)) ->> 'planId')::uuid
+FROM (VALUES
+    ('many_skipped', '{"condition": "${steps.first.outputs.text} == \"x\""}'::jsonb),
+    ('many_undecided', '{"dependsOn": ["first"], "condition": "${steps.first.outputs.text} == 1"}'),
+    ('many_blocked', '{"dependsOn": ["first"], "tool": "t", "arguments": {"a": "${steps.first.outputs}", "b": "${steps.first.outputs.b}"}}'),
+    ('many_nested', '{"workflow": "brief", "arguments": {"x": "${steps.first.outputs.text}"}}'),
+    ('many_refused', '{"workflow": "picky", "arguments": {"x": "${steps.first.outputs.text}"}}'),
+    ('many_asked', '{"dependsOn": ["first"], "prompt": "${steps.first.outputs.text}"}'),
+    ('many_clients', '{"dependsOn": ["first"], "tool": "t", "arguments": {"a": "${steps.first.outputs}"}}')) AS x (name, step);
+INSERT INTO known SELECT 'many_branches', (stepwise.create_plan('many_branches', 'memory', '[{"name": "first", "instructions": "go"}]', (
+    SELECT jsonb_agg(jsonb_build_object('afterStepOrder', 1, 'conditionExpression', format('result.text == "%s"', i), 'ifTrueAction', 'continue'))
+    FROM generate_series(1, 150) AS i)) ->> 'planId')::uuid;
+SQL
+my $submit = "stepwise.submit_step_result((stepwise.get_next_step(%s) ->> 'stepId')::uuid,
+	jsonb_build_object('text', repeat('all work and no play ', 49000)))";
+takes(sprintf($submit, plan_of('many_branches')), 'done', 40);
+for my $name (qw(many_skipped many_undecided many_blocked many_nested many_refused many_asked))
+{
+	sql('SELECT ' . sprintf($submit, plan_of($name)));
+	takes("stepwise.get_next_step(@{[plan_of($name)]})", 'done', 50);
+}
+sql('SELECT ' . sprintf($submit, plan_of('many_clients')));
+takes("stepwise.run(@{[plan_of('many_clients')]})", 'done', 50);
+takes("stepwise.get_plan_context(@{[plan_of('many_asked')]})", 'done', 120);
+
+# 100 errors of 1 MB
+sql(<<'SQL');
+INSERT INTO known SELECT 'many_failed', (stepwise.create_plan('many_failed', 'memory', (
+    SELECT jsonb_agg(jsonb_build_object('name', 's' || i, 'instructions', 'go')) FROM generate_series(1, 100) AS i)) ->> 'planId')::uuid;
+SELECT stepwise.fail_step(s.id, repeat('all work and no play ', 49000)) FROM stepwise.step AS s WHERE s.plan_id = (SELECT plan_id FROM known WHERE name = 'many_failed')
+SQL
+takes("stepwise.get_plan_status(@{[plan_of('many_failed')]})", 'done', 60);
+
 # --- searching ---------------------------------------------------------------
 
 # Phrases, with candidates before and behind what full text search counts as positions (16,383).
