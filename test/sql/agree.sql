@@ -228,6 +228,15 @@ SELECT pg_temp.waiting('ended3', 'b') AS look \gset
 SELECT stepwise.submit_user_decision(pg_temp.waiting('ended3', 'a'), 'reject', 'no') ->> 'planStatus', pg_temp.waiting('ended3', 'b') IS NULL, pg_temp.reason('ended3') = '';
 SELECT pg_temp.try(format('stepwise.submit_user_decision(%L, %L)', :'look', 'approve')) ~ '^SW009';
 
+-- a step that holds a nested plan is not paused any more: that plan has ended too. The tree says the same now and as of now
+SELECT stepwise.define_workflow('{"name": "agree g", "steps": [{"name": "l", "tool": "agree_client"}]}') ->> 'version';
+SELECT pg_temp.make('ended4', '[{"name": "h", "workflow": "agree g", "dependsOn": []}, {"name": "b", "dependsOn": []}]', on_failure => 'fail');
+SELECT pg_temp.ran('ended4'), pg_temp.reason('ended4');
+SELECT pg_temp.fail('ended4', 'b');
+SELECT s.name, s.status, s.pause_reason IS NULL FROM stepwise.step AS s WHERE s.plan_id = pg_temp.plan('ended4') ORDER BY s.step_order;
+SELECT tree -> 'blocks' -> 'h' -> 'metadata' ->> 'status' FROM unnest(ARRAY[stepwise.execution(pg_temp.plan('ended4')),
+    stepwise.execution_as_of(pg_temp.plan('ended4'), clock_timestamp())]) AS tree;
+
 -- ---------- the same review, requested again ----------
 
 -- the step that holds a nested plan in which this very review waits is another one
