@@ -128,6 +128,28 @@ SELECT pg_temp.next('middle3'), pg_temp.next('middle3'), pg_temp.next('middle3')
 SELECT pg_temp.submit('agree low', 'l', '{"n": 1}');
 SELECT pg_temp.told('middle3'), pg_temp.next('middle3');
 
+-- what stops a sequence stops what is nested behind it too: a failure under pause, a person, a pause below; a run likewise
+SELECT stepwise.define_workflow('{"name": "agree behind", "steps": [{"name": "x"}, {"name": "y"}]}') ->> 'version';
+SELECT pg_temp.make('behind', '[{"name": "a"}, {"name": "h", "workflow": "agree behind"}]', on_failure => 'pause');
+SELECT pg_temp.next('behind'), pg_temp.next('behind');
+SELECT pg_temp.fail('behind', 'a');
+SELECT pg_temp.told('behind'), pg_temp.next('behind');
+-- who asks for the nested plan itself gets its step
+SELECT pg_temp.next('agree behind');
+SELECT stepwise.skip_step(pg_temp.step('behind', 'a')) ->> 'stepStatus', stepwise.release_step(pg_temp.step('agree behind', 'y')) ->> 'stepStatus';
+SELECT pg_temp.told('behind'), pg_temp.next('behind');
+SELECT pg_temp.make('behind2', '[{"name": "a"}, {"name": "h", "workflow": "agree behind"}]');
+SELECT pg_temp.next('behind2'), pg_temp.next('behind2');
+SELECT stepwise.request_user_review(pg_temp.step('behind2', 'a'), 'Look') ->> 'stepStatus';
+SELECT pg_temp.told('behind2'), pg_temp.next('behind2');
+SELECT stepwise.submit_user_decision(pg_temp.waiting('behind2', 'a'), 'approve') ->> 'stepStatus';
+SELECT pg_temp.told('behind2'), pg_temp.next('behind2');
+-- with dependencies, what does not depend on it goes on
+SELECT pg_temp.make('behind3', '[{"name": "a", "dependsOn": []}, {"name": "h", "workflow": "agree behind", "dependsOn": []}]', on_failure => 'pause');
+SELECT pg_temp.next('behind3'), pg_temp.next('behind3');
+SELECT pg_temp.fail('behind3', 'a');
+SELECT pg_temp.next('behind3');
+
 -- ---------- the reason of a plan ----------
 
 -- c is blocked by a, not by b: that b is tried again changes nothing for it
