@@ -502,16 +502,19 @@ IsUnder(Call *call, const PlanRow *plan, const PlanRow *scope)
 	return plan != NULL;
 }
 
-/* What is nested in a step counts as that step: does a run stop before it? */
+/*
+ * What is nested in a step counts as that step: does the search stop before it?
+ * What stops it has a reason, and the root would know of it.
+ */
 static bool
 StopsAbove(Call *call, const PlanRow *plan, const PlanRow *scope, const Next *next)
 {
 	StepRow    *holder;
 
-	if (!next->run)
+	if (scope->root->paused == 0)
 		return false;
 	while (!UuidEqual(&plan->id, &scope->id) && (plan = PlanAround(call, plan, &holder)) != NULL)
-		if (StopsBefore(call, plan, next, holder))
+		if (plan->sequential ? FirstObstacle(call, plan) < holder->order : StopsBefore(call, plan, next, holder))
 			return true;
 	return false;
 }

@@ -381,7 +381,7 @@ StepPause(Call *call, PlanRow *plan, StepRow *step, Jsonb *reason)
 	plan->paused += (reason != NULL) - step->was_paused;
 	step->was_paused = reason != NULL;
 	/* what it held back can be handed out */
-	if (reason == NULL)
+	if (reason == NULL && !PlanIsTerminal(plan->status))
 		plan->workable = plan->counts[STEP_PENDING] > 0;
 	plan->touched = true;
 	StepSave(call, step);

@@ -274,6 +274,16 @@ NestedCancel(Call *call, PlanRow *plan, const StepRow *step)
 	return NestedEnd(call, plan->root, &nested_id, reason);
 }
 
+/* A nested plan was ended with the plan around it: its reason is no longer that of the step that holds it. */
+static void
+HolderForget(Call *call, PlanRow *plan, const pg_uuid_t *step_id)
+{
+	StepRow    *step = StepRead(call, step_id);
+
+	if (step != NULL && step->status == STEP_IN_PROGRESS)
+		StepPause(call, plan, step, NULL);
+}
+
 /* A plan has failed: its other steps stay as they are, but what is nested in them cannot go on. */
 void
 NestedCancelAll(Call *call, PlanRow *plan)
@@ -297,6 +307,7 @@ NestedCancelAll(Call *call, PlanRow *plan)
 
 		AuditAppend(call, plan, &step_id, "plan_modified",
 					JsonMerge(JsonTextOf("action", "cancel_nested"), NestedEnd(call, plan->root, &nested_id, reason)));
+		HolderForget(call, plan, &step_id);
 	}
 	RowsFree(&rows);
 }

@@ -128,6 +128,28 @@ SELECT pg_temp.next('middle3'), pg_temp.next('middle3'), pg_temp.next('middle3')
 SELECT pg_temp.submit('agree low', 'l', '{"n": 1}');
 SELECT pg_temp.told('middle3'), pg_temp.next('middle3');
 
+-- what stops a sequence stops what is nested behind it too: a failure under pause, a person, a pause below; a run likewise
+SELECT stepwise.define_workflow('{"name": "agree behind", "steps": [{"name": "x"}, {"name": "y"}]}') ->> 'version';
+SELECT pg_temp.make('behind', '[{"name": "a"}, {"name": "h", "workflow": "agree behind"}]', on_failure => 'pause');
+SELECT pg_temp.next('behind'), pg_temp.next('behind');
+SELECT pg_temp.fail('behind', 'a');
+SELECT pg_temp.told('behind'), pg_temp.next('behind');
+-- who asks for the nested plan itself gets its step
+SELECT pg_temp.next('agree behind');
+SELECT stepwise.skip_step(pg_temp.step('behind', 'a')) ->> 'stepStatus', stepwise.release_step(pg_temp.step('agree behind', 'y')) ->> 'stepStatus';
+SELECT pg_temp.told('behind'), pg_temp.next('behind');
+SELECT pg_temp.make('behind2', '[{"name": "a"}, {"name": "h", "workflow": "agree behind"}]');
+SELECT pg_temp.next('behind2'), pg_temp.next('behind2');
+SELECT stepwise.request_user_review(pg_temp.step('behind2', 'a'), 'Look') ->> 'stepStatus';
+SELECT pg_temp.told('behind2'), pg_temp.next('behind2');
+SELECT stepwise.submit_user_decision(pg_temp.waiting('behind2', 'a'), 'approve') ->> 'stepStatus';
+SELECT pg_temp.told('behind2'), pg_temp.next('behind2');
+-- with dependencies, what does not depend on it goes on
+SELECT pg_temp.make('behind3', '[{"name": "a", "dependsOn": []}, {"name": "h", "workflow": "agree behind", "dependsOn": []}]', on_failure => 'pause');
+SELECT pg_temp.next('behind3'), pg_temp.next('behind3');
+SELECT pg_temp.fail('behind3', 'a');
+SELECT pg_temp.next('behind3');
+
 -- ---------- the reason of a plan ----------
 
 -- c is blocked by a, not by b: that b is tried again changes nothing for it
@@ -227,6 +249,15 @@ SELECT stepwise.request_user_review(pg_temp.step('ended3', n), 'Look') ->> 'plan
 SELECT pg_temp.waiting('ended3', 'b') AS look \gset
 SELECT stepwise.submit_user_decision(pg_temp.waiting('ended3', 'a'), 'reject', 'no') ->> 'planStatus', pg_temp.waiting('ended3', 'b') IS NULL, pg_temp.reason('ended3') = '';
 SELECT pg_temp.try(format('stepwise.submit_user_decision(%L, %L)', :'look', 'approve')) ~ '^SW009';
+
+-- a step that holds a nested plan is not paused any more: that plan has ended too. The tree says the same now and as of now
+SELECT stepwise.define_workflow('{"name": "agree g", "steps": [{"name": "l", "tool": "agree_client"}]}') ->> 'version';
+SELECT pg_temp.make('ended4', '[{"name": "h", "workflow": "agree g", "dependsOn": []}, {"name": "b", "dependsOn": []}]', on_failure => 'fail');
+SELECT pg_temp.ran('ended4'), pg_temp.reason('ended4');
+SELECT pg_temp.fail('ended4', 'b');
+SELECT s.name, s.status, s.pause_reason IS NULL FROM stepwise.step AS s WHERE s.plan_id = pg_temp.plan('ended4') ORDER BY s.step_order;
+SELECT tree -> 'blocks' -> 'h' -> 'metadata' ->> 'status' FROM unnest(ARRAY[stepwise.execution(pg_temp.plan('ended4')),
+    stepwise.execution_as_of(pg_temp.plan('ended4'), clock_timestamp())]) AS tree;
 
 -- ---------- the same review, requested again ----------
 

@@ -252,19 +252,39 @@ BEGIN
     END IF;
 END $$;
 
--- What is handed out for a nested plan is handed out for the root too, the deepest first.
+-- Is a plan nested behind a step that stops a sequence?
+CREATE FUNCTION held_up(plan uuid) RETURNS boolean LANGUAGE sql AS $$
+    WITH RECURSIVE holder AS (
+        SELECT s.* FROM stepwise.plan AS p JOIN stepwise.step AS s ON s.id = p.parent_step_id WHERE p.id = plan
+        UNION ALL
+        SELECT s.* FROM holder AS h JOIN stepwise.plan AS p ON p.id = h.plan_id JOIN stepwise.step AS s ON s.id = p.parent_step_id)
+    SELECT EXISTS (SELECT FROM holder AS h JOIN stepwise.plan AS q ON q.id = h.plan_id AND q.sequential JOIN stepwise.step AS o
+                   ON o.plan_id = q.id AND o.step_order < h.step_order AND o.status <> 'pending' AND o.pause_reason IS NOT NULL)
+$$;
+CREATE FUNCTION next_and_held(root uuid) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+    answer jsonb := stepwise.get_next_step(root);
+BEGIN
+    RETURN answer || jsonb_build_object('held', ARRAY(SELECT p.id FROM tree(root) AS p WHERE p.depth > 0 AND held_up(p.id)));
+END $$;
+
+-- What is handed out for a nested plan is handed out for the root too, the deepest first, unless a sequence has stopped before it.
 CREATE FUNCTION check_passed_over(root uuid) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
-    at_root jsonb := (would(root, format('stepwise.get_next_step(%L)', root))).answer;
+    at_root jsonb := (would(root, format('walk.next_and_held(%L)', root))).answer;
     at_plan jsonb;
     plan record;
 BEGIN
     FOR plan IN SELECT p.id FROM tree(root) AS p WHERE p.depth > 0 AND p.completed_at IS NULL AND p.depth > coalesce(jsonb_array_length(at_root -> 'path') - 1, 0) LOOP
+        CONTINUE WHEN at_root -> 'held' ? plan.id::text;
         at_plan := (would(root, format('stepwise.get_next_step(%L)', plan.id))).answer;
         IF at_plan ->> 'status' = 'step_ready' THEN
             RETURN NEXT format('the root answers %s, and passes over %s', concat_ws(' ', at_root ->> 'status', at_root ->> 'path'), at_plan ->> 'path');
         END IF;
     END LOOP;
+    IF at_root -> 'held' ? (at_root ->> 'planId') AND NOT at_root ? 'again' THEN
+        RETURN NEXT format('the root hands out %s, before which a sequence has stopped', at_root ->> 'path');
+    END IF;
 END $$;
 
 -- A step that was blocked before the call, and is not now, would not be blocked by the same again;
