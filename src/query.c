@@ -184,7 +184,7 @@ Execute(KeptQuery *query, const Args *args)
 	bool		outer = engine_runs;
 	int			outer_depth = engine_depth;
 	bool		reading = args->call != NULL && args->call->reading;
-	int			result;
+	volatile int result;
 
 	if (query->plan == NULL)
 		QueryPrepare(query);
