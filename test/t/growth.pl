@@ -273,6 +273,17 @@ $plan = start('level0');
 sql("CALL work('deep, analyzed', '$plan')");
 same('deep', 'deep, analyzed', 'depth ' . DEEP . ' before and after ANALYZE');
 
+# ---------- a fork reads the log of its plan once, not for every step ----------
+
+sql(<<'SQL');
+SELECT stepwise.define_workflow(jsonb_build_object('name', 'forked', 'steps',
+    (SELECT jsonb_agg(jsonb_build_object('name', 's' || i)) FROM generate_series(1, 300) AS i)));
+SQL
+$plan = start('forked');
+sql("CALL work('forked', '$plan')");
+sql("SELECT measured('fork', 1, 'stepwise.fork_plan(''$plan'', ''s100'')')");
+cmp_ok(sql("SELECT rows FROM cost WHERE run = 'fork'"), '<=', 20 * 300, 'a fork of 300 steps: rows');
+
 # ---------- several agents in one tree ----------
 
 sql(<<'SQL');
