@@ -301,14 +301,16 @@ StepAudit(Call *call, PlanRow *plan, const StepRow *step, StepStatus from, const
 	MemoryContextSwitchTo(outer);
 }
 
-/* A failed step is tried again: what its failure blocked waits for it now. What something else blocks stays so. */
+/*
+ * A failed step is tried again: what reads it waits for it now. Whatever blocks a
+ * step, its condition may read the one that is tried again, and come out false.
+ */
 void
 PlanReconsider(Call *call, PlanRow *plan)
 {
 	static KeptQuery find = {
 		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2"
-		" AND s.status = 'pending' AND s.pause_reason IS NOT NULL"
-		" AND s.pause_reason ->> 'type' IN ('unresolvedDependency', 'conditionError') ORDER BY s.step_order",
+		" AND s.status = 'pending' AND s.pause_reason IS NOT NULL ORDER BY s.step_order",
 		2, {TEXTOID, UUIDOID}
 	};
 	Rows		rows;

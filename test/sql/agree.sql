@@ -170,6 +170,11 @@ SELECT stepwise.retry_step(pg_temp.step('still2', 'a')) ->> 'stepStatus';
 SELECT pg_temp.reason('still2');
 SELECT stepwise.retry_step(pg_temp.step('still2', 'b')) ->> 'stepStatus';
 SELECT pg_temp.reason('still2') = '';
+-- what blocks c is an argument; but whether it is done at all hangs on b, which is next now
+SELECT pg_temp.make('still4', '[{"name": "b"}, {"name": "c", "condition": "${steps.b.failed}", "arguments": {"x": "${inputs.o.k}"}}, {"name": "d"}]', inputs => '{"o": {}}');
+SELECT pg_temp.next('still4'), pg_temp.fail('still4', 'b'), pg_temp.next('still4') ~ 'unresolvableParams';
+SELECT stepwise.retry_step(pg_temp.step('still4', 'b')) ->> 'stepStatus';
+SELECT pg_temp.reason('still4') = '', pg_temp.told('still4'), pg_temp.next('still4'), pg_temp.submit('still4', 'b'), pg_temp.next('still4');
 -- what is tried again below: who reads it above waits for it
 SELECT stepwise.define_workflow('{"name": "agree f", "steps": [{"name": "l"}, {"name": "l2"}]}') ->> 'version';
 SELECT pg_temp.make('still3', '[{"name": "h", "workflow": "agree f"}, {"name": "c", "arguments": {"x": "${steps.h.steps.l.outputs.n}"}}]');
