@@ -16,6 +16,18 @@ COMMENT ON FUNCTION stepwise.list_active_plans(text, text, uuid, int) IS 'plans 
 -- beyond what can be stored or read, the newest first, and of what people are asked the oldest first; what is left out says
 -- so, and get_step_context has it.
 
+CREATE FUNCTION stepwise.step_size(step stepwise.step) RETURNS bigint
+LANGUAGE sql STABLE
+BEGIN ATOMIC
+    SELECT coalesce(stepwise.json_size(($1).result), 0)::bigint + coalesce(stepwise.json_size(($1).execution_report), 0)
+         + coalesce(stepwise.json_size(($1).inputs), 0) + coalesce(stepwise.json_size(($1).arguments), 0)
+         + coalesce(stepwise.json_size(($1).resources), 0) + coalesce(stepwise.text_size(($1).condition), 0)
+         + coalesce(stepwise.text_size(($1).instructions), 0) + coalesce(stepwise.text_size(($1).prompt), 0)
+         + coalesce(stepwise.text_size(($1).message), 0) + coalesce(stepwise.text_size(($1).result_summary), 0)
+         + coalesce(stepwise.text_size(($1).output_formatting_notes), 0);
+END;
+COMMENT ON FUNCTION stepwise.step_size(stepwise.step) IS 'internal: how much of a step step_json shows';
+
 CREATE FUNCTION stepwise.step_json(step stepwise.step, whole boolean) RETURNS jsonb
 LANGUAGE sql STABLE
 BEGIN ATOMIC
@@ -87,12 +99,7 @@ BEGIN ATOMIC
                                   || (SELECT CASE WHEN count(*) > 50 THEN jsonb_build_object('dependsOnCount', count(*)) ELSE '{}' END
                                       FROM stepwise.dependency AS d WHERE d.tenant = $1 AND d.step_id = (x.s).id)
                                   ORDER BY (x.s).step_order), '[]') AS list
-        FROM (SELECT s, sum(coalesce(stepwise.json_size(s.result), 0) + coalesce(stepwise.json_size(s.execution_report), 0)
-                         + coalesce(stepwise.json_size(s.inputs), 0) + coalesce(stepwise.json_size(s.arguments), 0)
-                         + coalesce(stepwise.json_size(s.resources), 0) + coalesce(stepwise.text_size(s.condition), 0)
-                         + coalesce(stepwise.text_size(s.instructions), 0) + coalesce(stepwise.text_size(s.prompt), 0)
-                         + coalesce(stepwise.text_size(s.message), 0) + coalesce(stepwise.text_size(s.result_summary), 0)
-                         + coalesce(stepwise.text_size(s.output_formatting_notes), 0)) OVER (ORDER BY s.step_order DESC) AS size
+        FROM (SELECT s, sum(stepwise.step_size(s)) OVER (ORDER BY s.step_order DESC) AS size
               FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2) AS x),
     checkpoints AS (
         SELECT coalesce(jsonb_agg(jsonb_build_object('checkpointId', x.checkpoint_id, 'planId', x.plan_id, 'stepId', x.step_id,
@@ -159,12 +166,7 @@ BEGIN ATOMIC
         SELECT coalesce(jsonb_agg(stepwise.step_json(x.s, coalesce(x.size, 0) <= 8000000)
                                   || jsonb_build_object('via', x.via, 'required', x.required)
                                   ORDER BY (x.s).step_order), '[]') AS list
-        FROM (SELECT s, p.via, p.required, sum(coalesce(stepwise.json_size(s.result), 0) + coalesce(stepwise.json_size(s.execution_report), 0)
-                         + coalesce(stepwise.json_size(s.inputs), 0) + coalesce(stepwise.json_size(s.arguments), 0)
-                         + coalesce(stepwise.json_size(s.resources), 0) + coalesce(stepwise.text_size(s.condition), 0)
-                         + coalesce(stepwise.text_size(s.instructions), 0) + coalesce(stepwise.text_size(s.prompt), 0)
-                         + coalesce(stepwise.text_size(s.message), 0) + coalesce(stepwise.text_size(s.result_summary), 0)
-                         + coalesce(stepwise.text_size(s.output_formatting_notes), 0)) OVER (ORDER BY s.step_order DESC) AS size
+        FROM (SELECT s, p.via, p.required, sum(stepwise.step_size(s)) OVER (ORDER BY s.step_order DESC) AS size
               FROM parents AS p JOIN stepwise.step AS s ON s.tenant = $1 AND s.id = p.id) AS x),
     dependents AS (
         SELECT coalesce(jsonb_agg(s.name ORDER BY s.step_order), '[]') AS list

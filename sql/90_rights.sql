@@ -14,7 +14,7 @@ CREATE VIEW stepwise.grants WITH (security_invoker) AS
          (VALUES ('agent'), ('reader')) AS k (kind)
     WHERE n.nspname = 'stepwise' AND p.prorettype <> 'pg_catalog.trigger'::pg_catalog.regtype
       AND p.proname NOT IN ('add_member', 'remove_member', 'grant_agent', 'grant_reader', 'register_tool', 'drop_tool',
-                            'register_resource', 'drop_resource', 'purge', 'check_integrity', 'step_json', 'artifact_json', 'skill_json',
+                            'register_resource', 'drop_resource', 'purge', 'check_integrity', 'step_json', 'step_size', 'artifact_json', 'skill_json',
                             'json_size', 'text_size', 'search_headline', 'time_text', 'interval_text')
       -- what takes the tenant as an argument is the engine's own
       AND (p.proname = 'enter_tenant' OR coalesce(p.proargnames[1], '') <> 'tenant')

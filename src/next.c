@@ -331,6 +331,17 @@ StepReconsider(Call *call, PlanRow *plan, StepRow *step)
 
 /* ---------- searching one plan ---------- */
 
+/* Read the order that a query over a plan finds; INT_MAX: none. */
+static int
+FirstOrder(Call *call, KeptQuery *query, const PlanRow *plan)
+{
+	Rows		rows = QueryById(call, query, &plan->id);
+	int			order = rows.count > 0 ? RowInt(&rows, 0, 1) : INT_MAX;
+
+	RowsFree(&rows);
+	return order;
+}
+
 /* Find the order of the first step that stands in the way of a sequence. */
 static int
 FirstObstacle(Call *call, const PlanRow *plan)
@@ -340,16 +351,8 @@ FirstObstacle(Call *call, const PlanRow *plan)
 		" AND s.pause_reason IS NOT NULL AND s.status <> 'pending' ORDER BY s.tenant, s.plan_id, s.step_order LIMIT 1",
 		2, {TEXTOID, UUIDOID}
 	};
-	int			order = INT_MAX;
-	Rows		rows;
 
-	if (plan->paused == 0)
-		return order;
-	rows = QueryById(call, &find, &plan->id);
-	if (rows.count > 0)
-		order = RowInt(&rows, 0, 1);
-	RowsFree(&rows);
-	return order;
+	return plan->paused > 0 ? FirstOrder(call, &find, plan) : INT_MAX;
 }
 
 /* Under pause a failed step stops a run, independent branches too: find the order from which on it does nothing. */
@@ -361,16 +364,8 @@ FirstFailure(Call *call, const PlanRow *plan)
 		" AND s.pause_reason IS NOT NULL AND s.status = 'failed' ORDER BY s.tenant, s.plan_id, s.step_order LIMIT 1",
 		2, {TEXTOID, UUIDOID}
 	};
-	int			order = INT_MAX;
-	Rows		rows;
 
-	if (plan->on_failure != ON_FAILURE_PAUSE || plan->counts[STEP_FAILED] == 0)
-		return order;
-	rows = QueryById(call, &find, &plan->id);
-	if (rows.count > 0)
-		order = RowInt(&rows, 0, 1);
-	RowsFree(&rows);
-	return order;
+	return plan->on_failure == ON_FAILURE_PAUSE && plan->counts[STEP_FAILED] > 0 ? FirstOrder(call, &find, plan) : INT_MAX;
 }
 
 /* Take the first pending step of a sequence; what waits or is blocked stops the search. */

@@ -26,7 +26,7 @@ INSERT INTO listed VALUES
 ('function', 'owner only', 'add_member remove_member grant_agent grant_reader purge check_integrity'),
 ('function', 'owner only', 'register_tool drop_tool register_resource drop_resource'),
 ('function', 'internal', 'members_changed engine_guard step_guard steps_changed audit_guard'),
-('function', 'internal', 'step_json artifact_json skill_json time_text interval_text json_size text_size search_headline'),
+('function', 'internal', 'step_json step_size artifact_json skill_json time_text interval_text json_size text_size search_headline'),
 
 ('table', 'reader too', 'plan plan_detail step dependency branching_condition workflow checkpoint tool resource state'),
 ('table', 'reader too', 'artifact skill_execution tool_call audit'),
