@@ -583,35 +583,36 @@ LocksMany(void)
  * of that kind at once, in its tenant; it then waits for whoever has this word
  * already, but need not keep its lock.
  *
- * Who locks one word must not come in between, so he takes it while he shares
- * the lock on all. He waits for either, but never for one while he has the
- * other: or he would wait for a transaction that has the word, and is about to
- * lock all.
+ * Who locks one word must not come in between: once it has the word, it looks
+ * whether another transaction has locked all. If so, it gives the word back,
+ * and waits for that. It never waits for one lock while it has the other, or it
+ * would wait for a transaction that has the word, and is about to lock all. Nor
+ * does it give a word back but for such a transaction: those that want the same
+ * word queue for it, and the first one keeps it.
  */
 void
 CallLockOfMany(const Call *call, const char *kind, const char *word)
 {
 	LOCKTAG		all = TagOf(call, kind, "");
 	LOCKTAG		one = TagOf(call, kind, word);
-	bool		locked = LocksMany();
 
-	Assert(*word != '\0');
-	if (locked)
+	if (LocksMany())
 	{
 		(void) LockAcquire(&all, ExclusiveLock, false, false);
 		(void) LockAcquire(&one, ExclusiveLock, false, false);
 		(void) LockRelease(&one, ExclusiveLock, false);
+		return;
 	}
-	while (!locked)
+	for (;;)
 	{
-		(void) LockAcquire(&all, ShareLock, false, false);
-		locked = LockAcquire(&one, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
-		(void) LockRelease(&all, ShareLock, false);
-		if (locked)
-			break;
 		(void) LockAcquire(&one, ExclusiveLock, false, false);
+		if (LockAcquire(&all, ShareLock, false, true) != LOCKACQUIRE_NOT_AVAIL)
+			break;
 		(void) LockRelease(&one, ExclusiveLock, false);
+		(void) LockAcquire(&all, ShareLock, false, false);
+		(void) LockRelease(&all, ShareLock, false);
 	}
+	(void) LockRelease(&all, ShareLock, false);
 }
 
 /* ---------- procedures that commit ---------- */

@@ -3,7 +3,8 @@
 
 \set ECHO none
 \i test/agent.sql
-SELECT stepwise.register_tool('agree_fine', 'pg_catalog.jsonb_strip_nulls(jsonb)') IS NOT NULL \g /dev/null
+CREATE FUNCTION agree_fine(jsonb) RETURNS jsonb LANGUAGE sql AS 'SELECT $1';
+SELECT stepwise.register_tool('agree_fine', 'agree_fine(jsonb)') IS NOT NULL \g /dev/null
 \set ECHO all
 
 -- What why says: whom the plan waits on, in a sentence, and the call, with the step that it names. handoff and nextCall say the same.
@@ -293,3 +294,4 @@ SELECT p.name, p.status FROM stepwise.plan AS p WHERE p.root_id = pg_temp.plan('
 
 SELECT pg_temp.unsound();
 SELECT stepwise.drop_tool('agree_fine') IS NOT NULL;
+DROP FUNCTION agree_fine(jsonb);

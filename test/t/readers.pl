@@ -269,6 +269,8 @@ is($failed, 0, 'every session came to its end') or diag(slurp_file($log));
 is(sql("SELECT string_agg(DISTINCT concat_ws(' ', what, state, left(message, 300)), E'\\n') FROM fault"), '', 'no answer was wrong, and no error not ours');
 note(sql("SELECT string_agg(what || ' ' || count, ', ' ORDER BY what) FROM (SELECT what, sum(count) AS count FROM done GROUP BY what) AS d"));
 is(sql('SELECT count(DISTINCT what) FROM done WHERE count > 0'), 6, 'all have done something');
+# sessions that used one idempotency key once kept each other from getting on
+cmp_ok(sql("SELECT sum(count) FROM done WHERE what = 'answered'"), '>', 1000, 'readers get on');
 is(sql('SELECT count(*) FROM stepwise.check_integrity()'), 0, 'the tables do not contradict themselves');
 
 $node->stop;
