@@ -10,7 +10,7 @@ EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" $(EXTENSION)
 SQL_PARTS = $(sort $(wildcard sql/[0-9][0-9]_*.sql))
 JOINED_SQL = $(EXTENSION)--$(EXTVERSION).sql
 
-OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*.c)))
+OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*/*.c)))
 DATA = $(wildcard sql/$(EXTENSION)--*--*.sql)
 DATA_built = $(JOINED_SQL)
 EXTRA_CLEAN = build
@@ -91,8 +91,9 @@ ISOLATION_OPTS = --inputdir=test --outputdir=. --load-extension=$(EXTENSION)
 # Unused parameters stay allowed: PostgreSQL dictates the signatures of hooks, callbacks
 # and SQL-callable functions. Fields that a static initializer leaves out are zero, and meant to be.
 # Mixed signs are compared all over the idioms of the server (lengthof).
+PG_CPPFLAGS = -I$(srcdir)/src
 ifdef STRICT
-PG_CPPFLAGS = -DUSE_ASSERT_CHECKING=1 -isystem $(includedir_server)
+PG_CPPFLAGS += -DUSE_ASSERT_CHECKING=1 -isystem $(includedir_server)
 PG_CFLAGS = -Wall -Wextra -Werror -Wno-unused-parameter -Wno-missing-field-initializers -Wno-sign-compare
 endif
 
@@ -116,8 +117,8 @@ $(error "$(PG_CONFIG) --pgxs" leads nowhere: install PostgreSQL's server develop
 endif
 endif
 
-# One internal header, used nearly everywhere: a changed header rebuilds all.
-$(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h)
+# Each floor has one header, which the floors above include: a changed header rebuilds all.
+$(OBJS) $(OBJS:.o=.bc): $(wildcard src/*/*.h)
 
 # "sql" itself is named so that a removed part counts as a change.
 $(JOINED_SQL): $(SQL_PARTS) sql $(EXTENSION).control

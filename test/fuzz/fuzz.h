@@ -5,7 +5,7 @@
 #ifndef STEPWISE_FUZZ_H
 #define STEPWISE_FUZZ_H
 
-#include "stepwise.h"
+#include "define/define.h"
 
 /* ---------- fuzz.c: chance, values, the run ---------- */
 

@@ -1,0 +1,849 @@
+/*
+ * loop.c
+ *	  the agent's loop: next, submit, advance, fail, retry, skip, release, heartbeat, cancel
+ *
+ * Each function locks the tree, reads the step again, moves it, settles the
+ * plan, and answers. Any of them may be repeated by a client that lost the
+ * answer: a worker gets its claim again, a submission is recognised.
+ */
+#include "api/api.h"
+
+#include "datatype/timestamp.h"
+#include "miscadmin.h"
+#include "utils/fmgrprotos.h"
+#include "utils/numeric.h"
+
+PG_FUNCTION_INFO_V1(stepwise_get_next_step);
+PG_FUNCTION_INFO_V1(stepwise_submit_step_result);
+PG_FUNCTION_INFO_V1(stepwise_advance);
+PG_FUNCTION_INFO_V1(stepwise_fail_step);
+PG_FUNCTION_INFO_V1(stepwise_retry_step);
+PG_FUNCTION_INFO_V1(stepwise_skip_step);
+PG_FUNCTION_INFO_V1(stepwise_release_step);
+PG_FUNCTION_INFO_V1(stepwise_heartbeat);
+PG_FUNCTION_INFO_V1(stepwise_cancel_plan);
+
+/* ---------- checks ---------- */
+
+static Interval *
+ArgumentInterval(FunctionCallInfo fcinfo, int n, const char *what)
+{
+	Interval	zero = {0};
+	Interval	longest = {.month = 100 * MONTHS_PER_YEAR};
+	Interval   *interval;
+
+	if (PG_ARGISNULL(n))
+		return NULL;
+	interval = PG_GETARG_INTERVAL_P(n);
+	if (DatumGetInt32(DirectFunctionCall2(interval_cmp, IntervalPGetDatum(interval), IntervalPGetDatum(&longest))) > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("%s must not be longer than 100 years", what)));
+	if (DatumGetInt32(DirectFunctionCall2(interval_cmp, IntervalPGetDatum(interval), IntervalPGetDatum(&zero))) <= 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("%s must be longer than nothing", what),
+				 errhint("Use an interval such as '5 minutes'.")));
+	return interval;
+}
+
+static TimestampTz
+TimeAfter(TimestampTz from, Interval *interval)
+{
+	return DatumGetTimestampTz(DirectFunctionCall2(timestamptz_pl_interval, TimestampTzGetDatum(from),
+												   IntervalPGetDatum(interval)));
+}
+
+/* The fencing number must be that of a claim that stands. */
+static void
+CheckAttempt(const StepRow *step, int attempt)
+{
+	if (attempt != step->attempt || (step->status == STEP_PENDING && step->attempt > 0))
+		ereport(ERROR,
+				(errcode(ERRCODE_STALE_ATTEMPT),
+				 errmsg("attempt %d of step \"%s\" is no longer current", attempt, step->name),
+				 errdetail_plural("The step is %s, and was claimed %d time.", "The step is %s, and was claimed %d times.",
+								  step->attempt, StepStatusName[step->status], step->attempt),
+				 errhint("Its claim was taken back. Drop the result, and ask for work with stepwise.get_next_step(plan_id).")));
+}
+
+static void
+CheckOptionalAttempt(FunctionCallInfo fcinfo, int n, const StepRow *step)
+{
+	if (!PG_ARGISNULL(n))
+		CheckAttempt(step, PG_GETARG_INT32(n));
+}
+
+/* Nobody can open a nested plan, or ask through a checkpoint, in place of the engine. */
+bool
+OnlyEngineDoes(const StepRow *step)
+{
+	return step->workflow != NULL || step->prompt != NULL;
+}
+
+void
+CheckNotHolder(const StepRow *step, const char *what)
+{
+	if (step->workflow != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSITION),
+				 errmsg("step \"%s\" runs workflow \"%s\" and cannot be %s", step->name, step->workflow, what),
+				 errdetail("Its result is what its nested plan makes."),
+				 errhint("stepwise.get_next_step(plan_id) hands out the steps of the nested plan; stepwise.skip_step or stepwise.fail_step end it.")));
+}
+
+/* Some functions take a narrower path than the transition table: rule says which. */
+static void
+CheckInProgress(const StepRow *step, StepStatus to, const char *rule)
+{
+	if (step->status != STEP_IN_PROGRESS)
+		StepTransitionRefuse(step, to, rule);
+}
+
+static void
+CheckFailed(const StepRow *step)
+{
+	if (step->status != STEP_FAILED)
+		StepTransitionRefuse(step, STEP_PENDING, "Only a failed step can be tried again.");
+}
+
+/* What waits for a person is not the agent's to answer. */
+void
+CheckNotPrompt(const StepRow *step)
+{
+	if (step->prompt != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSITION),
+				 errmsg("step \"%s\" asks a person and cannot be submitted", step->name),
+				 errhint("stepwise.get_next_step(plan_id) opens its checkpoint; stepwise.resume(checkpoint_id, response) answers it.")));
+}
+
+void
+CheckConfidence(double confidence)
+{
+	/* so written, NaN is refused too */
+	if (!(confidence >= 0 && confidence <= 1))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("confidence must lie between 0 and 1")));
+}
+
+/* SQL NULL is no result; the JSON value null is one. */
+void
+CheckResultGiven(const Jsonb *result)
+{
+	if (result == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("result must not be null"),
+				 errdetail("SQL NULL is no result."),
+				 errhint("Give a JSON value; where there is nothing to tell, {} or the JSON value null.")));
+}
+
+Outcome
+CheckOutcome(const char *outcome)
+{
+	int			index = outcome ? NameIndex(outcome, OutcomeName, OUTCOMES) : OUTCOME_SUCCESS;
+
+	if (index != OUTCOME_SUCCESS && index != OUTCOME_FAILURE)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("unknown outcome \"%s\"", ShortText(outcome)),
+				 errhint("Use success or failure.")));
+	return index;
+}
+
+/* ---------- answers ---------- */
+
+/* Put the names of the steps from the root down to this one. */
+void
+PutPath(JsonBuilder *b, const PlanRow *plan, const StepRow *step)
+{
+	JsonArrayStart(b, "path");
+	if (plan->holders != NULL)
+	{
+		Jsonb	   *above = DatumGetJsonbP(PointerGetDatum(plan->holders));
+		JsonbIterator *iterator = JsonbIteratorInit(&above->root);
+		JsonbIteratorToken token;
+		JsonbValue	name;
+
+		while ((token = JsonbIteratorNext(&iterator, &name, true)) != WJB_DONE)
+			if (token == WJB_ELEM)
+				JsonPutValue(b, NULL, &name);
+	}
+	JsonPutText(b, NULL, step->name);
+	JsonArrayEnd(b);
+}
+
+/* The path of a plan that a step holds. */
+struct varlena *
+HoldersBelow(const PlanRow *plan, const StepRow *holder)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	PutPath(&b, plan, holder);
+	JsonObjectEnd(&b);
+	return (struct varlena *) JsonGetJson(JsonFinish(&b), "path");
+}
+
+/* What every change of a step answers. */
+void
+PutStepAnswer(JsonBuilder *b, const PlanRow *plan, const StepRow *step)
+{
+	JsonPutUuid(b, "stepId", &step->id);
+	JsonPutText(b, "stepStatus", StepStatusName[step->status]);
+	JsonPutUuid(b, "planId", &plan->id);
+	JsonPutText(b, "planStatus", PlanStatusName[plan->status]);
+}
+
+Jsonb *
+StepAnswer(const PlanRow *plan, const StepRow *step)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	PutStepAnswer(&b, plan, step);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+/* ---------- next ---------- */
+
+/* arguments of a claim */
+typedef struct Claim
+{
+	const char *worker;			/* or NULL */
+	Interval   *lease;			/* or NULL */
+} Claim;
+
+static Jsonb *
+ReadyAnswer(Call *call, const Next *next, bool again)
+{
+	PlanRow    *plan = next->plan;
+	const StepRow *step = next->step;
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "status", "step_ready");
+	JsonPutUuid(&b, "planId", &plan->id);
+	JsonPutUuid(&b, "rootPlanId", &plan->root_id);
+	JsonPutText(&b, "planStatus", PlanStatusName[plan->status]);
+	PutPath(&b, plan, step);
+	JsonPutUuid(&b, "stepId", &step->id);
+	JsonPutText(&b, "stepStatus", StepStatusName[step->status]);
+	JsonPutInt(&b, "stepOrder", step->order);
+	JsonPutText(&b, "name", step->name);
+	JsonPutText(&b, "stepType", step->type);
+	JsonPutText(&b, "tool", step->tool);
+	JsonPutText(&b, "instructions", next->instructions);
+	JsonPutJson(&b, "arguments", StepInputs(step));
+	if (next->resources != NULL)
+		JsonPutJson(&b, "resources", next->resources);
+	JsonPutInt(&b, "attempt", step->attempt);
+	JsonPutTime(&b, "leaseExpiresAt", step->lease_expires_at);
+	if (again)
+		JsonPutBool(&b, "again", true);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+/* Read a JSON that an internal SQL function makes of (tenant, plan); NULL if the plan is not there. */
+Jsonb *
+PlanJson(Call *call, KeptQuery *query, const pg_uuid_t *plan_id)
+{
+	Args		args = {0};
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, plan_id);
+	return QueryJson(query, &args);
+}
+
+static void
+PutFormattingNotes(JsonBuilder *b, Call *call, const PlanRow *scope)
+{
+	ListCell   *cell;
+
+	JsonPutText(b, "planFormattingNotes", PlanDetailRead(call, &scope->id)->output_formatting_notes);
+	JsonArrayStart(b, "stepFormattingNotes");
+	foreach(cell, FormattingNotes(call, &scope->id))
+	{
+		const FormattingNote *note = lfirst(cell);
+
+		JsonObjectStart(b, NULL);
+		JsonPutInt(b, "stepOrder", note->order);
+		JsonPutText(b, "name", note->name);
+		JsonPutText(b, "notes", note->notes);
+		JsonObjectEnd(b);
+	}
+	JsonArrayEnd(b);
+}
+
+static Jsonb *
+CompleteDetail(Call *call, const PlanRow *scope)
+{
+	Jsonb	   *skill = SkillMetadata(call, &scope->id);
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutJson(&b, "outputs", JsonOf(scope->outputs));
+	JsonPutText(&b, "outcome", OutcomeName[scope->outcome]);
+	JsonPutText(&b, "outputMediaType", skill ? JsonGetText(skill, "outputMediaType") : NULL);
+	JsonPutText(&b, "outputFormattingInstructions", skill ? JsonGetText(skill, "outputFormattingInstructions") : NULL);
+	PutFormattingNotes(&b, call, scope);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+static Jsonb *
+NothingDetail(const PlanRow *scope)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutInt(&b, "inProgressCount", scope->counts[STEP_IN_PROGRESS]);
+	JsonPutInt(&b, "failedCount", scope->counts[STEP_FAILED]);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+static Jsonb *
+EndedDetail(const PlanRow *scope)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "error", scope->message);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+static Jsonb *
+PausedDetail(const PlanRow *scope)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutJson(&b, "pauseReason", DatumGetJsonbP(PointerGetDatum(scope->pause_reason)));
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+/* Answer for a plan that has no step to hand out now. */
+Jsonb *
+NextAnswer(Call *call, PlanRow *scope)
+{
+	const char *status;
+	Jsonb	   *detail;
+	JsonBuilder b = {0};
+
+	switch (scope->status)
+	{
+		case PLAN_COMPLETED:
+			status = "plan_complete";
+			detail = CompleteDetail(call, scope);
+			break;
+		case PLAN_FAILED:
+			status = "plan_failed";
+			detail = EndedDetail(scope);
+			break;
+		case PLAN_CANCELLED:
+			status = "plan_cancelled";
+			detail = EndedDetail(scope);
+			break;
+		case PLAN_AWAITING_REVIEW:
+			status = "awaiting_review";
+			detail = JsonMerge(OldestCheckpoint(call, scope), scope->pause_reason ? PausedDetail(scope) : NULL);
+			break;
+		default:
+			status = scope->pause_reason ? "paused" : "no_pending_steps";
+			detail = scope->pause_reason ? PausedDetail(scope) : NothingDetail(scope);
+	}
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "status", status);
+	JsonPutUuid(&b, "planId", &scope->id);
+	JsonPutText(&b, "planStatus", PlanStatusName[scope->status]);
+	JsonObjectEnd(&b);
+	return JsonMerge(JsonFinish(&b), detail);
+}
+
+/* Note that another session goes on with the plan. */
+void
+PlanNoteSession(Call *call, PlanRow *plan)
+{
+	JsonBuilder b = {0};
+	char	   *before = plan->session_id;
+
+	if (call->session == NULL || (before && strcmp(before, call->session) == 0))
+		return;
+	plan->session_id = pstrdup(call->session);
+	plan->touched = true;
+	if (before == NULL)
+		return;
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "from", before);
+	JsonPutText(&b, "to", call->session);
+	JsonObjectEnd(&b);
+	AuditAppend(call, plan, NULL, "session_resumed", JsonFinish(&b));
+}
+
+/* A worker that asks again is alive, and so is its plan. */
+static Jsonb *
+ClaimAgain(Call *call, PlanRow *root, StepRow *step, const Claim *claim)
+{
+	Next		next = {.plan = PlanInTree(call, root, &step->plan_id), .step = step};
+
+	next.instructions = ClaimedInstructions(call, next.plan, step);
+	next.resources = ClaimedResources(call, next.plan, step);
+	step->active_at = GetCurrentTimestamp();
+	if (claim->lease != NULL)
+	{
+		root->leases = root->touched = true;
+		step->lease_expires_at = TimeAfter(step->active_at, claim->lease);
+	}
+	StepSave(call, step);
+	next.plan->moved = true;
+	PlanSettle(call, next.plan);
+	return ReadyAnswer(call, &next, true);
+}
+
+static void
+ClaimStep(Call *call, Next *next, const Claim *claim)
+{
+	StepRow    *step = next->step;
+
+	if (claim->worker != NULL)
+		step->worker = step->holder = pstrdup(claim->worker);
+	if (claim->lease != NULL)
+	{
+		next->plan->root->leases = next->plan->root->touched = true;
+		step->lease_expires_at = TimeAfter(GetCurrentTimestamp(), claim->lease);
+	}
+	StepMove(call, next->plan, step, STEP_IN_PROGRESS, NULL);
+	PlanSettle(call, next->plan);
+}
+
+static Jsonb *
+ClaimNext(Call *call, PlanRow *scope, const Claim *claim)
+{
+	Next		next = {0};
+	StepRow    *held = NULL;
+
+	if (claim->worker != NULL && !PlanIsTerminal(scope->root->status))
+		held = ClaimOfWorker(call, scope->root, claim->worker);
+	if (held != NULL)
+		return ClaimAgain(call, scope->root, held, claim);
+	if (!NextFind(call, scope, &next))
+	{
+		PlansSave(call);
+		return NextAnswer(call, scope);
+	}
+	ClaimStep(call, &next, claim);
+	return ReadyAnswer(call, &next, false);
+}
+
+static Jsonb *
+NextStep(Call *call, PlanRow *scope, const Claim *claim)
+{
+	Jsonb	   *answer;
+
+	call->actor = claim->worker;
+	PlanNoteSession(call, scope);
+	if (!PlanIsTerminal(scope->root->status))
+		ReleaseExpired(call, scope->root);
+	answer = ClaimNext(call, scope, claim);
+	/* the step may be one of a nested plan, which alone is saved then */
+	if (scope->touched)
+		PlanSave(call, scope);
+	if (scope->root != scope && scope->root->touched)
+		PlanSave(call, scope->root);
+	return answer;
+}
+
+static Claim
+ArgumentClaim(FunctionCallInfo fcinfo, Call *call, int first)
+{
+	Claim		claim = {0};
+
+	claim.worker = ArgumentText(fcinfo, first);
+	claim.lease = ArgumentInterval(fcinfo, first + 1, "lease");
+	CallInSession(call, ArgumentText(fcinfo, first + 2));
+	CheckNameLimit(claim.worker, "worker");
+	if (claim.worker != NULL && *claim.worker == '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("worker must not be empty"),
+				 errhint("Leave it out, or give a name that tells this agent from others.")));
+	return claim;
+}
+
+Datum
+stepwise_get_next_step(PG_FUNCTION_ARGS)
+{
+	Call		call;
+	Claim		claim;
+
+	CallBegin(&call);
+	claim = ArgumentClaim(fcinfo, &call, 1);
+	return CallEnd(&call, NextStep(&call, PlanLock(&call, ArgumentUuid(fcinfo, 0)), &claim));
+}
+
+/* ---------- submit ---------- */
+
+/* arguments of submit_step_result and advance, in their order */
+enum
+{
+	SUBMIT_STEP_ID, SUBMIT_RESULT, SUBMIT_SUMMARY, SUBMIT_CONFIDENCE, SUBMIT_REPORT, SUBMIT_NOTES, SUBMIT_OUTCOME,
+	SUBMIT_ATTEMPT, SUBMIT_ARGUMENTS
+};
+
+typedef struct Submission
+{
+	Jsonb	   *result;
+	char	   *summary;
+	Numeric		confidence;		/* NULL: not given */
+	Jsonb	   *report;
+	char	   *notes;
+	Outcome		outcome;
+} Submission;
+
+/* Read a confidence as it is stored; NULL if none is given. */
+static Numeric
+ArgumentConfidence(FunctionCallInfo fcinfo, int n)
+{
+	if (PG_ARGISNULL(n))
+		return NULL;
+	CheckConfidence(PG_GETARG_FLOAT8(n));
+	return DatumGetNumeric(DirectFunctionCall1(float8_numeric, PG_GETARG_DATUM(n)));
+}
+
+static Submission
+ArgumentSubmission(FunctionCallInfo fcinfo)
+{
+	Submission	s = {0};
+
+	s.result = ArgumentJson(fcinfo, SUBMIT_RESULT);
+	s.summary = ArgumentText(fcinfo, SUBMIT_SUMMARY);
+	s.confidence = ArgumentConfidence(fcinfo, SUBMIT_CONFIDENCE);
+	s.report = ArgumentJson(fcinfo, SUBMIT_REPORT);
+	s.notes = ArgumentText(fcinfo, SUBMIT_NOTES);
+	s.outcome = CheckOutcome(ArgumentText(fcinfo, SUBMIT_OUTCOME));
+	CheckResultGiven(s.result);
+	CheckJsonLimits(s.result, "result");
+	CheckTextLimit(s.summary, "result_summary");
+	CheckJsonLimits(s.report, "execution_report");
+	CheckTextLimit(s.notes, "output_formatting_notes");
+	return s;
+}
+
+static bool
+SameText(const char *given, const struct varlena *stored)
+{
+	if (given == NULL || stored == NULL)
+		return given == NULL && stored == NULL;
+	return strcmp(given, text_to_cstring((text *) stored)) == 0;
+}
+
+static bool
+SameJson(const Jsonb *given, const struct varlena *stored)
+{
+	return JsonEqual(given, stored ? DatumGetJsonbP(PointerGetDatum(stored)) : NULL);
+}
+
+static bool
+SameNumber(Numeric given, const struct varlena *stored)
+{
+	if (given == NULL || stored == NULL)
+		return given == NULL && stored == NULL;
+	return DatumGetBool(DirectFunctionCall2(numeric_eq, NumericGetDatum(given), PointerGetDatum(stored)));
+}
+
+/* Is this what the step was completed with? Then the client only lost the answer. */
+static bool
+IsDuplicate(const StepRow *step, const Submission *s)
+{
+	return step->status == STEP_COMPLETED && step->outcome == s->outcome && SameJson(s->result, step->result) &&
+		SameText(s->summary, step->result_summary) && SameNumber(s->confidence, step->confidence) &&
+		SameJson(s->report, step->execution_report) && SameText(s->notes, step->output_formatting_notes);
+}
+
+/* What a branching condition did when the step completed, for an answer that is given again. */
+static Jsonb *
+BranchTaken(Call *call, const StepRow *step)
+{
+	static KeptQuery read = {
+		"SELECT pg_catalog.jsonb_build_object('action', b.action, 'condition', b.expression, 'params', b.params)"
+		" || CASE WHEN a.detail ? 'note' THEN pg_catalog.jsonb_build_object('note', a.detail -> 'note') ELSE '{}' END"
+		" FROM stepwise.audit AS a JOIN stepwise.branching_condition AS b"
+		" ON b.tenant = $1 AND b.step_id = $3 AND b.position = (a.detail ->> 'position')::int"
+		" WHERE a.tenant = $1 AND a.plan_id = $2 AND a.step_id = $3 AND a.event = 'plan_modified'"
+		" AND a.detail @> '{\"action\": \"branch\", \"fired\": true}' ORDER BY a.id DESC LIMIT 1",
+		3, {TEXTOID, UUIDOID, UUIDOID}
+	};
+	Args		args = {0};
+	Jsonb	   *branch;
+	Rows		rows;
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, &step->plan_id);
+	ArgUuid(&args, &step->id);
+	rows = QueryRun(&read, &args);
+	branch = rows.count > 0 ? RowJson(&rows, 0, 1) : NULL;
+	RowsFree(&rows);
+	return branch;
+}
+
+static Jsonb *
+SubmitAnswer(const PlanRow *plan, const StepRow *step, bool duplicate)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	PutStepAnswer(&b, plan, step);
+	JsonPutText(&b, "outcome", OutcomeName[step->outcome]);
+	JsonPutJson(&b, "branch", plan->branch);
+	if (duplicate)
+		JsonPutBool(&b, "duplicate", true);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+static Jsonb *
+SubmitStep(Call *call, PlanRow *plan, StepRow *step, const Submission *s)
+{
+	CheckNotHolder(step, "submitted");
+	if (IsDuplicate(step, s))
+	{
+		plan->branch = step->branches ? BranchTaken(call, step) : NULL;
+		PlanSave(call, plan);
+		return SubmitAnswer(plan, step, true);
+	}
+	PlanCheckOpen(plan);
+	if (step->status == STEP_PENDING)
+	{
+		CheckNotPrompt(step);
+		StepMove(call, plan, step, STEP_IN_PROGRESS, NULL);
+	}
+	CheckInProgress(step, STEP_COMPLETED, "Only a step that is pending or in progress can be submitted.");
+	step->result = (struct varlena *) s->result;
+	step->result_summary = s->summary ? (struct varlena *) cstring_to_text(s->summary) : NULL;
+	step->confidence = (struct varlena *) s->confidence;
+	step->execution_report = (struct varlena *) s->report;
+	step->output_formatting_notes = s->notes ? (struct varlena *) cstring_to_text(s->notes) : NULL;
+	step->outcome = s->outcome;
+	StepMove(call, plan, step, STEP_COMPLETED, NULL);
+	PlanSettle(call, plan);
+	return SubmitAnswer(plan, step, false);
+}
+
+Datum
+stepwise_submit_step_result(PG_FUNCTION_ARGS)
+{
+	Call		call;
+	Submission	s;
+	PlanRow    *plan;
+	StepRow    *step;
+
+	CallBegin(&call);
+	s = ArgumentSubmission(fcinfo);
+	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, SUBMIT_STEP_ID), &step);
+	CheckOptionalAttempt(fcinfo, SUBMIT_ATTEMPT, step);
+	call.actor = step->worker;
+	return CallEnd(&call, SubmitStep(&call, plan, step, &s));
+}
+
+/* Submit, and take the next step of the root, in one round trip. */
+Datum
+stepwise_advance(PG_FUNCTION_ARGS)
+{
+	Call		call;
+	Submission	s;
+	Claim		claim;
+	PlanRow    *plan;
+	StepRow    *step;
+	Jsonb	   *submitted;
+	JsonBuilder b = {0};
+
+	CallBegin(&call);
+	s = ArgumentSubmission(fcinfo);
+	claim = ArgumentClaim(fcinfo, &call, SUBMIT_ARGUMENTS);
+	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, SUBMIT_STEP_ID), &step);
+	CheckOptionalAttempt(fcinfo, SUBMIT_ATTEMPT, step);
+	call.actor = claim.worker ? claim.worker : step->worker;
+	/* a search through nested plans reads their rows: then each change is saved at once */
+	call.deferred = !plan->root->nests;
+	submitted = SubmitStep(&call, plan, step, &s);
+	JsonObjectStart(&b, NULL);
+	JsonPutJson(&b, "submitted", submitted);
+	JsonPutJson(&b, "next", NextStep(&call, plan->root, &claim));
+	JsonObjectEnd(&b);
+	PlansSave(&call);
+	return CallEnd(&call, JsonFinish(&b));
+}
+
+/* ---------- other moves ---------- */
+
+static void
+CheckErrorGiven(const char *error)
+{
+	if (error == NULL || *error == '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("a failed step needs an error"),
+				 errhint("Say in a sentence what went wrong.")));
+	CheckTextLimit(error, "error");
+}
+
+Datum
+stepwise_fail_step(PG_FUNCTION_ARGS)
+{
+	Call		call;
+	char	   *error;
+	PlanRow    *plan;
+	StepRow    *step;
+
+	CallBegin(&call);
+	error = ArgumentText(fcinfo, 1);
+	CheckErrorGiven(error);
+	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, 0), &step);
+	call.actor = step->worker;
+	if (step->status == STEP_FAILED && step->message && strcmp(step->message, error) == 0)
+		return CallEnd(&call, StepAnswer(plan, step));
+	step->message = error;
+	if (!PG_ARGISNULL(2))
+		step->retryable = PG_GETARG_BOOL(2);
+	StepMove(&call, plan, step, STEP_FAILED, NULL);
+	PlanSettle(&call, plan);
+	return CallEnd(&call, StepAnswer(plan, step));
+}
+
+Datum
+stepwise_retry_step(PG_FUNCTION_ARGS)
+{
+	Call		call;
+	PlanRow    *plan;
+	StepRow    *step;
+
+	CallBegin(&call);
+	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, 0), &step);
+	CheckFailed(step);
+	/* maxAttempts bounds only what is handed out by itself */
+	if (step->max_attempts > 0)
+		step->max_attempts = Max(step->max_attempts, step->attempt + 1);
+	StepMove(&call, plan, step, STEP_PENDING, NULL);
+	PlanSettle(&call, plan);
+	return CallEnd(&call, StepAnswer(plan, step));
+}
+
+Datum
+stepwise_skip_step(PG_FUNCTION_ARGS)
+{
+	Call		call;
+	PlanRow    *plan;
+	StepRow    *step;
+	char	   *reason;
+
+	CallBegin(&call);
+	reason = ArgumentText(fcinfo, 1);
+	CheckTextLimit(reason, "reason");
+	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, 0), &step);
+	step->message = reason;
+	StepMove(&call, plan, step, STEP_SKIPPED, NULL);
+	PlanSettle(&call, plan);
+	return CallEnd(&call, StepAnswer(plan, step));
+}
+
+Datum
+stepwise_release_step(PG_FUNCTION_ARGS)
+{
+	Call		call;
+	PlanRow    *plan;
+	StepRow    *step;
+
+	CallBegin(&call);
+	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, 0), &step);
+	CheckOptionalAttempt(fcinfo, 1, step);
+	CheckNotHolder(step, "released");
+	CheckInProgress(step, STEP_PENDING, "Only a step in progress can be released.");
+	call.actor = step->worker;
+	StepRelease(&call, plan, step, "released");
+	PlanSettle(&call, plan);
+	return CallEnd(&call, StepAnswer(plan, step));
+}
+
+static Jsonb *
+Heartbeat(Call *call, PlanRow *plan, StepRow *step, Interval *extend)
+{
+	JsonBuilder b = {0};
+
+	step->active_at = GetCurrentTimestamp();
+	if (extend != NULL)
+	{
+		step->lease_expires_at = TimeAfter(step->active_at, extend);
+		plan->root->leases = true;
+	}
+	StepSave(call, step);
+	PlanSave(call, plan->root);
+	JsonObjectStart(&b, NULL);
+	PutStepAnswer(&b, plan, step);
+	JsonPutInt(&b, "attempt", step->attempt);
+	JsonPutTime(&b, "leaseExpiresAt", step->lease_expires_at);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+Datum
+stepwise_heartbeat(PG_FUNCTION_ARGS)
+{
+	Call		call;
+	Interval   *extend;
+	PlanRow    *plan;
+	StepRow    *step;
+
+	CallBegin(&call);
+	extend = ArgumentInterval(fcinfo, 2, "extend");
+	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, 0), &step);
+	if (PG_ARGISNULL(1))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("heartbeat needs the attempt"),
+				 errhint("It is the \"attempt\" that stepwise.get_next_step answered.")));
+	CheckNotHolder(step, "claimed");
+	CheckAttempt(step, PG_GETARG_INT32(1));
+	PlanCheckOpen(plan);
+	CheckInProgress(step, STEP_IN_PROGRESS, "Only a step in progress has a heartbeat.");
+	return CallEnd(&call, Heartbeat(&call, plan, step, extend));
+}
+
+static Jsonb *
+CancelAnswer(const PlanRow *plan, bool duplicate)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutUuid(&b, "planId", &plan->id);
+	JsonPutText(&b, "planStatus", PlanStatusName[plan->status]);
+	JsonPutInt(&b, "skippedSteps", plan->counts[STEP_SKIPPED]);
+	if (duplicate)
+		JsonPutBool(&b, "duplicate", true);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+Datum
+stepwise_cancel_plan(PG_FUNCTION_ARGS)
+{
+	Call		call;
+	PlanRow    *plan;
+	char	   *reason;
+
+	CallBegin(&call);
+	reason = ArgumentText(fcinfo, 1);
+	CheckTextLimit(reason, "reason");
+	plan = PlanLock(&call, ArgumentUuid(fcinfo, 0));
+	if (plan->status == PLAN_CANCELLED)
+		return CallEnd(&call, CancelAnswer(plan, true));
+	PlanCancel(&call, plan, reason);
+	PlanSettle(&call, plan);
+	return CallEnd(&call, CancelAnswer(plan, false));
+}

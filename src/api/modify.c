@@ -1,0 +1,747 @@
+/*
+ * modify.c
+ *	  modify_plan: change what a plan that is not finished will do
+ *
+ * An action is a line in Actions: its name, the keys of its params, and what
+ * it does. Whatever it did, the plan is then one that a definition could have
+ * made: every name that is mentioned exists, and in a sequence stands before
+ * the place that mentions it. Orders are 1..n without holes. Order is where a
+ * step stands, not when it ran (that is execution_order), so a pending step
+ * may be put before finished ones: it is then the next to be handed out.
+ *
+ * Faults are collected and raised as one error; what was written until then
+ * goes with the transaction. Locks: the tree's root and the plan.
+ */
+#include "api/api.h"
+
+#include "mb/pg_wchar.h"
+#include "utils/array.h"
+#include "utils/fmgrprotos.h"
+#include "utils/numeric.h"
+
+#define EXCERPT_BYTES	2000
+
+PG_FUNCTION_INFO_V1(stepwise_modify_plan);
+
+/* the params of all actions */
+typedef struct ModifyParams
+{
+	JsonbValue *steps;
+	JsonbValue *after;
+	pg_uuid_t  *step_id;
+	List	   *step_ids;		/* of pg_uuid_t * */
+	char	   *instructions;
+	char	   *reason;
+} ModifyParams;
+
+/* one modification on its way */
+typedef struct Change
+{
+	Call	   *call;
+	PlanRow    *plan;
+	ModifyParams params;
+	StepRow    *step;			/* that stepId names, or NULL */
+	bool		removed;		/* there is no such step any more */
+	Faults		faults;
+	JsonBuilder detail;			/* of the audit entry; an object that is open */
+	JsonBuilder answer;			/* likewise */
+} Change;
+
+typedef struct ActionRule
+{
+	const char *name;
+	const KeyRule *keys;
+	int			nkeys;
+	void		(*act) (Change *change);
+} ActionRule;
+
+/* ---------- params ---------- */
+
+static void
+ReadStepId(Reader *reader, const Path *path, JsonbValue *value, void *field)
+{
+	pg_uuid_t  *id = palloc(sizeof(pg_uuid_t));
+	char	   *text = NULL;
+
+	ReadText(reader, path, value, &text);
+	if (text == NULL)
+		return;
+	if (UuidParse(text, id))
+		*(pg_uuid_t **) field = id;
+	else
+		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION, "stepwise.get_plan_context(plan_id) lists the steps with their ids.",
+				"\"%s\" is not the id of a step", ShortText(text));
+}
+
+static void
+ReadStepIds(Reader *reader, const Path *path, JsonbValue *value, void *field)
+{
+	Path		element = {.up = path};
+	Jsonb	   *ids;
+	JsonbValue	item;
+
+	if (!ExpectKind(reader, path, value, "array"))
+		return;
+	ids = JsonFromValue(value);
+	for (element.index = 0; JsonGetIndex(ids, element.index, &item); element.index++)
+	{
+		pg_uuid_t  *id = NULL;
+
+		ReadStepId(reader, &element, &item, &id);
+		if (id != NULL)
+			*(List **) field = lappend(*(List **) field, id);
+	}
+}
+
+/* ---------- add_steps ---------- */
+
+static bool
+IsOrderUpTo(const JsonbValue *value, int most)
+{
+	Datum		number;
+
+	if (value->type != jbvNumeric)
+		return false;
+	number = NumericGetDatum(value->val.numeric);
+	return DatumGetBool(DirectFunctionCall2(numeric_ge, number, NumericGetDatum(int64_to_numeric(0)))) &&
+		DatumGetBool(DirectFunctionCall2(numeric_le, number, NumericGetDatum(int64_to_numeric(most)))) &&
+		DatumGetBool(DirectFunctionCall2(numeric_eq, number, DirectFunctionCall1(numeric_floor, number)));
+}
+
+/* Read insertAfterOrder; -1, the end, if it is not given or not good. */
+static int
+InsertAfter(Change *change)
+{
+	JsonbValue *value = change->params.after;
+	int			count = StepTotal(change->plan->counts);
+
+	if (value == NULL)
+		return -1;
+	if (IsOrderUpTo(value, count))
+		return DatumGetInt32(DirectFunctionCall1(numeric_int4, NumericGetDatum(value->val.numeric)));
+	FaultAdd(&change->faults, ERRCODE_INVALID_DEFINITION, "insertAfterOrder",
+			 "0 puts the steps before all others; without insertAfterOrder they go to the end.",
+			 "must be a whole number from 0 to %d, the number of steps", count);
+	return -1;
+}
+
+static void
+PutIds(JsonBuilder *b, const char *key, const pg_uuid_t *ids, int count)
+{
+	JsonArrayStart(b, key);
+	for (int i = 0; i < count; i++)
+		JsonPutUuid(b, NULL, &ids[i]);
+	JsonArrayEnd(b);
+}
+
+static void
+ActAddSteps(Change *change)
+{
+	int			before = StepTotal(change->plan->counts);
+	int			after = InsertAfter(change);
+	int			count = 0;
+	pg_uuid_t  *ids = PlanAddSteps(change->call, change->plan, JsonFromValue(change->params.steps), after,
+								   &change->faults, &count);
+
+	if (FaultsAny(&change->faults))
+		return;
+	JsonPutInt(&change->detail, "insertAfterOrder", after < 0 ? before : after);
+	PutIds(&change->detail, "stepIds", ids, count);
+	JsonPutInt(&change->answer, "insertAfterOrder", after < 0 ? before : after);
+	PutIds(&change->answer, "stepIds", ids, count);
+}
+
+static const KeyRule AddStepsKeys[] = {
+	{"steps", ReadLater, offsetof(ModifyParams, steps), true},
+	{"insertAfterOrder", ReadLater, offsetof(ModifyParams, after), false},
+};
+
+/* ---------- remove_step ---------- */
+
+static void
+CheckRemovable(const StepRow *step)
+{
+	if (step->status != STEP_PENDING)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSITION),
+				 errmsg("step \"%s\" is %s and cannot be removed", step->name, StepStatusName[step->status]),
+				 errdetail("Only a pending step can be removed."),
+				 errhint("Leave it where it is; stepwise.skip_step(step_id) skips a step that has not ended.")));
+}
+
+/* A step that was released keeps the nested plan that it had opened, for the record. */
+static void
+CheckHoldsNoPlan(Change *change)
+{
+	pg_uuid_t	nested_id;
+
+	if (NestedPlanId(change->call, &change->step->id, &nested_id))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSITION),
+				 errmsg("step \"%s\" has held a nested plan and cannot be removed", change->step->name),
+				 errdetail("Plan \"%s\" would have no step above it.", UuidText(&nested_id)),
+				 errhint("Skip the step with stepwise.skip_step(step_id) instead.")));
+}
+
+static void
+CheckNotOnly(Change *change)
+{
+	if (StepTotal(change->plan->counts) == 1)
+		FaultAdd(&change->faults, ERRCODE_INVALID_DEFINITION, "stepId",
+				 "Add another step first, or end the plan with stepwise.cancel_plan(plan_id).",
+				 "step \"%s\" is the only step of its plan", change->step->name);
+}
+
+/* Note that the step is needed elsewhere: in a step of this order, or (0) in the plan's own. */
+static void
+FaultInUse(Change *change, int sqlstate, int order, const char *place, const char *source)
+{
+	char	   *path = order ? psprintf("steps[%d].%s", order - 1, place) : pstrdup(place);
+
+	FaultAdd(&change->faults, sqlstate, path,
+			 "Change or remove what needs it first, or skip the step with stepwise.skip_step(step_id).",
+			 "step \"%s\" is needed here: %s", change->step->name, source);
+}
+
+static void
+CheckNotMentioned(Change *change)
+{
+	const StepRow *step = change->step;
+	ListCell   *cell;
+
+	foreach(cell, PlanMentions(change->call, change->plan))
+	{
+		const Mention *mention = lfirst(cell);
+		const char *own = mention->binding ? step->binding : step->name;
+
+		/* its own branches go with it */
+		if (own != NULL && mention->order != step->order && strcmp(mention->name, own) == 0)
+			FaultInUse(change, ERRCODE_UNRESOLVED_REFERENCE, mention->order, mention->place, mention->source);
+	}
+}
+
+static void
+CheckNoDependents(Change *change)
+{
+	static KeptQuery dependents = {
+		"SELECT s.step_order FROM stepwise.dependency AS d JOIN stepwise.step AS s ON s.tenant = $1 AND s.id = d.step_id"
+		" WHERE d.tenant = $1 AND d.depends_on = $2 ORDER BY s.step_order",
+		2, {TEXTOID, UUIDOID}
+	};
+	Rows		rows = QueryById(change->call, &dependents, &change->step->id);
+
+	for (uint64 i = 0; i < rows.count; i++)
+		FaultInUse(change, ERRCODE_INVALID_DEFINITION, RowInt(&rows, i, 1), "dependsOn",
+				   psprintf("dependsOn \"%s\"", change->step->name));
+	RowsFree(&rows);
+}
+
+static void
+CheckNoTarget(Change *change)
+{
+	static KeptQuery branches = {
+		"SELECT s.step_order FROM stepwise.step AS s"
+		" JOIN stepwise.branching_condition AS b ON b.tenant = $1 AND b.step_id = s.id AND b.target_id = $3"
+		" WHERE s.tenant = $1 AND s.plan_id = $2 AND s.branches AND s.status NOT IN ('completed', 'skipped')"
+		" ORDER BY s.step_order",
+		3, {TEXTOID, UUIDOID, UUIDOID}
+	};
+	Args		args = {0};
+	Rows		rows;
+
+	ArgTenant(&args, change->call);
+	ArgUuid(&args, &change->plan->id);
+	ArgUuid(&args, &change->step->id);
+	rows = QueryRun(&branches, &args);
+	for (uint64 i = 0; i < rows.count; i++)
+		FaultInUse(change, ERRCODE_INVALID_DEFINITION, RowInt(&rows, i, 1), "branchingConditions", "skip_to goes to it");
+	RowsFree(&rows);
+}
+
+/* Delete the step and what hangs on it; what it stored stays with the plan. */
+static void
+StepDelete(Change *change)
+{
+	static KeptQuery dependencies = {
+		"DELETE FROM stepwise.dependency WHERE tenant = $1 AND step_id = $2",
+		2, {TEXTOID, UUIDOID}
+	};
+	static KeptQuery branches = {
+		"DELETE FROM stepwise.branching_condition WHERE tenant = $1 AND step_id = $2",
+		2, {TEXTOID, UUIDOID}
+	};
+	static KeptQuery artifacts = {
+		"UPDATE stepwise.artifact SET step_id = NULL"
+		" WHERE tenant = $1 AND plan_id = (SELECT s.plan_id FROM stepwise.step AS s WHERE s.tenant = $1 AND s.id = $2)"
+		" AND step_id = $2",
+		2, {TEXTOID, UUIDOID}
+	};
+	static KeptQuery step = {
+		"DELETE FROM stepwise.step WHERE tenant = $1 AND id = $2",
+		2, {TEXTOID, UUIDOID}
+	};
+
+	QueryById(change->call, &dependencies, &change->step->id);
+	QueryById(change->call, &branches, &change->step->id);
+	QueryById(change->call, &artifacts, &change->step->id);
+	QueryById(change->call, &step, &change->step->id);
+}
+
+/* The row is gone: what the execution tree showed of the step is kept in the chain. */
+static void
+PutRemoved(JsonBuilder *detail, const StepRow *step)
+{
+	JsonPutInt(detail, "stepOrder", step->order);
+	JsonPutInt(detail, "wave", step->wave);
+	if (step->execution_order > 0)
+		JsonPutInt(detail, "executionOrder", step->execution_order);
+	if (step->arguments != NULL)
+		JsonPutJson(detail, "inputs", StepInputs(step));
+}
+
+static void
+ActRemoveStep(Change *change)
+{
+	PlanRow    *plan = change->plan;
+	StepRow    *step = change->step;
+
+	CheckRemovable(step);
+	CheckHoldsNoPlan(change);
+	CheckNotOnly(change);
+	CheckNoDependents(change);
+	CheckNoTarget(change);
+	CheckNotMentioned(change);
+	if (FaultsAny(&change->faults))
+		return;
+	StepDelete(change);
+	/* next_order stays: what was pending behind the step is now at its order, or behind */
+	ShiftSteps(change->call, plan, step->order, -1);
+	plan->counts[STEP_PENDING]--;
+	plan->paused -= step->was_paused;
+	change->removed = true;
+	PutRemoved(&change->detail, step);
+}
+
+static const KeyRule RemoveStepKeys[] = {
+	{"stepId", ReadStepId, offsetof(ModifyParams, step_id), true},
+};
+
+/* ---------- reorder_steps ---------- */
+
+/* what the plan's steps are called, by their order */
+typedef struct OrderedSteps
+{
+	int			count;
+	char	  **names;			/* names[order - 1] */
+	struct names_hash *ids;		/* order by id, as text */
+	struct names_hash *by_name;
+	struct names_hash *by_binding;
+	int			first_pending;	/* order; one more than count if there is none */
+} OrderedSteps;
+
+static OrderedSteps
+ReadOrderedSteps(const Change *change)
+{
+	static KeptQuery read = {
+		"SELECT s.id, s.name, s.binding, s.status = 'pending' FROM stepwise.step AS s"
+		" WHERE s.tenant = $1 AND s.plan_id = $2 ORDER BY s.step_order",
+		2, {TEXTOID, UUIDOID}
+	};
+	Rows		rows = QueryById(change->call, &read, &change->plan->id);
+	OrderedSteps steps = {.count = (int) rows.count};
+
+	steps.names = palloc(sizeof(char *) * (steps.count + 1));
+	steps.ids = NamesNew(steps.count);
+	steps.by_name = NamesNew(steps.count);
+	steps.by_binding = NamesNew(8);
+	steps.first_pending = steps.count + 1;
+	for (int i = 0; i < steps.count; i++)
+	{
+		pg_uuid_t	id = RowUuid(&rows, i, 1);
+
+		steps.names[i] = RowText(&rows, i, 2);
+		NamesAdd(steps.ids, UuidText(&id), i + 1);
+		NamesAdd(steps.by_name, steps.names[i], i + 1);
+		if (!RowIsNull(&rows, i, 3))
+			NamesAdd(steps.by_binding, RowText(&rows, i, 3), i + 1);
+		if (RowBool(&rows, i, 4))
+			steps.first_pending = Min(steps.first_pending, i + 1);
+	}
+	RowsFree(&rows);
+	return steps;
+}
+
+/* Every step of the plan must be in the list, once. */
+static void
+CheckCompleteList(Change *change)
+{
+	OrderedSteps steps = ReadOrderedSteps(change);
+	bool	   *seen = palloc0(sizeof(bool) * (steps.count + 1));
+	const char **missing = palloc(sizeof(char *) * (steps.count + 1));
+	int			nmissing = 0;
+	ListCell   *cell;
+
+	foreach(cell, change->params.step_ids)
+	{
+		const pg_uuid_t *id = lfirst(cell);
+		int			order = NamesFind(steps.ids, UuidText(id));
+
+		if (order == 0)
+			StepNotFound(id);
+		if (seen[order])
+			FaultAdd(&change->faults, ERRCODE_INVALID_DEFINITION, psprintf("stepIds[%d]", foreach_current_index(cell)),
+					 "Name each step once.", "step \"%s\" is named twice", steps.names[order - 1]);
+		seen[order] = true;
+	}
+	for (int order = 1; order <= steps.count; order++)
+		if (!seen[order])
+			missing[nmissing++] = steps.names[order - 1];
+	if (nmissing > 0)
+		FaultAdd(&change->faults, ERRCODE_INVALID_DEFINITION, "stepIds", "Give all steps of the plan, in their new order.",
+				 "the list is not complete; missing: %s", WordList(missing, nmissing));
+}
+
+static void
+WriteOrder(const Change *change)
+{
+	static KeptQuery write = {
+		"UPDATE stepwise.step AS s SET step_order = x.n, wave = CASE WHEN $4 THEN x.n - 1 ELSE s.wave END"
+		" FROM (SELECT u.id, u.n::int AS n FROM pg_catalog.unnest($3) WITH ORDINALITY AS u (id, n)) AS x"
+		" WHERE s.tenant = $1 AND s.id = x.id AND s.plan_id = $2 AND s.step_order <> x.n",
+		4, {TEXTOID, UUIDOID, UUIDARRAYOID, BOOLOID}
+	};
+	List	   *ids = change->params.step_ids;
+	Datum	   *values = palloc(sizeof(Datum) * (list_length(ids) + 1));
+	Args		args = {0};
+	ListCell   *cell;
+
+	foreach(cell, ids)
+		values[foreach_current_index(cell)] = UUIDPGetDatum(lfirst(cell));
+	ArgTenant(&args, change->call);
+	ArgUuid(&args, &change->plan->id);
+	ArgDatum(&args, PointerGetDatum(construct_array(values, list_length(ids), UUIDOID, UUID_LEN, false, TYPALIGN_CHAR)));
+	ArgBool(&args, change->plan->sequential);
+	QueryRun(&write, &args);
+}
+
+/* In a sequence, what a step mentions must stand before it; a branch may mention its own step. */
+static void
+CheckMentionsOrder(Change *change, const OrderedSteps *steps)
+{
+	ListCell   *cell;
+
+	if (!change->plan->sequential)
+		return;
+	foreach(cell, PlanMentions(change->call, change->plan))
+	{
+		const Mention *mention = lfirst(cell);
+		int			target = NamesFind(mention->binding ? steps->by_binding : steps->by_name, mention->name);
+
+		if (mention->order == 0 || target < mention->order || (mention->branch && target == mention->order))
+			continue;
+		FaultAdd(&change->faults, ERRCODE_UNRESOLVED_REFERENCE, psprintf("steps[%d].%s", mention->order - 1, mention->place),
+				 psprintf("Put step \"%s\" before step \"%s\".", steps->names[target - 1], steps->names[mention->order - 1]),
+				 "%s of step \"%s\" refers to step \"%s\", which would run later", mention->source,
+				 steps->names[mention->order - 1], steps->names[target - 1]);
+	}
+}
+
+/* skip_to goes forward only. */
+static void
+CheckTargetsOrder(Change *change, const OrderedSteps *steps)
+{
+	static KeptQuery backwards = {
+		"SELECT s.step_order, t.step_order FROM stepwise.step AS s"
+		" JOIN stepwise.branching_condition AS b ON b.tenant = $1 AND b.step_id = s.id"
+		" JOIN stepwise.step AS t ON t.tenant = $1 AND t.id = b.target_id"
+		" WHERE s.tenant = $1 AND s.plan_id = $2 AND s.branches AND s.status NOT IN ('completed', 'skipped')"
+		" AND t.step_order <= s.step_order ORDER BY s.step_order, b.position",
+		2, {TEXTOID, UUIDOID}
+	};
+	Rows		rows = QueryById(change->call, &backwards, &change->plan->id);
+
+	for (uint64 i = 0; i < rows.count; i++)
+	{
+		const char *name = steps->names[RowInt(&rows, i, 1) - 1];
+		const char *target = steps->names[RowInt(&rows, i, 2) - 1];
+
+		FaultAdd(&change->faults, ERRCODE_INVALID_DEFINITION, psprintf("steps[%d].branchingConditions", RowInt(&rows, i, 1) - 1),
+				 psprintf("Put step \"%s\" after step \"%s\".", target, name),
+				 "skip_to after step \"%s\" would go back, to step \"%s\"", name, target);
+	}
+	RowsFree(&rows);
+}
+
+static void
+ActReorderSteps(Change *change)
+{
+	OrderedSteps steps;
+
+	CheckCompleteList(change);
+	if (FaultsAny(&change->faults))
+		return;
+	WriteOrder(change);
+	steps = ReadOrderedSteps(change);
+	CheckMentionsOrder(change, &steps);
+	CheckTargetsOrder(change, &steps);
+	change->plan->next_order = steps.first_pending;
+	JsonArrayStart(&change->detail, "order");
+	for (int i = 0; i < steps.count; i++)
+		JsonPutText(&change->detail, NULL, steps.names[i]);
+	JsonArrayEnd(&change->detail);
+	JsonArrayStart(&change->answer, "stepIds");
+	for (int i = 0; i < steps.count; i++)
+		JsonPutUuid(&change->answer, NULL, list_nth(change->params.step_ids, i));
+	JsonArrayEnd(&change->answer);
+}
+
+static const KeyRule ReorderStepsKeys[] = {
+	{"stepIds", ReadStepIds, offsetof(ModifyParams, step_ids), true},
+};
+
+/* ---------- update_step_instructions ---------- */
+
+/* Read the names of the steps that a step depends on, as they would be written. Names that come again are kept once. */
+static List *
+ReadParents(Reader *reader, const Rows *rows, uint64 row, int column)
+{
+	List	   *parents = NIL;
+	bool		isnull;
+	Datum		array = RowDatum(rows, row, column, &isnull);
+	DependencyDefinition *dependencies;
+	Datum	   *names;
+	int			count;
+
+	if (isnull)
+		return NIL;
+	deconstruct_array(DatumGetArrayTypeP(array), TEXTOID, -1, false, TYPALIGN_INT, &names, NULL, &count);
+	dependencies = palloc_extended(sizeof(DependencyDefinition) * (count + 1), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	for (int i = 0; i < count; i++)
+	{
+		dependencies[i].name = ReaderKeep(reader, TextDatumGetCString(names[i]));
+		parents = lappend(parents, &dependencies[i]);
+	}
+	pfree(names);
+	return parents;
+}
+
+/* Make the scope of the plan as it is, so that one text can be checked in it. */
+static void
+ReaderOfPlan(Reader *reader, const Change *change)
+{
+	static KeptQuery read = {
+		"SELECT s.name, s.binding, s.workflow, (SELECT pg_catalog.array_agg(p.name::text) FROM stepwise.dependency AS d"
+		" JOIN stepwise.step AS p ON p.tenant = $1 AND p.id = d.depends_on WHERE d.tenant = $1 AND d.step_id = s.id)"
+		" FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 ORDER BY s.step_order",
+		2, {TEXTOID, UUIDOID}
+	};
+	Path		path = {.key = "steps"};
+	Rows		rows = QueryById(change->call, &read, &change->plan->id);
+	StepDefinition *steps = palloc_extended(sizeof(StepDefinition) * (rows.count + 1), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+
+	for (uint64 i = 0; i < rows.count; i++)
+	{
+		steps[i].order = i + 1;
+		steps[i].name = RowText(&rows, i, 1);
+		steps[i].binding = RowText(&rows, i, 2);
+		steps[i].workflow = RowText(&rows, i, 3);
+		steps[i].depends = ReadParents(reader, &rows, i, 4);
+	}
+	reader->depends = !change->plan->sequential;
+	reader->scope = ScopeOfSteps(steps, (int) rows.count, NULL, 0);
+	reader->scope->inputs = PlanInputNames(change->call, change->plan);
+	RowsFree(&rows);
+	ScopeNameSteps(reader, &path);
+	OrderSteps(reader, &path);
+}
+
+static void
+CheckInstructions(Change *change)
+{
+	Reader		reader = {.call = change->call,.faults = &change->faults};
+	Path		path = {.key = "instructions"};
+
+	if (!ReferenceOccurs(change->params.instructions))
+		return;
+	ReaderOfPlan(&reader, change);
+	ScopeCheckText(&reader, &path, change->params.instructions, change->step->order);
+}
+
+static bool
+OccursIn(struct varlena *json)
+{
+	return json != NULL && ReferenceOccurs(JsonToText(JsonOf(json)));
+}
+
+static void
+WriteInstructions(const Change *change)
+{
+	static KeptQuery write = {
+		"UPDATE stepwise.step SET instructions = $3, dynamic = $4 WHERE tenant = $1 AND id = $2",
+		4, {TEXTOID, UUIDOID, TEXTOID, BOOLOID}
+	};
+	const StepRow *step = change->step;
+	const char *instructions = change->params.instructions;
+	Args		args = {0};
+
+	ArgTenant(&args, change->call);
+	ArgUuid(&args, &step->id);
+	ArgText(&args, instructions);
+	ArgBool(&args, ReferenceOccurs(instructions) || OccursIn(step->arguments) || OccursIn(step->resources) ||
+			(step->prompt != NULL && ReferenceOccurs(TextOf(step->prompt))));
+	QueryRun(&write, &args);
+}
+
+/* Cut a text for the audit log, which stays small. */
+static char *
+Excerpt(const char *text)
+{
+	return pnstrdup(text, pg_mbcliplen(text, strlen(text), EXCERPT_BYTES));
+}
+
+static void
+ActUpdateInstructions(Change *change)
+{
+	CheckInstructions(change);
+	if (FaultsAny(&change->faults))
+		return;
+	WriteInstructions(change);
+	/* why it could not go on may have been in the instructions */
+	change->step = StepRead(change->call, &change->step->id);
+	StepReconsider(change->call, change->plan, change->step);
+	JsonPutText(&change->detail, "instructions", Excerpt(change->params.instructions));
+	if (strlen(change->params.instructions) > EXCERPT_BYTES)
+		JsonPutText(&change->detail, "instructionsDigest", DigestOfText(change->params.instructions));
+}
+
+static const KeyRule UpdateInstructionsKeys[] = {
+	{"stepId", ReadStepId, offsetof(ModifyParams, step_id), true},
+	{"instructions", ReadText, offsetof(ModifyParams, instructions), true},
+};
+
+/* ---------- fail_step ---------- */
+
+static void
+ActFailStep(Change *change)
+{
+	change->step->message = change->params.reason;
+	StepMove(change->call, change->plan, change->step, STEP_FAILED, NULL);
+	JsonPutText(&change->detail, "reason", change->params.reason);
+}
+
+static const KeyRule FailStepKeys[] = {
+	{"stepId", ReadStepId, offsetof(ModifyParams, step_id), true},
+	{"reason", ReadText, offsetof(ModifyParams, reason), true},
+};
+
+/* ---------- modify_plan ---------- */
+
+static const ActionRule Actions[] = {
+	{"add_steps", AddStepsKeys, lengthof(AddStepsKeys), ActAddSteps},
+	{"remove_step", RemoveStepKeys, lengthof(RemoveStepKeys), ActRemoveStep},
+	{"reorder_steps", ReorderStepsKeys, lengthof(ReorderStepsKeys), ActReorderSteps},
+	{"update_step_instructions", UpdateInstructionsKeys, lengthof(UpdateInstructionsKeys), ActUpdateInstructions},
+	{"fail_step", FailStepKeys, lengthof(FailStepKeys), ActFailStep},
+};
+
+static const ActionRule *
+CheckAction(const char *action)
+{
+	const char *names[lengthof(Actions)];
+	Faults		faults = {0};
+
+	for (size_t i = 0; i < lengthof(Actions); i++)
+	{
+		names[i] = Actions[i].name;
+		if (action != NULL && strcmp(action, names[i]) == 0)
+			return &Actions[i];
+	}
+	FaultAdd(&faults, ERRCODE_INVALID_DEFINITION, "action",
+			 WordHint(&faults, action ? action : "", names, lengthof(Actions), "actions"),
+			 "\"%s\" is not an action", ShortText(action));
+	FaultsRaise(&faults, "modification");
+	return NULL;
+}
+
+/* Read the params of an action, and the step that they name. */
+static void
+ReadParams(Change *change, const ActionRule *rule, const Jsonb *params)
+{
+	Reader		reader = {.call = change->call,.faults = &change->faults};
+	Path		path = {.key = ""};
+	JsonbValue	value;
+
+	JsonToValue(params ? params : JsonEmptyObject(), &value);
+	ReadKeys(&reader, &path, &value, rule->keys, rule->nkeys, &change->params, rule->name);
+	FaultsRaise(&change->faults, "params");
+	if (change->params.step_id == NULL)
+		return;
+	change->step = StepRead(change->call, change->params.step_id);
+	if (change->step == NULL || !UuidEqual(&change->step->plan_id, &change->plan->id))
+		StepNotFound(change->params.step_id);
+}
+
+static void
+AuditModified(Change *change, const char *rationale)
+{
+	if (change->step != NULL)
+		JsonPutText(&change->detail, "name", change->step->name);
+	JsonPutText(&change->detail, "rationale", rationale);
+	JsonObjectEnd(&change->detail);
+	AuditAppend(change->call, change->plan, change->step ? &change->step->id : NULL, "plan_modified",
+				JsonFinish(&change->detail));
+}
+
+static Jsonb *
+ModifiedAnswer(Change *change)
+{
+	JsonBuilder *b = &change->answer;
+
+	JsonPutUuid(b, "planId", &change->plan->id);
+	JsonPutText(b, "planStatus", PlanStatusName[change->plan->status]);
+	JsonPutInt(b, "stepCount", StepTotal(change->plan->counts));
+	if (change->step != NULL)
+	{
+		JsonPutUuid(b, "stepId", &change->step->id);
+		JsonPutText(b, "stepStatus", change->removed ? NULL : StepStatusName[change->step->status]);
+	}
+	JsonObjectEnd(b);
+	return JsonFinish(b);
+}
+
+static Jsonb *
+ModifyPlan(Call *call, const pg_uuid_t *plan_id, const char *action, const Jsonb *params, const char *rationale)
+{
+	Change		change = {.call = call};
+	const ActionRule *rule;
+
+	CheckTextLimit(rationale, "modification_rationale");
+	change.plan = PlanLock(call, plan_id);
+	PlanCheckModifiable(change.plan);
+	rule = CheckAction(action);
+	ReadParams(&change, rule, params);
+	JsonObjectStart(&change.detail, NULL);
+	JsonPutText(&change.detail, "action", rule->name);
+	JsonObjectStart(&change.answer, NULL);
+	JsonPutText(&change.answer, "action", rule->name);
+	rule->act(&change);
+	FaultsRaise(&change.faults, "modification");
+	/* a search that found nothing to do is to look again */
+	change.plan->workable = change.plan->counts[STEP_PENDING] > 0;
+	AuditModified(&change, rationale);
+	PlanSettle(call, change.plan);
+	return ModifiedAnswer(&change);
+}
+
+Datum
+stepwise_modify_plan(PG_FUNCTION_ARGS)
+{
+	pg_uuid_t  *plan_id = ArgumentUuid(fcinfo, 0);
+	char	   *action = ArgumentText(fcinfo, 1);
+	Jsonb	   *params = ArgumentJson(fcinfo, 2);
+	char	   *rationale = ArgumentText(fcinfo, 3);
+	Call		call;
+
+	CallBegin(&call);
+	return CallEnd(&call, ModifyPlan(&call, plan_id, action, params, rationale));
+}

@@ -1,0 +1,295 @@
+/*
+ * progress.c
+ *	  how a plan stands: status, stalls, and claims that are taken back
+ *
+ * A claim is stalled when it has shown no sign of life for longer than its
+ * threshold: the one that the call gives, the step's, the plan's, or the
+ * setting. Steps that hold a nested plan have no claim; the claims below
+ * them are looked at.
+ */
+#include "api/api.h"
+
+#include "access/xact.h"
+#include "utils/fmgrprotos.h"
+
+PG_FUNCTION_INFO_V1(stepwise_get_plan_status);
+PG_FUNCTION_INFO_V1(stepwise_reclaim_stalled);
+
+static Interval *
+ArgumentThreshold(FunctionCallInfo fcinfo, int n, const char *what)
+{
+	Interval	zero = {0};
+
+	if (PG_ARGISNULL(n))
+		return NULL;
+	if (DatumGetInt32(DirectFunctionCall2(interval_cmp, PG_GETARG_DATUM(n), IntervalPGetDatum(&zero))) < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("%s must not be negative", what),
+				 errhint("Use an interval such as '30 minutes'.")));
+	return PG_GETARG_INTERVAL_P(n);
+}
+
+static void
+ArgInterval(Args *args, Interval *interval)
+{
+	if (interval == NULL)
+		ArgNull(args);
+	else
+		ArgDatum(args, IntervalPGetDatum(interval));
+}
+
+/* ---------- status ---------- */
+
+static bool
+HasStalledStep(Call *call, const PlanRow *plan, Interval *stall_after)
+{
+	static KeptQuery find = {
+		"SELECT FROM stepwise.stalled_steps($1, $2, $3, $4) LIMIT 1",
+		4, {TEXTOID, UUIDOID, INTERVALOID, INTERVALOID}
+	};
+	Args		args = {0};
+	Rows		rows;
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, &plan->id);
+	ArgInterval(&args, stall_after);
+	ArgInterval(&args, DefaultStallAfter());
+	rows = QueryRun(&find, &args);
+	return rows.count > 0;
+}
+
+/* Stalled plans above a step that moves are looked for only where there are any. */
+static void
+NoteStall(Call *call, PlanRow *root)
+{
+	if (root->stalls)
+		return;
+	root->stalls = true;
+	PlanSave(call, root);
+}
+
+/* Mark a locked plan, and the nested ones in which a claim is stalled: so a move there wakes every level above it. */
+static void
+MarkTree(Call *call, PlanRow *plan, Interval *stall_after)
+{
+	static KeptQuery open = {
+		"SELECT n.id FROM stepwise.step AS s JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = s.id"
+		" WHERE s.tenant = $1 AND s.plan_id = $2 AND s.status = 'in_progress' AND s.workflow IS NOT NULL"
+		" AND n.completed_at IS NULL ORDER BY s.step_order",
+		2, {TEXTOID, UUIDOID}
+	};
+	Rows		rows;
+
+	if (plan->status != PLAN_EXECUTING || !HasStalledStep(call, plan, stall_after))
+		return;
+	PlanMove(call, plan, PLAN_STALLED, NULL);
+	NoteStall(call, plan->root);
+	PlanSave(call, plan);
+	if (!plan->root->nests)
+		return;
+	rows = QueryById(call, &open, &plan->id);
+	for (uint64 i = 0; i < rows.count; i++)
+	{
+		pg_uuid_t	nested_id = RowUuid(&rows, i, 1);
+
+		MarkTree(call, PlanInTree(call, plan->root, &nested_id), stall_after);
+	}
+	RowsFree(&rows);
+}
+
+/* Mark an executing plan stalled; only if nobody else is at it, because then it is not. */
+static void
+MarkStalled(Call *call, const pg_uuid_t *plan_id, Interval *stall_after)
+{
+	bool		found;
+	PlanRow    *plan = PlanLockIfFree(call, plan_id, &found);
+
+	if (plan != NULL)
+		MarkTree(call, plan, stall_after);
+}
+
+static Jsonb *
+StatusJson(Call *call, const PlanRow *plan, Interval *stall_after)
+{
+	static KeptQuery read = {
+		"SELECT j FROM stepwise.plan_status_json($1, $2, $3, $4) AS j",
+		4, {TEXTOID, UUIDOID, INTERVALOID, INTERVALOID}
+	};
+	Args		args = {0};
+	Jsonb	   *json;
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, &plan->id);
+	ArgInterval(&args, stall_after);
+	ArgInterval(&args, DefaultStallAfter());
+	json = QueryJson(&read, &args);
+	if (json == NULL)
+		PlanNotFound(&plan->id);
+	return json;
+}
+
+Datum
+stepwise_get_plan_status(PG_FUNCTION_ARGS)
+{
+	Call		call;
+	PlanRow    *plan;
+	Interval   *stall_after;
+
+	CallBegin(&call);
+	stall_after = ArgumentThreshold(fcinfo, 1, "stall_after");
+	plan = PlanMustRead(&call, ArgumentUuid(fcinfo, 0));
+	/* a read-only transaction, or a standby, just shows it */
+	if (plan->status == PLAN_EXECUTING && !XactReadOnly && HasStalledStep(&call, plan, stall_after))
+		MarkStalled(&call, &plan->id, stall_after);
+	ReadBegin(&call);
+	return CallEnd(&call, StatusJson(&call, plan, stall_after));
+}
+
+/* ---------- reclaiming ---------- */
+
+#define SKIPPED_MAX		50		/* so many trees that were skipped are named */
+
+/* columns of the query that finds trees with stalled claims */
+enum
+{
+	R_ROOT_ID = 1, R_PLAN_ID, R_STEP_ID
+};
+
+/* a claim that stands, in a plan that is open, and that has expired or is quiet for longer than its threshold */
+#define IS_STALLED(given, otherwise) \
+	" AND s.status = 'in_progress' AND s.workflow IS NULL AND p.completed_at IS NULL" \
+	" AND (s.lease_expires_at < pg_catalog.clock_timestamp() OR pg_catalog.clock_timestamp() -" \
+	" coalesce(s.active_at, s.started_at) >= coalesce(" given ", s.stall_after, p.stall_after, " otherwise "))"
+
+static void
+PutReclaimed(JsonBuilder *b, const PlanRow *plan, const StepRow *step)
+{
+	JsonObjectStart(b, NULL);
+	PutStepAnswer(b, plan, step);
+	JsonPutText(b, "name", step->name);
+	JsonPutInt(b, "attempt", step->attempt);
+	JsonObjectEnd(b);
+}
+
+/* Look again under the lock: the claim may have shown life, or ended. */
+static bool
+StillStalled(Call *call, const StepRow *step, Interval *older_than)
+{
+	static KeptQuery find = {
+		"SELECT FROM stepwise.step AS s JOIN stepwise.plan AS p ON p.tenant = $1 AND p.id = s.plan_id"
+		" WHERE s.tenant = $1 AND s.id = $2" IS_STALLED("$3", "$4"),
+		4, {TEXTOID, UUIDOID, INTERVALOID, INTERVALOID}
+	};
+	Args		args = {0};
+	Rows		rows;
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, &step->id);
+	ArgInterval(&args, older_than);
+	ArgInterval(&args, DefaultStallAfter());
+	rows = QueryRun(&find, &args);
+	return rows.count > 0;
+}
+
+static bool
+IsExpired(const StepRow *step)
+{
+	return TimeIsSet(step->lease_expires_at) && step->lease_expires_at < GetCurrentTimestamp();
+}
+
+/* what a reclaim has done so far */
+typedef struct Reclaim
+{
+	Call	   *call;
+	Interval   *older_than;		/* or NULL */
+	JsonBuilder reclaimed;
+	int			count;
+	List	   *skipped;		/* of char *, ids of root plans; at most SKIPPED_MAX */
+	int			skipped_count;
+	pg_uuid_t	last_skipped;
+} Reclaim;
+
+/* Note that a tree is locked. Its claims come one after the other, and it counts once. */
+static void
+ReclaimSkip(Reclaim *r, const pg_uuid_t *root_id)
+{
+	r->last_skipped = *root_id;
+	if (r->skipped_count++ < SKIPPED_MAX)
+		r->skipped = lappend(r->skipped, UuidText(root_id));
+}
+
+/* Take back one claim, unless its tree is locked: the transaction that holds it may stay idle, and other trees must not wait. */
+static void
+ReclaimStep(Reclaim *r, const pg_uuid_t *root_id, const pg_uuid_t *plan_id, const pg_uuid_t *step_id)
+{
+	bool		found;
+	PlanRow    *plan;
+	StepRow    *step;
+
+	if (UuidEqual(root_id, &r->last_skipped))
+		return;
+	plan = PlanLockIfFree(r->call, plan_id, &found);
+	if (plan == NULL && found)
+		ReclaimSkip(r, root_id);
+	step = plan ? StepRead(r->call, step_id) : NULL;
+	if (step == NULL || !StillStalled(r->call, step, r->older_than))
+		return;
+	StepRelease(r->call, plan, step, IsExpired(step) ? "lease expired" : "stalled");
+	PlanSettle(r->call, plan);
+	PutReclaimed(&r->reclaimed, plan, step);
+	r->count++;
+}
+
+static Jsonb *
+ReclaimAnswer(Reclaim *r)
+{
+	JsonBuilder *b = &r->reclaimed;
+
+	JsonArrayEnd(b);
+	JsonPutInt(b, "count", r->count);
+	JsonPutTexts(b, "skipped", r->skipped);
+	JsonPutInt(b, "skippedCount", r->skipped_count);
+	JsonObjectEnd(b);
+	return JsonFinish(b);
+}
+
+/* Take back every claim of the tenant that is stalled or expired; trees in the order of their roots. */
+static Jsonb *
+ReclaimStalled(Call *call, Interval *older_than)
+{
+	static KeptQuery find = {
+		"SELECT p.root_id, p.id, s.id FROM stepwise.plan AS p JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = p.id"
+		" WHERE p.tenant = $1 AND p.in_progress > 0" IS_STALLED("$2", "$3")
+		" ORDER BY p.root_id, p.id, s.step_order",
+		3, {TEXTOID, INTERVALOID, INTERVALOID}
+	};
+	Reclaim		reclaim = {.call = call,.older_than = older_than};
+	Args		args = {0};
+	Rows		rows;
+
+	ArgTenant(&args, call);
+	ArgInterval(&args, older_than);
+	ArgInterval(&args, DefaultStallAfter());
+	rows = QueryRun(&find, &args);
+	JsonObjectStart(&reclaim.reclaimed, NULL);
+	JsonArrayStart(&reclaim.reclaimed, "reclaimed");
+	for (uint64 i = 0; i < rows.count; i++)
+	{
+		pg_uuid_t	root_id = RowUuid(&rows, i, R_ROOT_ID);
+		pg_uuid_t	plan_id = RowUuid(&rows, i, R_PLAN_ID);
+		pg_uuid_t	step_id = RowUuid(&rows, i, R_STEP_ID);
+
+		ReclaimStep(&reclaim, &root_id, &plan_id, &step_id);
+	}
+	return ReclaimAnswer(&reclaim);
+}
+
+Datum
+stepwise_reclaim_stalled(PG_FUNCTION_ARGS)
+{
+	Call		call;
+
+	CallBegin(&call);
+	return CallEnd(&call, ReclaimStalled(&call, ArgumentThreshold(fcinfo, 0, "older_than")));
+}

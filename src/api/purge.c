@@ -1,0 +1,163 @@
+/*
+ * purge.c
+ *	  retention: remove finished plans, in batches
+ *
+ * A tree goes whole, when its root has finished. The procedure commits after
+ * each batch, as the caller: never while switched to the owner, or the
+ * session would stay the owner.
+ */
+#include "api/api.h"
+
+#include "miscadmin.h"
+
+PG_FUNCTION_INFO_V1(stepwise_purge);
+
+/* what goes with a plan: every table that has a plan_id, then the plans */
+static KeptQuery Deletions[] = {
+	{"DELETE FROM stepwise.audit WHERE tenant = $1 AND plan_id = ANY ($2)", 2, {TEXTOID, UUIDARRAYOID}},
+	{"DELETE FROM stepwise.artifact WHERE tenant = $1 AND plan_id = ANY ($2)", 2, {TEXTOID, UUIDARRAYOID}},
+	{"DELETE FROM stepwise.checkpoint WHERE tenant = $1 AND plan_id = ANY ($2)", 2, {TEXTOID, UUIDARRAYOID}},
+	{"DELETE FROM stepwise.dependency WHERE tenant = $1 AND step_id IN"
+		" (SELECT s.id FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = ANY ($2))", 2, {TEXTOID, UUIDARRAYOID}},
+	{"DELETE FROM stepwise.branching_condition WHERE tenant = $1 AND step_id IN"
+		" (SELECT s.id FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = ANY ($2))", 2, {TEXTOID, UUIDARRAYOID}},
+	{"UPDATE stepwise.skill_execution SET plan_id = NULL WHERE tenant = $1 AND plan_id = ANY ($2)", 2, {TEXTOID, UUIDARRAYOID}},
+	{"DELETE FROM stepwise.step WHERE tenant = $1 AND plan_id = ANY ($2)", 2, {TEXTOID, UUIDARRAYOID}},
+	{"DELETE FROM stepwise.plan_detail WHERE tenant = $1 AND plan_id = ANY ($2)", 2, {TEXTOID, UUIDARRAYOID}},
+	{"DELETE FROM stepwise.plan WHERE tenant = $1 AND id = ANY ($2)", 2, {TEXTOID, UUIDARRAYOID}},
+};
+
+/* Find a batch of finished trees: how many roots, and the plans of all of them. */
+static int
+FindBatch(Call *call, TimestampTz before, int batch, Datum *plans)
+{
+	static KeptQuery find = {
+		"WITH root AS (SELECT p.id FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.completed_at < $2"
+		" AND p.completed_at IS NOT NULL AND p.parent_step_id IS NULL ORDER BY p.completed_at LIMIT $3"
+		" FOR UPDATE SKIP LOCKED),"
+		" tree AS (SELECT r.id FROM root AS r UNION ALL SELECT n.id FROM root AS r JOIN stepwise.plan AS n"
+		" ON n.tenant = $1 AND n.root_id = r.id AND n.parent_step_id IS NOT NULL)"
+		" SELECT (SELECT pg_catalog.count(*)::int FROM root), pg_catalog.array_agg(t.id) FROM tree AS t",
+		3, {TEXTOID, TIMESTAMPTZOID, INT4OID}
+	};
+	Args		args = {0};
+	bool		isnull;
+	Rows		rows;
+
+	ArgTenant(&args, call);
+	ArgDatum(&args, TimestampTzGetDatum(before));
+	ArgInt(&args, batch);
+	rows = QueryRun(&find, &args);
+	*plans = RowDatum(&rows, 0, 2, &isnull);
+	return RowInt(&rows, 0, 1);
+}
+
+static void
+AuditPurge(Call *call, TimestampTz before, int count)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "action", "purged");
+	JsonPutInt(&b, "plans", count);
+	JsonPutTime(&b, "before", before);
+	JsonObjectEnd(&b);
+	AuditAppendPlanless(call, "plan_modified", JsonFinish(&b));
+}
+
+/* Remove one batch of a tenant; the number of trees that went. */
+static int
+PurgeBatch(const char *tenant, TimestampTz before, int batch)
+{
+	Call		call;
+	Datum		plans;
+	int			count;
+
+	CallBeginIn(&call, tenant);
+	count = FindBatch(&call, before, batch, &plans);
+	for (int i = 0; count > 0 && i < lengthof(Deletions); i++)
+	{
+		Args		args = {0};
+
+		ArgTenant(&args, &call);
+		ArgDatum(&args, plans);
+		QueryRun(&Deletions[i], &args);
+	}
+	if (count > 0)
+		AuditPurge(&call, before, count);
+	CallEnd(&call, NULL);
+	return count;
+}
+
+/* List the tenants, copied out to the caller's memory. */
+static List *
+AllTenants(void)
+{
+	static KeptQuery list = {"SELECT DISTINCT p.tenant FROM stepwise.plan AS p ORDER BY 1", 0};
+	MemoryContext outer = CurrentMemoryContext;
+	List	   *tenants = NIL;
+	Args		args = {0};
+	Call		call;
+	Rows		rows;
+
+	CallBeginIn(&call, "");
+	rows = QueryRun(&list, &args);
+	for (uint64 i = 0; i < rows.count; i++)
+	{
+		char	   *tenant = RowText(&rows, i, 1);
+		MemoryContext inner = MemoryContextSwitchTo(outer);
+
+		tenants = lappend(tenants, pstrdup(tenant));
+		MemoryContextSwitchTo(inner);
+	}
+	CallEnd(&call, NULL);
+	return tenants;
+}
+
+/* Commit, unless the call is part of a larger transaction. */
+static void
+CommitBatch(FunctionCallInfo fcinfo, Oid caller)
+{
+	if (MayCommit(fcinfo))
+		CommitAs(caller);
+}
+
+static void
+CheckPurgeArguments(FunctionCallInfo fcinfo)
+{
+	CheckOwner("purge plans");
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_GETARG_INT32(1) < 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("purge needs a time and a positive batch size"),
+				 errhint("For example: CALL stepwise.purge(now() - interval '90 days').")));
+}
+
+Datum
+stepwise_purge(PG_FUNCTION_ARGS)
+{
+	Oid			caller = GetUserId();
+	int64		total = 0;
+	TimestampTz before;
+	int			batch;
+	ListCell   *cell;
+
+	CheckPurgeArguments(fcinfo);
+	before = PG_GETARG_TIMESTAMPTZ(0);
+	batch = PG_GETARG_INT32(1);
+	foreach(cell, AllTenants())
+	{
+		int			count;
+
+		do
+		{
+			CHECK_FOR_INTERRUPTS();
+			count = PurgeBatch(lfirst(cell), before, batch);
+			total += count;
+			CommitBatch(fcinfo, caller);
+		} while (count == batch);
+	}
+	ereport(NOTICE,
+			(errmsg_plural("purged %lld plan", "purged %lld plans", total, (long long) total)));
+	PG_RETURN_VOID();
+}

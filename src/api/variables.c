@@ -1,0 +1,212 @@
+/*
+ * variables.c
+ *	  the variables of a plan: its own, and those that are computed from its rows
+ *
+ * Only the plan's own are stored. Names under _workflow. are the engine's:
+ * what shows there is made when it is read, so that it cannot disagree with
+ * the rows; but for _workflow.extra.TOOL, which record_tool_result keeps.
+ */
+#include "api/api.h"
+
+#define RESERVED_NAME	"_workflow"
+
+PG_FUNCTION_INFO_V1(stepwise_set_variables);
+PG_FUNCTION_INFO_V1(stepwise_task_variables);
+
+/* ---------- stored ---------- */
+
+Jsonb *
+VariablesRead(Call *call, const pg_uuid_t *plan_id)
+{
+	static KeptQuery read = {
+		"SELECT d.variables FROM stepwise.plan_detail AS d WHERE d.tenant = $1 AND d.plan_id = $2",
+		2, {TEXTOID, UUIDOID}
+	};
+
+	return PlanJson(call, &read, plan_id);
+}
+
+void
+VariablesStore(Call *call, const pg_uuid_t *plan_id, const Jsonb *variables)
+{
+	static KeptQuery store = {
+		"UPDATE stepwise.plan_detail SET variables = $3 WHERE tenant = $1 AND plan_id = $2",
+		3, {TEXTOID, UUIDOID, JSONBOID}
+	};
+	Args		args = {0};
+
+	CheckJsonLimits(variables, "the whole of the plan's variables");
+	ArgTenant(&args, call);
+	ArgUuid(&args, plan_id);
+	ArgVarlena(&args, variables);
+	QueryRun(&store, &args);
+}
+
+/* ---------- setting ---------- */
+
+static void
+CheckVariableName(const char *name)
+{
+	size_t		length = strlen(RESERVED_NAME);
+
+	if (strncmp(name, RESERVED_NAME, length) == 0 && (name[length] == '.' || name[length] == '\0'))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("variable \"%s\" is the engine's", name),
+				 errdetail("Names under %s. show how the plan stands.", RESERVED_NAME),
+				 errhint("Choose a name that does not begin with %s.", RESERVED_NAME)));
+}
+
+static void
+CheckVariables(const Jsonb *variables)
+{
+	const char **names;
+	int			count;
+
+	if (!JsonIsObject(variables))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("variables must be an object"),
+				 errhint("Give names and values, such as {\"region\": \"eu\"}; null deletes a name.")));
+	CheckJsonLimits(variables, "the object of variables");
+	names = JsonKeys(variables, &count);
+	for (int i = 0; i < count; i++)
+		CheckVariableName(names[i]);
+}
+
+static bool
+IsNullIn(const Jsonb *object, const char *name)
+{
+	JsonbValue	value;
+
+	return JsonGet(object, name, &value) && value.type == jbvNull;
+}
+
+/* Join what is there with what is given; a name that is given as null goes. */
+static Jsonb *
+VariablesMerge(const Jsonb *before, const Jsonb *given)
+{
+	Jsonb	   *joined = JsonMerge(before, given);
+	JsonBuilder b = {0};
+	int			count;
+	const char **names = JsonKeys(joined, &count);
+
+	JsonObjectStart(&b, NULL);
+	for (int i = 0; i < count; i++)
+	{
+		JsonbValue	value;
+
+		if (!IsNullIn(given, names[i]) && JsonGet(joined, names[i], &value))
+			JsonPutValue(&b, names[i], &value);
+	}
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+/* Put the names that are set, or those that are deleted. */
+static void
+PutNames(JsonBuilder *b, const char *key, const Jsonb *given, bool deleted)
+{
+	int			count;
+	const char **names = JsonKeys(given, &count);
+
+	JsonArrayStart(b, key);
+	for (int i = 0; i < count; i++)
+		if (IsNullIn(given, names[i]) == deleted)
+			JsonPutText(b, NULL, names[i]);
+	JsonArrayEnd(b);
+}
+
+static void
+AuditVariables(Call *call, PlanRow *plan, const Jsonb *given)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "action", "set_variables");
+	PutNames(&b, "set", given, false);
+	PutNames(&b, "deleted", given, true);
+	JsonObjectEnd(&b);
+	AuditAppend(call, plan, NULL, "plan_modified", JsonFinish(&b));
+	PlanSave(call, plan);
+}
+
+static Jsonb *
+SetVariables(Call *call, PlanRow *plan, const Jsonb *given)
+{
+	Jsonb	   *before = VariablesRead(call, &plan->id);
+	Jsonb	   *variables = VariablesMerge(before, given);
+	JsonBuilder b = {0};
+
+	if (!JsonEqual(before, variables))
+	{
+		VariablesStore(call, &plan->id, variables);
+		AuditVariables(call, plan, given);
+	}
+	JsonObjectStart(&b, NULL);
+	JsonPutUuid(&b, "planId", &plan->id);
+	JsonPutText(&b, "planStatus", PlanStatusName[plan->status]);
+	JsonPutJson(&b, "variables", variables);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+Datum
+stepwise_set_variables(PG_FUNCTION_ARGS)
+{
+	Call		call;
+	Jsonb	   *given;
+	PlanRow    *plan;
+
+	CallBegin(&call);
+	given = ArgumentJson(fcinfo, 1);
+	CheckVariables(given);
+	plan = PlanLock(&call, ArgumentUuid(fcinfo, 0));
+	return CallEnd(&call, SetVariables(&call, plan, given));
+}
+
+/* ---------- showing ---------- */
+
+/* Count what the answer will hold, before it is read. */
+static void
+TakeVariables(Call *call, const pg_uuid_t *plan_id)
+{
+	static KeptQuery read = {
+		"SELECT s.result, s.message FROM stepwise.step AS s"
+		" WHERE s.tenant = $1 AND s.plan_id = $2 AND s.status IN ('completed', 'failed')"
+		" UNION ALL SELECT d.variables, NULL FROM stepwise.plan_detail AS d WHERE d.tenant = $1 AND d.plan_id = $2",
+		2, {TEXTOID, UUIDOID}
+	};
+	Rows		rows = QueryById(call, &read, plan_id);
+
+	for (uint64 i = 0; i < rows.count; i++)
+		AnswerTake(call, RawSize(RowVarlena(&rows, i, 1)) + RawSize(RowVarlena(&rows, i, 2)),
+				   "Ask for less: stepwise.get_plan_context(plan_id) shows the results that fit,"
+				   " stepwise.get_step_context(step_id) that of one step.");
+	RowsFree(&rows);
+}
+
+static Jsonb *
+TaskVariables(Call *call, const pg_uuid_t *plan_id)
+{
+	static KeptQuery read = {"SELECT j FROM stepwise.task_variables_json($1, $2) AS j", 2, {TEXTOID, UUIDOID}};
+	Jsonb	   *variables = NULL;
+
+	if (plan_id != NULL)
+	{
+		TakeVariables(call, plan_id);
+		variables = PlanJson(call, &read, plan_id);
+	}
+	if (variables == NULL)
+		PlanNotFound(plan_id);
+	return variables;
+}
+
+Datum
+stepwise_task_variables(PG_FUNCTION_ARGS)
+{
+	Call		call;
+
+	CallBeginReading(&call);
+	return CallEnd(&call, TaskVariables(&call, ArgumentUuid(fcinfo, 0)));
+}

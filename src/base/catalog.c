@@ -1,0 +1,108 @@
+/*
+ * catalog.c
+ *	  our tables, indexes and enum values by name
+ *
+ * Every call needs the same few; so what was found is kept until the catalog
+ * says that it has changed.
+ */
+#include "api/api.h"
+
+#include "access/htup_details.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_enum.h"
+#include "catalog/pg_type.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+typedef struct Known
+{
+	Oid			oid;			/* InvalidOid: nothing is known here */
+	char		type[NAMEDATALEN];	/* of an enum value; empty: a table or an index */
+	char		name[NAMEDATALEN];
+} Known;
+
+static Known known[128];
+
+static void
+ForgetRelation(Datum arg, Oid relid)
+{
+	for (size_t i = 0; i < lengthof(known); i++)
+		if (relid == InvalidOid || known[i].oid == relid)
+			known[i].oid = InvalidOid;
+}
+
+static void
+ForgetAll(Datum arg, int cache, uint32 hash)
+{
+	ForgetRelation(arg, InvalidOid);
+}
+
+void
+CatalogInit(void)
+{
+	CacheRegisterRelcacheCallback(ForgetRelation, (Datum) 0);
+	CacheRegisterSyscacheCallback(ENUMOID, ForgetAll, (Datum) 0);
+}
+
+/* Where the names are kept. They are constants, so their addresses tell them apart quickly; the text decides. */
+static Known *
+KnownOf(const char *type, const char *name)
+{
+	uintptr_t	hash = (uintptr_t) type * 31 + (uintptr_t) name;
+
+	return &known[(hash ^ hash >> 7) % lengthof(known)];
+}
+
+static bool
+IsKnown(const Known *k, const char *type, const char *name)
+{
+	return OidIsValid(k->oid) && strcmp(k->name, name) == 0 && strcmp(k->type, type) == 0;
+}
+
+static Oid
+Keep(const char *type, const char *name, Oid oid)
+{
+	Known	   *k = KnownOf(type, name);
+
+	strlcpy(k->type, type, NAMEDATALEN);
+	strlcpy(k->name, name, NAMEDATALEN);
+	k->oid = oid;
+	return oid;
+}
+
+/* Find one of our tables or indexes; fails when the extension is not installed. */
+Oid
+TableOid(const char *name)
+{
+	const Known *k = KnownOf("", name);
+	Oid			relid;
+
+	if (IsKnown(k, "", name))
+		return k->oid;
+	relid = get_relname_relid(name, get_namespace_oid("stepwise", false));
+	if (!OidIsValid(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("stepwise.%s not found", name),
+				 errhint("The engine finds its tables and indexes by name: was one of them renamed or dropped?")));
+	return Keep("", name, relid);
+}
+
+/* Find the enum value of type stepwise.<type> with this label. */
+Oid
+EnumValue(const char *type, const char *label)
+{
+	const Known *k = KnownOf(type, label);
+	Oid			typid;
+	Oid			value;
+
+	if (IsKnown(k, type, label))
+		return k->oid;
+	typid = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid,
+							CStringGetDatum(type), ObjectIdGetDatum(get_namespace_oid("stepwise", false)));
+	value = GetSysCacheOid2(ENUMTYPOIDNAME, Anum_pg_enum_oid, ObjectIdGetDatum(typid), CStringGetDatum(label));
+	if (!OidIsValid(value))
+		elog(ERROR, "enum value %s of type %s not found", label, type);
+	return Keep(type, label, value);
+}

@@ -1,0 +1,191 @@
+/*
+ * encoding.c
+ *	  texts in UTF-8, whatever the encoding of the database
+ *
+ * The audit chain is hashed in UTF-8, so that a copy in another encoding can be
+ * verified. In a database of another encoding there are bytes that have no
+ * UTF-8 form: anything in SQL_ASCII, a few in WIN1252. They are refused where
+ * they come in, as an argument, as the result of a tool, or by plain SQL; what
+ * is stored can then always be hashed. In a UTF-8 database all this costs
+ * nothing.
+ *
+ * Conversions are those of pg_catalog, so that nobody's search path decides.
+ */
+#include "api/api.h"
+
+#include "catalog/pg_conversion.h"
+#include "catalog/pg_namespace_d.h"
+#include "funcapi.h"
+#include "lib/stringinfo.h"
+#include "mb/pg_wchar.h"
+#include "utils/syscache.h"
+
+#define PART_BYTES	1024		/* so many are converted at once, cut between characters */
+
+static bool
+IsAscii(const char *text, int length)
+{
+	for (int i = 0; i < length; i++)
+		if (IS_HIGHBIT_SET(text[i]))
+			return false;
+	return true;
+}
+
+/* Convert a part of a text; how many of its bytes have a UTF-8 form. */
+static int
+ConvertPart(Oid conversion, const char *part, int length, StringInfo out)
+{
+	unsigned char converted[(PART_BYTES + 4) * MAX_CONVERSION_GROWTH];
+	int			done;
+
+	converted[0] = '\0';
+	done = pg_do_encoding_conversion_buf(conversion, GetDatabaseEncoding(), PG_UTF8,
+										 (unsigned char *) unconstify(char *, part), length,
+										 converted, sizeof(converted), true);
+	if (out != NULL)
+		appendStringInfoString(out, (char *) converted);
+	return done;
+}
+
+/* Convert as much of a text as has a UTF-8 form, and say how many bytes that are. out may be NULL. */
+static int
+Convert(const char *text, int length, StringInfo out)
+{
+	int			encoding = GetDatabaseEncoding();
+	Oid			conversion;
+	int			done = 0;
+
+	if (encoding == PG_UTF8 || encoding == PG_SQL_ASCII || IsAscii(text, length))
+	{
+		done = encoding == PG_SQL_ASCII ? pg_encoding_verifymbstr(PG_UTF8, text, length) : length;
+		if (out != NULL)
+			appendBinaryStringInfo(out, text, done);
+		return done;
+	}
+	conversion = FindDefaultConversion(PG_CATALOG_NAMESPACE, encoding, PG_UTF8);
+	while (OidIsValid(conversion) && done < length)
+	{
+		int			part = Min(pg_mbcliplen(text + done, length - done, PART_BYTES), length - done);
+		int			converted = ConvertPart(conversion, text + done, part, out);
+
+		done += converted;
+		if (converted == 0 || converted < part)
+			break;
+	}
+	return done;
+}
+
+/* Has the text a UTF-8 form? */
+static bool
+IsUtf8(const char *text, int length)
+{
+	return GetDatabaseEncoding() == PG_UTF8 || Convert(text, length, NULL) == length;
+}
+
+static void
+RefuseBytes(const char *text, int length, const char *what)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_DEFINITION),
+			 errmsg("%s contains bytes that have no UTF-8 form", what),
+			 errdetail("The database is encoded in %s; the byte 0x%02x cannot be converted.", GetDatabaseEncodingName(),
+					   (unsigned char) text[Convert(text, length, NULL)]),
+			 errhint("Send text whose characters are in UTF-8; encode binary data, for instance as base64.")));
+}
+
+/* Refuse a text that has no UTF-8 form. */
+void
+CheckUtf8(const char *text, const char *what)
+{
+	if (text != NULL && !IsUtf8(text, strlen(text)))
+		RefuseBytes(text, strlen(text), what);
+}
+
+/* Find a string in a value, keys too, that has no UTF-8 form; false: there is none. */
+static bool
+FindBadString(const Jsonb *value, JsonbValue *item)
+{
+	JsonbIterator *iterator;
+	JsonbIteratorToken token;
+
+	if (value == NULL || GetDatabaseEncoding() == PG_UTF8)
+		return false;
+	iterator = JsonbIteratorInit(unconstify(JsonbContainer *, &value->root));
+	while ((token = JsonbIteratorNext(&iterator, item, false)) != WJB_DONE)
+		if ((token == WJB_KEY || token == WJB_VALUE || token == WJB_ELEM) && item->type == jbvString &&
+			!IsUtf8(item->val.string.val, item->val.string.len))
+			return true;
+	return false;
+}
+
+/* Refuse a value that contains such a text. */
+void
+CheckJsonUtf8(const Jsonb *value, const char *what)
+{
+	JsonbValue	bad;
+
+	if (FindBadString(value, &bad))
+		RefuseBytes(bad.val.string.val, bad.val.string.len, what);
+}
+
+/* Name an argument of the function that was called. */
+static const char *
+ArgumentName(FunctionCallInfo fcinfo, int n)
+{
+	HeapTuple	tuple = fcinfo->flinfo ? SearchSysCache1(PROCOID, ObjectIdGetDatum(fcinfo->flinfo->fn_oid)) : NULL;
+	const char *name = NULL;
+	Oid		   *types;
+	char	  **names;
+	char	   *modes;
+
+	if (!HeapTupleIsValid(tuple))
+		return "an argument";
+	if (get_func_arg_info(tuple, &types, &names, &modes) > n && names != NULL && *names[n] != '\0')
+		name = psprintf("argument \"%s\"", names[n]);
+	ReleaseSysCache(tuple);
+	return name ? name : "an argument";
+}
+
+/* Refuse an argument that has no UTF-8 form, by its name. */
+void
+CheckArgumentUtf8(FunctionCallInfo fcinfo, int n, const char *text)
+{
+	if (!IsUtf8(text, strlen(text)))
+		RefuseBytes(text, strlen(text), ArgumentName(fcinfo, n));
+}
+
+/* Likewise, for a value. */
+void
+CheckArgumentJsonUtf8(FunctionCallInfo fcinfo, int n, const Jsonb *value)
+{
+	JsonbValue	bad;
+
+	if (FindBadString(value, &bad))
+		RefuseBytes(bad.val.string.val, bad.val.string.len, ArgumentName(fcinfo, n));
+}
+
+/* Give a text in UTF-8. What has no such form, because it was stored before anybody looked, stays as it is. */
+const char *
+Utf8Form(const char *text)
+{
+	int			length = strlen(text);
+	StringInfoData converted;
+
+	if (GetDatabaseEncoding() == PG_UTF8)
+		return text;
+	initStringInfo(&converted);
+	return Convert(text, length, &converted) == length ? converted.data : text;
+}
+
+/* Put a question mark for every byte that has no UTF-8 form: for messages, which are not the caller's to mend. */
+char *
+Utf8Clean(const char *text)
+{
+	char	   *clean = pstrdup(text);
+	int			length = strlen(clean);
+	int			done = 0;
+
+	while ((done += Convert(clean + done, length - done, NULL)) < length)
+		clean[done++] = '?';
+	return clean;
+}

@@ -1,0 +1,551 @@
+/*
+ * json.c
+ *	  get and put helpers over PostgreSQL's jsonb
+ *
+ * Everything returned lives in the current memory context. A JsonbValue that
+ * points into a Jsonb lives as long as that Jsonb.
+ */
+#include "api/api.h"
+
+#include "miscadmin.h"
+#include "utils/datetime.h"
+#include "utils/fmgrprotos.h"
+#include "utils/json.h"
+#include "utils/numeric.h"
+
+PG_FUNCTION_INFO_V1(stepwise_time_text);
+PG_FUNCTION_INFO_V1(stepwise_interval_text);
+
+static void
+PutKey(JsonBuilder *b, const char *key)
+{
+	JsonbValue	value;
+
+	if (key == NULL)
+		return;
+	value.type = jbvString;
+	value.val.string.val = unconstify(char *, key);
+	value.val.string.len = strlen(key);
+	pushJsonbValue(&b->state, WJB_KEY, &value);
+}
+
+/* Put a value under its key, or as an element when there is no key. */
+void
+JsonPutValue(JsonBuilder *b, const char *key, JsonbValue *value)
+{
+	PutKey(b, key);
+	pushJsonbValue(&b->state, key ? WJB_VALUE : WJB_ELEM, value);
+}
+
+void
+JsonObjectStart(JsonBuilder *b, const char *key)
+{
+	PutKey(b, key);
+	pushJsonbValue(&b->state, WJB_BEGIN_OBJECT, NULL);
+}
+
+void
+JsonObjectEnd(JsonBuilder *b)
+{
+	b->done = pushJsonbValue(&b->state, WJB_END_OBJECT, NULL);
+}
+
+void
+JsonArrayStart(JsonBuilder *b, const char *key)
+{
+	PutKey(b, key);
+	pushJsonbValue(&b->state, WJB_BEGIN_ARRAY, NULL);
+}
+
+void
+JsonArrayEnd(JsonBuilder *b)
+{
+	b->done = pushJsonbValue(&b->state, WJB_END_ARRAY, NULL);
+}
+
+void
+JsonPutNull(JsonBuilder *b, const char *key)
+{
+	JsonbValue	value;
+
+	value.type = jbvNull;
+	JsonPutValue(b, key, &value);
+}
+
+void
+JsonPutText(JsonBuilder *b, const char *key, const char *text)
+{
+	JsonbValue	value;
+
+	if (text == NULL)
+	{
+		JsonPutNull(b, key);
+		return;
+	}
+	value.type = jbvString;
+	value.val.string.val = unconstify(char *, text);
+	value.val.string.len = strlen(text);
+	JsonPutValue(b, key, &value);
+}
+
+void
+JsonPutJson(JsonBuilder *b, const char *key, const Jsonb *json)
+{
+	JsonbValue	value;
+
+	JsonToValue(json, &value);
+	JsonPutValue(b, key, &value);
+}
+
+void
+JsonPutInt(JsonBuilder *b, const char *key, int64 number)
+{
+	JsonbValue	value;
+
+	value.type = jbvNumeric;
+	value.val.numeric = int64_to_numeric(number);
+	JsonPutValue(b, key, &value);
+}
+
+/* Put a span of time in milliseconds, exact to the microsecond. */
+void
+JsonPutMilliseconds(JsonBuilder *b, const char *key, int64 microseconds)
+{
+	JsonbValue	value;
+
+	value.type = jbvNumeric;
+	value.val.numeric = int64_div_fast_to_numeric(microseconds, 3);
+	JsonPutValue(b, key, &value);
+}
+
+/* Put a number that counts from 1; otherwise null. */
+void
+JsonPutPositive(JsonBuilder *b, const char *key, int number)
+{
+	if (number > 0)
+		JsonPutInt(b, key, number);
+	else
+		JsonPutNull(b, key);
+}
+
+void
+JsonPutBool(JsonBuilder *b, const char *key, bool truth)
+{
+	JsonbValue	value;
+
+	value.type = jbvBool;
+	value.val.boolean = truth;
+	JsonPutValue(b, key, &value);
+}
+
+void
+JsonPutUuid(JsonBuilder *b, const char *key, const pg_uuid_t *uuid)
+{
+	JsonPutText(b, key, uuid ? UuidText(uuid) : NULL);
+}
+
+void
+JsonPutTime(JsonBuilder *b, const char *key, TimestampTz at)
+{
+	JsonPutText(b, key, TimeIsSet(at) ? TimeText(at) : NULL);
+}
+
+void
+JsonPutTexts(JsonBuilder *b, const char *key, const List *texts)
+{
+	ListCell   *cell;
+
+	JsonArrayStart(b, key);
+	foreach(cell, texts)
+		JsonPutText(b, NULL, lfirst(cell));
+	JsonArrayEnd(b);
+}
+
+Jsonb *
+JsonFinish(JsonBuilder *b)
+{
+	return JsonbValueToJsonb(b->done);
+}
+
+/* Look a key up in an object; false when it is no object or has no such key. */
+bool
+JsonGet(const Jsonb *object, const char *key, JsonbValue *value)
+{
+	if (object == NULL || !JB_ROOT_IS_OBJECT(object))
+		return false;
+	return getKeyJsonValueFromContainer(unconstify(JsonbContainer *, &object->root),
+										key, strlen(key), value) != NULL;
+}
+
+char *
+JsonGetText(const Jsonb *object, const char *key)
+{
+	JsonbValue	value;
+
+	if (!JsonGet(object, key, &value) || value.type != jbvString)
+		return NULL;
+	return JsonValueText(&value);
+}
+
+Jsonb *
+JsonGetJson(const Jsonb *object, const char *key)
+{
+	JsonbValue	value;
+
+	return JsonGet(object, key, &value) ? JsonFromValue(&value) : NULL;
+}
+
+bool
+JsonGetIndex(const Jsonb *array, int index, JsonbValue *value)
+{
+	JsonbValue *found;
+
+	if (array == NULL || !JsonIsArray(array) || index < 0)
+		return false;
+	found = getIthJsonbValueFromContainer(unconstify(JsonbContainer *, &array->root), index);
+	if (found == NULL)
+		return false;
+	*value = *found;
+	return true;
+}
+
+Jsonb *
+JsonFromValue(JsonbValue *value)
+{
+	return JsonbValueToJsonb(value);
+}
+
+/* The value of a whole JSON, a scalar like any other; it lives as long as the JSON. */
+void
+JsonToValue(const Jsonb *json, JsonbValue *value)
+{
+	if (json == NULL)
+		value->type = jbvNull;
+	else if (JB_ROOT_IS_SCALAR(json))
+		JsonbExtractScalar(unconstify(JsonbContainer *, &json->root), value);
+	else
+		JsonbToJsonbValue(unconstify(Jsonb *, json), value);
+}
+
+/* Take a jsonb out of a row's field, perhaps toasted; NULL for NULL. */
+Jsonb *
+JsonOf(const struct varlena *field)
+{
+	return field ? DatumGetJsonbP(PointerGetDatum(field)) : NULL;
+}
+
+/* Likewise a text. */
+char *
+TextOf(const struct varlena *field)
+{
+	return field ? text_to_cstring((const text *) field) : NULL;
+}
+
+char *
+JsonToText(const Jsonb *value)
+{
+	return JsonbToCString(NULL, unconstify(JsonbContainer *, &value->root), VARSIZE(value));
+}
+
+static void
+CompactScalar(StringInfo text, const JsonbValue *value)
+{
+	switch (value->type)
+	{
+		case jbvString:
+			escape_json(text, JsonValueText(value));
+			break;
+		case jbvNumeric:
+			appendStringInfoString(text, DatumGetCString(DirectFunctionCall1(numeric_out, NumericGetDatum(value->val.numeric))));
+			break;
+		case jbvBool:
+			appendStringInfoString(text, value->val.boolean ? "true" : "false");
+			break;
+		default:
+			appendStringInfoString(text, "null");
+	}
+}
+
+/* Append a value as JSON without a space in it. */
+void
+JsonCompact(StringInfo text, JsonbValue *value)
+{
+	JsonbIterator *iterator;
+	JsonbValue	part;
+	JsonbIteratorToken token;
+	bool		first = true;
+
+	if (value->type != jbvBinary)
+	{
+		CompactScalar(text, value);
+		return;
+	}
+	iterator = JsonbIteratorInit(value->val.binary.data);
+	while ((token = JsonbIteratorNext(&iterator, &part, false)) != WJB_DONE)
+	{
+		bool		ends = token == WJB_END_ARRAY || token == WJB_END_OBJECT;
+
+		if (!first && !ends && token != WJB_VALUE)
+			appendStringInfoChar(text, ',');
+		first = token == WJB_BEGIN_ARRAY || token == WJB_BEGIN_OBJECT;
+		if (token == WJB_BEGIN_ARRAY || token == WJB_END_ARRAY)
+			appendStringInfoChar(text, ends ? ']' : '[');
+		else if (token == WJB_BEGIN_OBJECT || token == WJB_END_OBJECT)
+			appendStringInfoChar(text, ends ? '}' : '{');
+		else
+			CompactScalar(text, &part);
+		if (token == WJB_KEY)
+		{
+			appendStringInfoChar(text, ':');
+			first = true;
+		}
+	}
+}
+
+/* Collect the keys of an object; none of what is no object. */
+const char **
+JsonKeys(const Jsonb *object, int *count)
+{
+	const char **keys = palloc(sizeof(char *) * (JsonIsObject(object) ? JB_ROOT_COUNT(object) + 1 : 1));
+	JsonbIterator *iterator;
+	JsonbValue	value;
+	JsonbIteratorToken token;
+
+	*count = 0;
+	if (!JsonIsObject(object))
+		return keys;
+	iterator = JsonbIteratorInit(unconstify(JsonbContainer *, &object->root));
+	while ((token = JsonbIteratorNext(&iterator, &value, true)) != WJB_DONE)
+	{
+		if (token == WJB_KEY)
+			keys[(*count)++] = JsonValueText(&value);
+	}
+	return keys;
+}
+
+char *
+JsonValueText(const JsonbValue *value)
+{
+	if (value->type != jbvString)
+		elog(ERROR, "expected a JSON string, not %s", JsonKindName(value));
+	return pnstrdup(value->val.string.val, value->val.string.len);
+}
+
+const char *
+JsonKindName(const JsonbValue *value)
+{
+	switch (value->type)
+	{
+		case jbvNull:
+			return "null";
+		case jbvString:
+			return "string";
+		case jbvNumeric:
+			return "number";
+		case jbvBool:
+			return "boolean";
+		case jbvArray:
+			return "array";
+		case jbvObject:
+			return "object";
+		case jbvBinary:
+			return JsonContainerIsObject(value->val.binary.data) ? "object" : "array";
+		default:
+			return "value";
+	}
+}
+
+bool
+JsonIsObject(const Jsonb *value)
+{
+	return value != NULL && JB_ROOT_IS_OBJECT(value);
+}
+
+bool
+JsonIsArray(const Jsonb *value)
+{
+	return value != NULL && JB_ROOT_IS_ARRAY(value) && !JB_ROOT_IS_SCALAR(value);
+}
+
+bool
+JsonEqual(const Jsonb *a, const Jsonb *b)
+{
+	if (a == NULL || b == NULL)
+		return a == b;
+	return compareJsonbContainers(unconstify(JsonbContainer *, &a->root),
+								  unconstify(JsonbContainer *, &b->root)) == 0;
+}
+
+/* Copy the members of an object into the object under construction. */
+static void
+PutMembers(JsonBuilder *b, const Jsonb *object)
+{
+	JsonbIterator *iterator = JsonbIteratorInit(unconstify(JsonbContainer *, &object->root));
+	JsonbValue	value;
+	JsonbIteratorToken token;
+
+	while ((token = JsonbIteratorNext(&iterator, &value, true)) != WJB_DONE)
+		if (token == WJB_KEY || token == WJB_VALUE)
+			pushJsonbValue(&b->state, token, &value);
+}
+
+/* Join two objects; of a key that both have, the second one's value stays. */
+Jsonb *
+JsonMerge(const Jsonb *a, const Jsonb *b)
+{
+	JsonBuilder builder = {0};
+
+	JsonObjectStart(&builder, NULL);
+	if (JsonIsObject(a))
+		PutMembers(&builder, a);
+	if (JsonIsObject(b))
+		PutMembers(&builder, b);
+	JsonObjectEnd(&builder);
+	return JsonFinish(&builder);
+}
+
+/* Join two values: objects at every depth; of anything else, the second one's value stays. */
+Jsonb *
+JsonMergeDeep(const Jsonb *a, const Jsonb *b)
+{
+	JsonBuilder builder = {0};
+	JsonbIterator *iterator;
+	JsonbValue	value;
+	JsonbIteratorToken token;
+
+	check_stack_depth();
+	if (!JsonIsObject(a) || !JsonIsObject(b))
+		return unconstify(Jsonb *, b);
+	JsonObjectStart(&builder, NULL);
+	PutMembers(&builder, a);
+	iterator = JsonbIteratorInit(unconstify(JsonbContainer *, &b->root));
+	while ((token = JsonbIteratorNext(&iterator, &value, true)) != WJB_DONE)
+	{
+		if (token == WJB_KEY)
+		{
+			char	   *key = JsonValueText(&value);
+
+			JsonPutJson(&builder, key, JsonMergeDeep(JsonGetJson(a, key), JsonGetJson(b, key)));
+		}
+	}
+	JsonObjectEnd(&builder);
+	return JsonFinish(&builder);
+}
+
+Jsonb *
+JsonEmptyObject(void)
+{
+	return JsonMerge(NULL, NULL);
+}
+
+Jsonb *
+JsonObjectOf(const char *key, const Jsonb *value)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutJson(&b, key, value);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+Jsonb *
+JsonTextOf(const char *key, const char *value)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, key, value);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+Jsonb *
+JsonNull(void)
+{
+	JsonbValue	value;
+
+	value.type = jbvNull;
+	return JsonFromValue(&value);
+}
+
+bool
+JsonIsNull(const Jsonb *json)
+{
+	JsonbValue	value;
+
+	JsonToValue(json, &value);
+	return value.type == jbvNull;
+}
+
+Jsonb *
+JsonCopy(const Jsonb *value)
+{
+	return memcpy(palloc(VARSIZE(value)), value, VARSIZE(value));
+}
+
+Jsonb *
+JsonParse(const char *text)
+{
+	return DatumGetJsonbP(DirectFunctionCall1(jsonb_in, CStringGetDatum(text)));
+}
+
+char *
+JsonScalarText(const JsonbValue *value)
+{
+	StringInfoData text;
+
+	if (value->type == jbvString)
+		return JsonValueText(value);
+	initStringInfo(&text);
+	JsonCompact(&text, unconstify(JsonbValue *, value));
+	return text.data;
+}
+
+/* Show a time in UTC, ISO 8601 with microseconds, whatever TimeZone and DateStyle say. */
+char *
+TimeText(TimestampTz at)
+{
+	struct pg_tm tm;
+	fsec_t		fsec;
+
+	if (TIMESTAMP_NOT_FINITE(at))
+		return pstrdup(TIMESTAMP_IS_NOBEGIN(at) ? "-infinity" : "infinity");
+	if (timestamp2tm(at, NULL, &tm, &fsec, NULL, NULL) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+				 errmsg("timestamp out of range")));
+	/* year 0 of tm is 1 BC */
+	return psprintf("%04d-%02d-%02dT%02d:%02d:%02d.%06dZ%s", tm.tm_year > 0 ? tm.tm_year : 1 - tm.tm_year, tm.tm_mon,
+					tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, (int) fsec, tm.tm_year > 0 ? "" : " BC");
+}
+
+/* The same for the functions in SQL that make JSON. */
+Datum
+stepwise_time_text(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_TEXT_P(cstring_to_text(TimeText(PG_GETARG_TIMESTAMPTZ(0))));
+}
+
+/* Show an interval in the style postgres, whatever IntervalStyle says. */
+char *
+IntervalText(Interval *interval)
+{
+	struct pg_itm itm;
+	char		text[MAXDATELEN + 1];
+
+#ifdef INTERVAL_NOT_FINITE
+	/* all styles show these alike */
+	if (INTERVAL_NOT_FINITE(interval))
+		return DatumGetCString(DirectFunctionCall1(interval_out, IntervalPGetDatum(interval)));
+#endif
+	interval2itm(*interval, &itm);
+	EncodeInterval(&itm, INTSTYLE_POSTGRES, text);
+	return pstrdup(text);
+}
+
+Datum
+stepwise_interval_text(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_TEXT_P(cstring_to_text(IntervalText(PG_GETARG_INTERVAL_P(0))));
+}

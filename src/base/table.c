@@ -1,0 +1,634 @@
+/*
+ * table.c
+ *	  rows of our own tables by index, without the executor
+ *
+ * For the few rows that every call reads and writes: a kept SPI plan sets an
+ * executor up and tears it down each time, which costs several times what the
+ * row does. The rows are the same as those of a statement: by a new snapshot
+ * (under READ COMMITTED), or by the one of a call that only reads; with the
+ * locks of FOR NO KEY UPDATE, and with the errors of a transaction that is
+ * read-only or cannot be serialized.
+ *
+ * What an UPDATE does beside, and what is not done here: CHECKs (the engine
+ * keeps to them, store.c looks), policies (they do not bind the owner), and
+ * row triggers (ours let the engine pass). A table to which somebody has added
+ * a trigger, a key, a rule, a CHECK, a column that is computed, or an index of
+ * his own is written by a statement after all.
+ */
+#include "api/api.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/pg_collation_d.h"
+#include "commands/trigger.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "tcop/utility.h"
+#include "utils/fmgroids.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+/* ---------- keys ---------- */
+
+static void
+KeyAdd(Key *key, StrategyNumber strategy, Oid collation, RegProcedure function, Datum value)
+{
+	if (key->count >= KEY_MAX_COLUMNS)
+		elog(ERROR, "key has more than %d columns", KEY_MAX_COLUMNS);
+	ScanKeyEntryInitialize(&key->columns[key->count], 0, key->count + 1, strategy, InvalidOid, collation, function, value);
+	key->count++;
+}
+
+void
+KeyText(Key *key, Datum value)
+{
+	KeyAdd(key, BTEqualStrategyNumber, C_COLLATION_OID, F_TEXTEQ, value);
+}
+
+void
+KeyUuid(Key *key, const pg_uuid_t *value)
+{
+	KeyAdd(key, BTEqualStrategyNumber, InvalidOid, F_UUID_EQ, UUIDPGetDatum(value));
+}
+
+void
+KeyInt(Key *key, int value)
+{
+	KeyAdd(key, BTEqualStrategyNumber, InvalidOid, F_INT4EQ, Int32GetDatum(value));
+}
+
+void
+KeyIntFrom(Key *key, int value)
+{
+	KeyAdd(key, BTGreaterEqualStrategyNumber, InvalidOid, F_INT4GE, Int32GetDatum(value));
+}
+
+/* ---------- reading ---------- */
+
+/* Open a table; while its lock was waited for, the extension may have been dropped and created again. */
+static Relation
+OpenLocked(const char *table, LOCKMODE lockmode)
+{
+	for (;;)
+	{
+		Oid			relid = TableOid(table);
+
+		LockRelationOid(relid, lockmode);
+		if (TableOid(table) == relid)
+			return table_open(relid, NoLock);
+		UnlockRelationOid(relid, lockmode);
+	}
+}
+
+/* See what others have committed by now, and what we have written so far; a call that only reads sees what it saw before. */
+static Snapshot
+SnapshotNow(bool reading)
+{
+	if (reading)
+		return GetActiveSnapshot();
+	CommandCounterIncrement();
+	return GetTransactionSnapshot();
+}
+
+/* Begin as a statement does. */
+static Relation
+Begin(const char *table, LOCKMODE lockmode, bool reading)
+{
+	Relation	relation;
+
+	if (reading && lockmode != AccessShareLock)
+		elog(ERROR, "table %s cannot be written by a call that only reads", table);
+	relation = OpenLocked(table, lockmode);
+	if (RelationGetDescr(relation)->natts > ROW_MAX_COLUMNS)
+		elog(ERROR, "table %s has too many columns", table);
+	PushActiveSnapshot(SnapshotNow(reading));
+	return relation;
+}
+
+static void
+End(Relation relation)
+{
+	PopActiveSnapshot();
+	table_close(relation, NoLock);
+}
+
+static void
+CheckWritable(const char *command)
+{
+	PreventCommandIfReadOnly(command);
+	PreventCommandIfParallelMode(command);
+}
+
+static void
+RefuseConcurrentUpdate(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("could not serialize access due to concurrent update")));
+}
+
+/* Begin to read the rows of a key, in the order of the index. */
+static IndexScanDesc
+ScanBegin(Relation relation, const char *index, Key *key)
+{
+	IndexScanDesc scan = IndexBeginScan(relation, index_open(TableOid(index), AccessShareLock), GetActiveSnapshot(), key->count);
+
+	index_rescan(scan, key->columns, key->count, NULL, 0);
+	return scan;
+}
+
+static bool
+ScanNext(IndexScanDesc scan, TupleTableSlot *slot)
+{
+	CHECK_FOR_INTERRUPTS();
+	return index_getnext_slot(scan, ForwardScanDirection, slot);
+}
+
+static void
+ScanEnd(IndexScanDesc scan)
+{
+	Relation	index = scan->indexRelation;
+
+	index_endscan(scan);
+	index_close(index, NoLock);
+}
+
+/* Find the first row of a key that passes the test; NULL: none. */
+static TupleTableSlot *
+Seek(Relation relation, const char *index, Key *key, RowTest test, const void *arg)
+{
+	IndexScanDesc scan = ScanBegin(relation, index, key);
+	TupleTableSlot *slot = table_slot_create(relation, NULL);
+	bool		found;
+
+	do
+		found = ScanNext(scan, slot);
+	while (found && test != NULL && !test(slot, arg));
+	ScanEnd(scan);
+	if (found)
+		return slot;
+	ExecDropSingleTupleTableSlot(slot);
+	return NULL;
+}
+
+/* Lock the row in the slot, and read it again; false if it is gone, or locked and not to be waited for. */
+static bool
+Lock(Relation relation, TupleTableSlot *slot, LockWaitPolicy wait)
+{
+	ItemPointerData tid = slot->tts_tid;
+	uint8		flags = TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS;
+	TM_FailureData failure;
+	TM_Result	result;
+
+	if (!IsolationUsesXactSnapshot())
+		flags |= TUPLE_LOCK_FLAG_FIND_LAST_VERSION;
+	result = table_tuple_lock(relation, &tid, GetActiveSnapshot(), slot, GetCurrentCommandId(false),
+							  LockTupleNoKeyExclusive, wait, flags, &failure);
+	if (result == TM_Updated || (result == TM_Deleted && IsolationUsesXactSnapshot()))
+		RefuseConcurrentUpdate();
+	if (result != TM_Ok && result != TM_Deleted && result != TM_WouldBlock)
+		elog(ERROR, "row of table %s could not be locked", RelationGetRelationName(relation));
+	return result == TM_Ok;
+}
+
+static void *
+MakeRow(Relation relation, TupleTableSlot *slot, RowMake make)
+{
+	return make(ExecFetchSlotHeapTuple(slot, false, NULL), RelationGetDescr(relation));
+}
+
+void *
+RowRead(const char *table, const char *index, Key *key, RowTest test, const void *arg, RowMake make)
+{
+	Relation	relation = Begin(table, AccessShareLock, key->reading);
+	TupleTableSlot *slot = Seek(relation, index, key, test, arg);
+	void	   *row = NULL;
+
+	if (slot != NULL)
+	{
+		row = MakeRow(relation, slot, make);
+		ExecDropSingleTupleTableSlot(slot);
+	}
+	End(relation);
+	return row;
+}
+
+/* Read all rows of a key, but those of which nothing is made. */
+List *
+RowsRead(const char *table, const char *index, Key *key, RowMake make)
+{
+	Relation	relation = Begin(table, AccessShareLock, key->reading);
+	IndexScanDesc scan = ScanBegin(relation, index, key);
+	TupleTableSlot *slot = table_slot_create(relation, NULL);
+	List	   *rows = NIL;
+
+	while (ScanNext(scan, slot))
+	{
+		void	   *row = MakeRow(relation, slot, make);
+
+		if (row != NULL)
+			rows = lappend(rows, row);
+	}
+	ScanEnd(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	End(relation);
+	return rows;
+}
+
+/* The test must be of what never changes: it is not repeated when the lock had to wait. */
+void *
+RowLock(const char *table, const char *index, Key *key, RowTest test, const void *arg, RowMake make, bool wait)
+{
+	Relation	relation;
+	TupleTableSlot *slot;
+	void	   *row = NULL;
+
+	CheckWritable("SELECT FOR NO KEY UPDATE");
+	relation = Begin(table, RowShareLock, key->reading);
+	slot = Seek(relation, index, key, test, arg);
+	if (slot != NULL)
+	{
+		if (Lock(relation, slot, wait ? LockWaitBlock : LockWaitSkip))
+			row = MakeRow(relation, slot, make);
+		ExecDropSingleTupleTableSlot(slot);
+	}
+	End(relation);
+	return row;
+}
+
+/* ---------- writing by a statement ---------- */
+
+/* tables that were looked at, until they change: has somebody added to them? */
+static struct
+{
+	Oid			relid;
+	bool		altered;
+}			judged[64];
+
+static void
+JudgedForget(Datum arg, Oid relid)
+{
+	for (size_t i = 0; i < lengthof(judged); i++)
+		if (relid == InvalidOid || judged[i].relid == relid)
+			judged[i].relid = InvalidOid;
+}
+
+void
+TableInit(void)
+{
+	CacheRegisterRelcacheCallback(JudgedForget, (Datum) 0);
+}
+
+/* keys of ours that others may refer to, or that are checked at the end of a statement: what we write never changes them */
+static const char *const FixedKeys[] = {"plan_pkey", "step_pkey", "step_order_unique"};
+
+/* Ours call functions of our schema; the internal ones watch keys. */
+static bool
+TriggerIsHarmless(const Trigger *trigger, Relation relation)
+{
+	const char *key;
+
+	if (!trigger->tgisinternal)
+		return get_func_namespace(trigger->tgfoid) == RelationGetNamespace(relation);
+	key = get_rel_name(trigger->tgconstrindid);
+	return RI_FKey_trigger_type(trigger->tgfoid) != RI_TRIGGER_FK && key != NULL &&
+		NameIndex(key, FixedKeys, lengthof(FixedKeys)) >= 0;
+}
+
+static bool
+CheckIsOurs(const ConstrCheck *check)
+{
+	return strcmp(check->ccname, "plan_outcome") == 0 || strcmp(check->ccname, "step_outcome") == 0;
+}
+
+/*
+ * What an index calls runs as the owner, and with the caller's search path: by
+ * its expressions, a domain, or its operator class. Ours call nothing of that
+ * kind, so it is enough to know them; test/sql/altered.sql lists them.
+ */
+static const char *const OurIndexes[] = {
+	"plan_pkey", "plan_open", "plan_finished", "plan_nested", "plan_parent_step", "plan_workable", "plan_idempotency_key",
+	"step_pkey", "step_order_unique", "step_name", "step_binding", "step_ready", "step_holder", "step_lease", "step_paused",
+	"audit_chain"
+};
+
+static bool
+IndexIsOurs(Oid index)
+{
+	const char *name = get_rel_name(index);
+
+	return name != NULL && NameIndex(name, OurIndexes, lengthof(OurIndexes)) >= 0;
+}
+
+/* Copies, because what looks something up may take in an invalidation, which builds the relation anew. */
+static bool
+Judge(Relation relation)
+{
+	TriggerDesc *triggers = CopyTriggerDesc(relation->trigdesc);
+	TupleDesc	desc = CreateTupleDescCopyConstr(RelationGetDescr(relation));
+	const TupleConstr *constraints = desc->constr;
+	ListCell   *cell;
+
+	if (constraints != NULL && constraints->has_generated_stored)
+		return true;
+
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+		if (!TriggerIsHarmless(&triggers->triggers[i], relation))
+			return true;
+	for (int i = 0; constraints != NULL && i < constraints->num_check; i++)
+		if (!CheckIsOurs(&constraints->check[i]))
+			return true;
+	foreach(cell, RelationGetIndexList(relation))
+		if (!IndexIsOurs(lfirst_oid(cell)))
+			return true;
+	return relation->rd_rules != NULL;
+}
+
+static bool
+IsAltered(Relation relation)
+{
+	Oid			relid = RelationGetRelid(relation);
+	size_t		i = relid % lengthof(judged);
+
+	bool		altered;
+
+	if (judged[i].relid == relid)
+		return judged[i].altered;
+	/* should judging fail, it counts as altered; should it be forgotten meanwhile, it is looked at again the next time */
+	judged[i].relid = relid;
+	judged[i].altered = true;
+	altered = Judge(relation);
+	judged[i].altered = altered;
+	return altered;
+}
+
+/* Run a statement whose parameters are the columns that are set, and then those of the key, if there is one. */
+static void
+StatementRun(Relation relation, const char *sql, const Changes *changes, const Key *key)
+{
+	TupleDesc	desc = RelationGetDescr(relation);
+	Args		args = {0};
+	Oid			types[QUERY_MAX_ARGS] = {0};
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		if (!changes->replaces[i])
+			continue;
+		if (changes->nulls[i])
+			ArgNull(&args);
+		else
+			ArgDatum(&args, changes->values[i]);
+		types[args.count - 1] = TupleDescAttr(desc, i)->atttypid;
+	}
+	for (int i = 0; key != NULL && i < key->count; i++)
+	{
+		ArgDatum(&args, key->columns[i].sk_argument);
+		types[args.count - 1] = TupleDescAttr(desc, i)->atttypid;
+	}
+	if (QueryRunOnce(sql, types, &args) != 1)
+		elog(ERROR, "row of table %s could not be saved", RelationGetRelationName(relation));
+}
+
+/* The key is that of the first columns, tenant and id. */
+static void
+StatementUpdate(Relation relation, const Key *key, const Changes *changes)
+{
+	TupleDesc	desc = RelationGetDescr(relation);
+	StringInfoData sql;
+	int			set = 0;
+
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "UPDATE stepwise.%s SET", quote_identifier(RelationGetRelationName(relation)));
+	for (int i = 0; i < desc->natts; i++)
+		if (changes->replaces[i])
+		{
+			appendStringInfo(&sql, "%s %s = $%d", set > 0 ? "," : "", quote_identifier(NameStr(TupleDescAttr(desc, i)->attname)), set + 1);
+			set++;
+		}
+	if (key->count != 2)
+		elog(ERROR, "key of table %s has %d columns", RelationGetRelationName(relation), key->count);
+	appendStringInfo(&sql, " WHERE tenant = $%d AND id = $%d", set + 1, set + 2);
+	StatementRun(relation, sql.data, changes, key);
+}
+
+static void
+StatementInsert(Relation relation, const Changes *changes)
+{
+	TupleDesc	desc = RelationGetDescr(relation);
+	StringInfoData names;
+	StringInfoData sql;
+	int			set = 0;
+
+	initStringInfo(&names);
+	initStringInfo(&sql);
+	for (int i = 0; i < desc->natts; i++)
+		if (changes->replaces[i])
+		{
+			appendStringInfo(&names, "%s%s", set > 0 ? ", " : "", quote_identifier(NameStr(TupleDescAttr(desc, i)->attname)));
+			appendStringInfo(&sql, "%s$%d", set > 0 ? ", " : "", set + 1);
+			set++;
+		}
+	StatementRun(relation, psprintf("INSERT INTO stepwise.%s (%s) VALUES (%s)",
+									quote_identifier(RelationGetRelationName(relation)), names.data, sql.data), changes, NULL);
+}
+
+/* ---------- writing ---------- */
+
+static void
+IndexesAdd(Relation relation, TupleTableSlot *slot, bool update, bool summaries)
+{
+	EState	   *estate = CreateExecutorState();
+	ResultRelInfo *info = makeNode(ResultRelInfo);
+
+	InitResultRelInfo(info, relation, 0, NULL, 0);
+	ExecOpenIndices(info, false);
+	InsertIndexTuples(info, slot, estate, update, summaries);
+	ExecCloseIndices(info);
+	FreeExecutorState(estate);
+}
+
+/* Find the row that is to be updated: where it was last seen, or by its key. */
+static TupleTableSlot *
+SeekAgain(Relation relation, const char *index, Key *key, ItemPointer seen, RowTest test, const void *arg)
+{
+	TupleTableSlot *slot;
+
+	if (ItemPointerIsValid(seen))
+	{
+		slot = table_slot_create(relation, NULL);
+		if (table_tuple_fetch_row_version(relation, seen, GetActiveSnapshot(), slot) && test(slot, arg))
+			return slot;
+		ExecDropSingleTupleTableSlot(slot);
+	}
+	slot = Seek(relation, index, key, NULL, NULL);
+	if (slot == NULL)
+		elog(ERROR, "row of table %s could not be saved", RelationGetRelationName(relation));
+	return slot;
+}
+
+/* A column that somebody has declared so. */
+static void
+CheckNotNulls(Relation relation, HeapTuple tuple)
+{
+	TupleDesc	desc = RelationGetDescr(relation);
+
+	for (int i = 0; i < desc->natts; i++)
+		if (TupleDescAttr(desc, i)->attnotnull && heap_attisnull(tuple, i + 1, desc))
+			ereport(ERROR,
+					(errcode(ERRCODE_NOT_NULL_VIOLATION),
+					 errmsg("null value in column \"%s\" of relation \"%s\" violates not-null constraint",
+							NameStr(TupleDescAttr(desc, i)->attname), RelationGetRelationName(relation)),
+					 errtablecol(relation, i + 1)));
+}
+
+/* Write the new version of a row; false: somebody has written one since it was read. */
+static bool
+WriteVersion(Relation relation, TupleTableSlot *old, TupleTableSlot *new, Changes *changes, UpdateIndexes *indexes)
+{
+	HeapTuple	tuple = heap_modify_tuple(ExecFetchSlotHeapTuple(old, false, NULL), RelationGetDescr(relation),
+										  changes->values, changes->nulls, changes->replaces);
+	TM_FailureData failure;
+	LockTupleMode mode;
+
+	CheckNotNulls(relation, tuple);
+	ExecStoreHeapTuple(tuple, new, true);
+	return table_tuple_update(relation, &old->tts_tid, new, GetCurrentCommandId(true), GetActiveSnapshot(), InvalidSnapshot,
+							  true, &failure, &mode, indexes) == TM_Ok;
+}
+
+static void
+Update(Relation relation, TupleTableSlot *old, Changes *changes, ItemPointer seen)
+{
+	TupleTableSlot *new = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsHeapTuple);
+	UpdateIndexes indexes;
+
+	CheckCmdReplicaIdentity(relation, CMD_UPDATE);
+	/* what another session wrote was of no account, or it would hold the lock of the tree: go on from there */
+	while (!WriteVersion(relation, old, new, changes, &indexes))
+		if (IsolationUsesXactSnapshot() || !Lock(relation, old, LockWaitBlock))
+			RefuseConcurrentUpdate();
+	if (indexes != NO_INDEXES)
+		IndexesAdd(relation, new, true, OnlySummaries(indexes));
+	*seen = new->tts_tid;
+	ExecDropSingleTupleTableSlot(new);
+}
+
+/* Update one row; *seen is where it was and, after, where it is. The test tells the row from another that is there now. */
+void
+RowUpdate(const char *table, const char *index, Key *key, ItemPointer seen, RowTest test, const void *arg, Changes *changes)
+{
+	Relation	relation;
+	TupleTableSlot *old;
+
+	CheckWritable("UPDATE");
+	relation = Begin(table, RowExclusiveLock, key->reading);
+	old = SeekAgain(relation, index, key, seen, test, arg);
+	if (IsAltered(relation))
+	{
+		StatementUpdate(relation, key, changes);
+		ItemPointerSetInvalid(seen);
+	}
+	else
+		Update(relation, old, changes, seen);
+	ExecDropSingleTupleTableSlot(old);
+	End(relation);
+}
+
+static void
+Insert(Relation relation, Changes *changes)
+{
+	TupleDesc	desc = RelationGetDescr(relation);
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(desc, &TTSOpsHeapTuple);
+
+	ExecStoreHeapTuple(heap_form_tuple(desc, changes->values, changes->nulls), slot, true);
+	CheckNotNulls(relation, ExecFetchSlotHeapTuple(slot, false, NULL));
+	table_tuple_insert(relation, slot, GetCurrentCommandId(true), 0, NULL);
+	IndexesAdd(relation, slot, false, false);
+	ExecDropSingleTupleTableSlot(slot);
+}
+
+/* A column that somebody has added gets its default by a statement. */
+void
+RowInsert(const char *table, Changes *changes)
+{
+	Relation	relation;
+
+	CheckWritable("INSERT");
+	relation = Begin(table, RowExclusiveLock, false);
+	if (IsAltered(relation) || !changes->replaces[RelationGetDescr(relation)->natts - 1])
+		StatementInsert(relation, changes);
+	else
+		Insert(relation, changes);
+	End(relation);
+}
+
+/* ---------- what a write sets ---------- */
+
+void
+SetDatum(Changes *c, int column, Datum value, bool isnull)
+{
+	if (column >= ROW_MAX_COLUMNS)
+		elog(ERROR, "row has no column %d", column + 1);
+	c->values[column] = value;
+	c->nulls[column] = isnull;
+	c->replaces[column] = true;
+}
+
+void
+SetInt(Changes *c, int column, int value)
+{
+	SetDatum(c, column, Int32GetDatum(value), false);
+}
+
+void
+SetPositive(Changes *c, int column, int value)
+{
+	SetDatum(c, column, Int32GetDatum(value), value <= 0);
+}
+
+void
+SetBool(Changes *c, int column, bool value)
+{
+	SetDatum(c, column, BoolGetDatum(value), false);
+}
+
+void
+SetTrue(Changes *c, int column, bool value)
+{
+	SetDatum(c, column, BoolGetDatum(true), !value);
+}
+
+void
+SetTime(Changes *c, int column, TimestampTz value)
+{
+	SetDatum(c, column, TimestampTzGetDatum(value), !TimeIsSet(value));
+}
+
+void
+SetUuid(Changes *c, int column, const pg_uuid_t *value)
+{
+	SetDatum(c, column, UUIDPGetDatum(value), value == NULL);
+}
+
+void
+SetVarlena(Changes *c, int column, const void *value)
+{
+	SetDatum(c, column, PointerGetDatum(value), value == NULL);
+}
+
+void
+SetText(Changes *c, int column, const char *value)
+{
+	SetVarlena(c, column, value ? cstring_to_text(value) : NULL);
+}
+
+void
+SetEnum(Changes *c, int column, const char *type, const char *label)
+{
+	SetDatum(c, column, ObjectIdGetDatum(EnumValue(type, label)), false);
+}

@@ -1,0 +1,95 @@
+/*
+ * uuid.c
+ *	  UUIDs: make, compare, read and show them
+ *
+ * New ones are ordered by time, version 7 of RFC 9562: 48 bits of Unix
+ * milliseconds, 12 bits of the fraction of the millisecond, 62 random bits.
+ * Within a backend each one is greater than the one before, also when the
+ * clock stands still or steps back.
+ */
+#include "api/api.h"
+
+#include <time.h>
+
+#include "utils/fmgrprotos.h"
+
+#define FRACTION_BITS	12
+
+PG_FUNCTION_INFO_V1(stepwise_uuid7);
+
+/* Count time in 1/4096 ms, and never twice the same. */
+static uint64
+NextTick(void)
+{
+	static uint64 last = 0;
+	struct timespec now;
+	uint64		tick;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	tick = ((uint64) now.tv_sec * 1000 + now.tv_nsec / 1000000) << FRACTION_BITS;
+	tick |= ((uint64) (now.tv_nsec % 1000000) << FRACTION_BITS) / 1000000;
+	last = Max(last + 1, tick);
+	return last;
+}
+
+pg_uuid_t
+UuidNew(void)
+{
+	uint64		tick = NextTick();
+	uint64		milliseconds = tick >> FRACTION_BITS;
+	pg_uuid_t	uuid;
+
+	if (!pg_strong_random(&uuid.data[8], 8))
+		ereport(ERROR,
+				(errcode(ERRCODE_INTERNAL_ERROR),
+				 errmsg("could not generate random values")));
+	for (int i = 0; i < 6; i++)
+		uuid.data[i] = (unsigned char) (milliseconds >> (40 - 8 * i));
+	uuid.data[6] = 0x70 | ((tick >> 8) & 0x0f);
+	uuid.data[7] = tick & 0xff;
+	uuid.data[8] = (uuid.data[8] & 0x3f) | 0x80;
+	return uuid;
+}
+
+char *
+UuidText(const pg_uuid_t *uuid)
+{
+	return DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(uuid)));
+}
+
+bool
+UuidEqual(const pg_uuid_t *a, const pg_uuid_t *b)
+{
+	return memcmp(a->data, b->data, UUID_LEN) == 0;
+}
+
+/* Read the usual form of a UUID, 36 characters; false when it is not one. */
+bool
+UuidParse(const char *text, pg_uuid_t *uuid)
+{
+	if (strlen(text) != 36)
+		return false;
+	for (int byte = 0; byte < UUID_LEN; byte++)
+	{
+		int			high;
+		int			low;
+
+		if (*text == '-' && (byte == 4 || byte == 6 || byte == 8 || byte == 10))
+			text++;
+		high = HexDigit(*text++);
+		low = HexDigit(*text++);
+		if (high < 0 || low < 0)
+			return false;
+		uuid->data[byte] = high << 4 | low;
+	}
+	return *text == '\0';
+}
+
+Datum
+stepwise_uuid7(PG_FUNCTION_ARGS)
+{
+	pg_uuid_t  *uuid = palloc(sizeof(pg_uuid_t));
+
+	*uuid = UuidNew();
+	PG_RETURN_UUID_P(uuid);
+}

@@ -1,0 +1,271 @@
+/*
+ * branchdef.c
+ *	  read the branching conditions of a definition
+ *
+ * They are read after the steps, because they name them. What an action takes
+ * is a table of keys; a new action is a new line in Actions, and its table.
+ */
+#include "api/api.h"
+
+/* a branching condition as it is written */
+typedef struct BranchDraft
+{
+	int			after;
+	Condition  *condition;
+	char	   *action;
+	JsonbValue *params;
+} BranchDraft;
+
+/* the parameters of all actions */
+typedef struct ActionParams
+{
+	int			step_order;
+	char	   *step_name;
+	JsonbValue *steps;
+	char	   *reason;
+	char	   *summary;
+	Jsonb	   *questions;
+} ActionParams;
+
+typedef struct ActionRule
+{
+	const char *name;
+	const KeyRule *keys;
+	int			nkeys;
+	void		(*check) (Reader *reader, const Path *path, const ActionParams *params, BranchDefinition *branch);
+} ActionRule;
+
+static const KeyRule SkipToKeys[] = {
+	{"stepOrder", ReadCount, offsetof(ActionParams, step_order), false},
+	{"stepName", ReadText, offsetof(ActionParams, step_name), false},
+};
+
+static const KeyRule AddStepsKeys[] = {
+	{"steps", ReadLater, offsetof(ActionParams, steps), true},
+};
+
+static const KeyRule FailKeys[] = {
+	{"reason", ReadText, offsetof(ActionParams, reason), false},
+};
+
+static const KeyRule RequestReviewKeys[] = {
+	{"summary", ReadText, offsetof(ActionParams, summary), true},
+	{"questions", ReadTexts, offsetof(ActionParams, questions), false},
+};
+
+/*
+ * Find the step to which skip_to goes; it goes forward only, for what has run
+ * does not run again.
+ */
+static void
+CheckSkipTo(Reader *reader, const Path *path, const ActionParams *params, BranchDefinition *branch)
+{
+	const Scope *scope = reader->scope;
+	Path		key = {.up = path,.key = params->step_name ? "stepName" : "stepOrder"};
+	int			target = params->step_order;
+
+	if ((params->step_name != NULL) == (params->step_order != 0))
+	{
+		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION, "Say where to go by one of them.",
+				"skip_to needs either stepOrder or stepName");
+		return;
+	}
+	if (params->step_name)
+		target = ScopeFindStep(scope, params->step_name);
+
+	if (target == 0)
+		FaultAt(reader, &key, ERRCODE_INVALID_DEFINITION, ScopeStepHint(reader, params->step_name),
+				"step \"%s\" does not exist", params->step_name);
+	else if (target > scope->nsteps)
+		FaultAt(reader, &key, ERRCODE_INVALID_DEFINITION,
+				psprintf("Steps have the orders 1 to %d.", scope->nsteps),
+				"there is no step of order %d", target);
+	else if (target <= branch->after)
+		FaultAt(reader, &key, ERRCODE_INVALID_DEFINITION, "Name a later step.",
+				"skip_to cannot go back: step %d does not come after step %d", target, branch->after);
+	else
+		branch->target = target;
+}
+
+static void
+CheckAddSteps(Reader *reader, const Path *path, const ActionParams *params, BranchDefinition *branch)
+{
+	Path		key = {.up = path,.key = "steps"};
+
+	if (params->steps)
+		branch->added = ReadAddedSteps(reader, &key, params->steps, reader->scope, branch->after);
+}
+
+static const ActionRule Actions[] = {
+	{"continue", NULL, 0, NULL},
+	{"skip_to", SkipToKeys, lengthof(SkipToKeys), CheckSkipTo},
+	{"add_steps", AddStepsKeys, lengthof(AddStepsKeys), CheckAddSteps},
+	{"fail", FailKeys, lengthof(FailKeys), NULL},
+	{"request_review", RequestReviewKeys, lengthof(RequestReviewKeys), NULL},
+};
+
+static void
+ReadAction(Reader *reader, const Path *path, JsonbValue *value, void *field)
+{
+	const char *names[lengthof(Actions)];
+
+	for (size_t i = 0; i < lengthof(Actions); i++)
+		names[i] = Actions[i].name;
+	ReadWord(reader, path, value, names, lengthof(Actions), field);
+}
+
+static const KeyRule BranchKeys[] = {
+	{"afterStepOrder", ReadCount, offsetof(BranchDraft, after), true},
+	{"conditionExpression", ReadBranchCondition, offsetof(BranchDraft, condition), true},
+	{"ifTrueAction", ReadAction, offsetof(BranchDraft, action), true},
+	{"actionParams", ReadLater, offsetof(BranchDraft, params), false},
+};
+
+/*
+ * Read the parameters of the action. Without any, it still has to be known
+ * which ones are missing.
+ */
+static void
+ReadParams(Reader *reader, const Path *path, const BranchDraft *draft, BranchDefinition *branch)
+{
+	Path		key = {.up = path,.key = "actionParams"};
+	ActionParams params = {0};
+	const ActionRule *rule = Actions;
+	int			before = list_length(reader->faults->items);
+	JsonbValue	empty;
+
+	while (strcmp(rule->name, draft->action) != 0)
+		rule++;
+	JsonbToJsonbValue(JsonEmptyObject(), &empty);
+	ReadKeys(reader, &key, draft->params ? draft->params : &empty, rule->keys, rule->nkeys, &params, rule->name);
+	/* a parameter that was refused is not missing */
+	if (rule->check && list_length(reader->faults->items) == before)
+		rule->check(reader, &key, &params, branch);
+	branch->params = draft->params ? JsonFromValue(draft->params) : JsonEmptyObject();
+}
+
+static BranchDefinition *
+ReadBranch(Reader *reader, const Path *path, JsonbValue *value)
+{
+	BranchDraft draft = {0};
+	BranchDefinition *branch = palloc0(sizeof(BranchDefinition));
+	int			nsteps = reader->scope->nsteps;
+
+	ReadKeys(reader, path, value, BranchKeys, lengthof(BranchKeys), &draft, "a branching condition");
+	branch->action = draft.action;
+	branch->condition = draft.condition;
+	if (draft.after <= nsteps)
+		branch->after = draft.after;
+	else if (nsteps > 0)
+		FaultAt(reader, &((Path) {.up = path,.key = "afterStepOrder"}), ERRCODE_INVALID_DEFINITION,
+				psprintf("Steps have the orders 1 to %d.", nsteps),
+				"there is no step of order %d", draft.after);
+
+	if (branch->after)
+		ScopeCheckCondition(reader, &((Path) {.up = path,.key = "conditionExpression"}),
+							branch->condition, branch->after, true);
+	if (branch->after && branch->action)
+		ReadParams(reader, path, &draft, branch);
+	return branch;
+}
+
+/* ---------- names that two branches would add ---------- */
+
+/* where a branch adds a name: which branch, and which of its steps */
+typedef struct AddedName
+{
+	const BranchDefinition *branch;
+	int			index;			/* of the branch, among all */
+	int			step;
+} AddedName;
+
+/* the names, or bindings, that branches add; entries are numbered from 1 */
+typedef struct AddedNames
+{
+	const char *key;			/* of a step: "name" or "binding" */
+	struct names_hash *numbers;
+	List	   *entries;		/* of AddedName */
+} AddedNames;
+
+/*
+ * Enter a name that a branch adds. Of the branches after one step only one acts,
+ * so they may add the same; of those after two steps both may.
+ */
+static void
+EnterAdded(Reader *reader, const Path *path, AddedNames *names, const char *word, const AddedName *place)
+{
+	int			number = NamesFind(names->numbers, word);
+	AddedName  *entry = number ? list_nth(names->entries, number - 1) : NULL;
+	Path		branch = {.up = path,.index = place->index};
+	Path		params = {.up = &branch,.key = "actionParams"};
+	Path		steps = {.up = &params,.key = "steps"};
+	Path		step = {.up = &steps,.index = place->step};
+	Path		key = {.up = &step,.key = names->key};
+
+	if (entry == NULL)
+	{
+		entry = palloc(sizeof(AddedName));
+		*entry = *place;
+		names->entries = lappend(names->entries, entry);
+		NamesAdd(names->numbers, word, list_length(names->entries));
+	}
+	else if (entry->branch->after != place->branch->after)
+		FaultAt(reader, &key, ERRCODE_INVALID_DEFINITION,
+				"Both branches may act in one plan, where names are unique; choose another.",
+				"%s \"%s\" is also added by branchingConditions[%d].actionParams.steps[%d]", names->key, word,
+				entry->index, entry->step);
+}
+
+/* Find the names and bindings that two branches would add to one plan; names that the plan gives are always new. */
+static void
+CheckAddedNames(Reader *reader, const Path *path, const List *branches)
+{
+	AddedNames	names = {.key = "name",.numbers = NamesNew(8)};
+	AddedNames	bindings = {.key = "binding",.numbers = NamesNew(8)};
+	ListCell   *cell;
+
+	foreach(cell, branches)
+	{
+		const BranchDefinition *branch = lfirst(cell);
+
+		for (int i = 0; branch->added && i < branch->added->nsteps; i++)
+		{
+			const StepDefinition *step = &branch->added->steps[i];
+			AddedName	place = {branch, foreach_current_index(cell), i};
+
+			if (step->name && step->named)
+				EnterAdded(reader, path, &names, step->name, &place);
+			if (step->binding)
+				EnterAdded(reader, path, &bindings, step->binding, &place);
+		}
+	}
+}
+
+/* Read the branching conditions into a list of BranchDefinition. */
+List *
+ReadBranches(Reader *reader, const Path *path, JsonbValue *value)
+{
+	List	   *branches = NIL;
+	int		   *positions = palloc0(sizeof(int) * (reader->scope->nsteps + 1));
+	Path		element = {.up = path,.index = 0};
+	JsonbIterator *iterator;
+	JsonbIteratorToken token;
+	JsonbValue	item;
+
+	if (!ExpectKind(reader, path, value, "array"))
+		return NIL;
+	iterator = JsonbIteratorInit(value->val.binary.data);
+	while ((token = JsonbIteratorNext(&iterator, &item, true)) != WJB_DONE)
+	{
+		BranchDefinition *branch;
+
+		if (token != WJB_ELEM)
+			continue;
+		branch = ReadBranch(reader, &element, &item);
+		branch->position = ++positions[branch->after];
+		branches = lappend(branches, branch);
+		element.index++;
+	}
+	CheckAddedNames(reader, path, branches);
+	return branches;
+}

@@ -1,0 +1,304 @@
+/*
+ * define.h
+ *	  the language of definitions: faults, references, conditions, steps, inputs, workflows
+ */
+#ifndef STEPWISE_DEFINE_H
+#define STEPWISE_DEFINE_H
+
+#include "base/base.h"
+
+/* ---------- fault.c: all faults of a definition, in one error ---------- */
+
+typedef struct Faults
+{
+	List	   *items;			/* of Fault, in the order found */
+	int			more;			/* so many came after the list was full */
+} Faults;
+
+/* where in a definition: links on the stack, spelled only when there is a fault */
+typedef struct Path
+{
+	const struct Path *up;		/* NULL: the outermost */
+	const char *key;			/* NULL: an element of an array */
+	int			index;			/* 0-based */
+} Path;
+
+/* path names the element, as "steps[2].dependsOn[0]"; hint may be NULL */
+extern void FaultAdd(Faults *faults, int sqlstate, const char *path, const char *hint,
+					 const char *format,...) pg_attribute_printf(5, 6);
+extern bool FaultsAny(const Faults *faults);
+extern char *FaultsFirst(const Faults *faults); /* in words; there must be one */
+extern char *FaultsText(const Faults *faults);	/* all in words, in one line */
+extern void FaultsRaise(const Faults *faults, const char *what);	/* does nothing when there are none */
+extern void FaultsToJson(JsonBuilder *b, const char *key, const Faults *faults);
+extern char *PathText(const Path *path);
+extern bool HintsWanted(const Faults *faults);
+extern char *WordHint(const Faults *faults, const char *word, const char *const *words, int count,
+					  const char *plural);
+
+/* ---------- reference.c: ${…}, the scanner; pure ---------- */
+
+typedef enum ReferenceRoot
+{
+	REF_INPUTS,
+	REF_STEPS,
+	REF_BINDINGS,
+	REF_PLAN,
+	/* in branching conditions only */
+	REF_RESULT,
+	REF_CONFIDENCE,
+	REF_OUTCOME,
+	REF_SUMMARY
+} ReferenceRoot;
+
+typedef enum StepField
+{
+	FIELD_OUTPUTS,
+	FIELD_INPUTS,
+	FIELD_METADATA,
+	FIELD_SUCCEEDED,
+	FIELD_FAILED,
+	FIELD_SKIPPED,
+	FIELD_STATUS,
+	FIELD_OUTCOME
+} StepField;
+
+/* ${steps.a.steps.b.outputs.x.0}: steps {a, b}, field outputs, path {x, 0} */
+typedef struct Reference
+{
+	ReferenceRoot root;
+	int			nsteps;			/* REF_STEPS: names, outermost first; REF_BINDINGS: the binding */
+	char	  **steps;
+	StepField	field;
+	int			npath;
+	char	  **path;
+	char	   *source;			/* without ${ and } */
+	int			column;			/* 1-based, in characters, in the text it stands in */
+} Reference;
+
+typedef struct ParseFault
+{
+	char	   *message;		/* NULL: no fault */
+	char	   *hint;			/* or NULL */
+	int			column;			/* 1-based, in characters */
+} ParseFault;
+
+/* a piece of a text: either a literal or a reference */
+typedef struct TextPart
+{
+	char	   *literal;
+	Reference  *reference;
+} TextPart;
+
+extern bool ReferenceOccurs(const char *text);	/* is there anything to resolve, $${ included? */
+extern List *ReferenceScan(const char *text, ParseFault *fault);	/* of TextPart */
+extern Reference *ReferenceParse(const char *source, int column, bool branching, ParseFault *fault);
+extern const char *ReferenceEnd(const char *source, int column, ParseFault *fault); /* the "}", or NULL */
+extern bool ReferenceNameIsValid(const char *name); /* as the name of a step */
+extern void ParseFaultSet(ParseFault *fault, int column, char *hint,
+						  const char *format,...) pg_attribute_printf(4, 5);
+
+/* ---------- condition.c: expressions to jsonpath; pure ---------- */
+
+typedef enum ConditionResult
+{
+	CONDITION_FALSE,
+	CONDITION_TRUE,
+	CONDITION_UNDECIDED
+} ConditionResult;
+
+typedef struct Condition
+{
+	char	   *source;
+	Datum		path;			/* jsonpath, compiled */
+	bool		raw;			/* written as jsonpath: reads the document as it is, has no operands */
+	int			noperands;
+	Reference **operands;		/* their values, in this order, make the document */
+} Condition;
+
+extern Condition *ConditionCompile(const char *source, bool branching, ParseFault *fault);
+extern Jsonb *ConditionDocument(int noperands, JsonbValue **values); /* NULL: missing */
+extern ConditionResult ConditionEvaluate(Datum path, const Jsonb *document, int noperands,
+										 char **names, char **why); /* names of the operands, for why */
+
+/* ---------- define.c: accept a definition ---------- */
+
+typedef struct DependencyDefinition
+{
+	char	   *name;			/* as written */
+	int			index;			/* 0-based place in dependsOn */
+	int			parent;			/* number of the step it depends on */
+	bool		required;
+} DependencyDefinition;
+
+typedef struct StepDefinition
+{
+	int			order;			/* 1-based */
+	int			wave;
+	char	   *name;
+	bool		named;			/* by its definition, not by its number */
+	char	   *type;
+	char	   *tool;			/* at most one of tool, workflow, prompt */
+	char	   *workflow;
+	int			version;		/* 0: the newest */
+	char	   *prompt;
+	char	   *instructions;
+	char	   *binding;
+	Jsonb	   *arguments;
+	Jsonb	   *resources;
+	Condition  *condition;
+	int			retryable;		/* -1: not said */
+	int			max_attempts;	/* 0: not said */
+	Interval   *stall_after;
+	bool		dynamic;		/* contains references beside its condition */
+	List	   *depends;		/* of DependencyDefinition */
+} StepDefinition;
+
+typedef struct BranchDefinition
+{
+	int			after;			/* order of the step */
+	int			position;		/* 1-based among the branches after that step */
+	char	   *action;
+	int			target;			/* skip_to: order of the step; otherwise 0 */
+	Jsonb	   *params;
+	struct Scope *added;		/* add_steps: the steps; otherwise NULL */
+	Condition  *condition;
+} BranchDefinition;
+
+typedef struct Definition
+{
+	char	   *name;
+	char	   *description;
+	Jsonb	   *inputs;			/* declarations, or NULL */
+	StepDefinition *steps;
+	int			nsteps;
+	bool		sequential;		/* no dependsOn anywhere */
+	List	   *branches;		/* of BranchDefinition */
+	Jsonb	   *outputs;
+	OnFailure	on_failure;
+	Interval   *stall_after;
+	bool		separate_reviewer;
+	char	   *output_formatting_notes;
+} Definition;
+
+/* a step that a plan already has, for steps that are added to it */
+typedef struct KnownStep
+{
+	char	   *name;
+	char	   *binding;		/* or NULL */
+	char	   *workflow;		/* or NULL */
+	int			wave;
+} KnownStep;
+
+extern Definition *DefinitionAccept(Call *call, const Jsonb *json, Faults *faults);
+extern Definition *DefinitionAcceptPlan(Call *call, const Jsonb *json, const Jsonb *inputs, Faults *faults);
+extern Definition *DefinitionAcceptSteps(Call *call, const Jsonb *steps, const KnownStep *known, int nknown,
+										 int after, bool sequential, const Jsonb *inputs, List *callers,
+										 Faults *faults);
+
+/* ---------- define.c, shared with branchdef.c, inputs.c, scope.c, order.c and modify.c ---------- */
+
+/*
+ * The steps that a definition can name. Steps have numbers: those of the
+ * scope around it (a plan to which steps are added) come first, then its own.
+ */
+typedef struct Scope
+{
+	struct Scope *around;		/* or NULL */
+	int			after;			/* order in the scope around, after which these are added */
+	int			offset;			/* how many steps are around */
+	StepDefinition *steps;
+	int			nsteps;
+	bool		sequential;
+	struct names_hash *names;
+	struct names_hash *bindings;
+	const Jsonb *inputs;		/* object whose keys are the inputs, or NULL: not known */
+	/* order.c: the steps in an order in which they could run */
+	int		   *sorted;
+	int			nsorted;		/* fewer than nsteps if there is a cycle */
+	int		   *place;			/* in sorted; -1: in or behind a cycle */
+	uint64	  **ancestors;		/* one set of bits per step, made as far as asked for */
+	int			nancestors;		/* so many of sorted have theirs */
+} Scope;
+
+/* one walk over a definition */
+typedef struct Reader
+{
+	Call	   *call;
+	Faults	   *faults;
+	Scope	   *scope;
+	const char *self;			/* name of the workflow that is being defined, or NULL */
+	List	   *callers;		/* of steps that are added: names of the workflows that they are nested in */
+	bool		depends;		/* dependsOn was seen */
+	bool		inputs_unknown; /* their declarations are faulty, so do not check against them */
+	struct names_hash *workflows;	/* nested ones that were found good */
+	struct names_hash *followed;	/* those, and what they call, that lead to no circle */
+	struct names_hash *dependencies;	/* names in dependsOn, each once */
+} Reader;
+
+/* a key of an object, how its value is read, and where in the target it goes */
+typedef struct KeyRule
+{
+	const char *key;
+	void		(*read) (Reader *reader, const Path *path, JsonbValue *value, void *field);
+	size_t		offset;
+	bool		required;
+} KeyRule;
+
+#define FaultAt(reader, path, sqlstate, hint, ...) \
+	FaultAdd((reader)->faults, sqlstate, PathText(path), hint, __VA_ARGS__)
+
+extern void ReadKeys(Reader *reader, const Path *path, JsonbValue *value, const KeyRule *rules, int count,
+					 void *target, const char *what);
+extern void ReadText(Reader *reader, const Path *path, JsonbValue *value, void *field);
+extern void ReadNote(Reader *reader, const Path *path, JsonbValue *value, void *field);
+extern void ReadFlag(Reader *reader, const Path *path, JsonbValue *value, void *field);
+extern void ReadWord(Reader *reader, const Path *path, JsonbValue *value, const char *const *words, int count,
+					 char **field);
+extern void ReadCount(Reader *reader, const Path *path, JsonbValue *value, void *field);
+extern void ReadTexts(Reader *reader, const Path *path, JsonbValue *value, void *field);
+extern void ReadBranchCondition(Reader *reader, const Path *path, JsonbValue *value, void *field);
+extern void ReadLater(Reader *reader, const Path *path, JsonbValue *value, void *field);
+extern Scope *ReadAddedSteps(Reader *outer, const Path *path, JsonbValue *value, Scope *around, int after);
+extern char *ReaderKeep(Reader *reader, char *name);	/* the name of a dependency, which may come often */
+extern bool ExpectKind(Reader *reader, const Path *path, const JsonbValue *value, const char *kind);
+
+/* ---------- branchdef.c: the branching conditions of a definition ---------- */
+
+extern List *ReadBranches(Reader *reader, const Path *path, JsonbValue *value);
+
+/* ---------- inputs.c: declared inputs, and values for them ---------- */
+
+extern void ReadInputs(Reader *reader, const Path *path, JsonbValue *value, void *field);
+extern Jsonb *InputsAccept(const Jsonb *declarations, const Jsonb *values, Faults *faults);
+extern bool JsonHasType(const JsonbValue *value, const char *type); /* JSON's kinds, and integer; NULL: any */
+
+/* ---------- scope.c: what names a definition has, and what references may reach ---------- */
+
+extern struct names_hash *NamesNew(int size);
+extern bool NamesAdd(struct names_hash *names, const char *name, int number);	/* false: was there */
+extern int	NamesFind(struct names_hash *names, const char *name);	/* 0: not there */
+extern void NamesSet(struct names_hash *names, const char *name, int number);
+extern char *NamesKeep(struct names_hash *names, char *name);	/* the one that is there, or this one */
+extern Scope *ScopeOfSteps(StepDefinition *steps, int nsteps, Scope *around, int after);
+extern void ScopeNameSteps(Reader *reader, const Path *path);
+extern StepDefinition *ScopeStep(const Scope *scope, int number);
+extern int	ScopeFindStep(const Scope *scope, const char *name);	/* 0: none */
+extern char *ScopeStepHint(Reader *reader, const char *name);
+extern void ScopeCheckText(Reader *reader, const Path *path, const char *text, int from);
+extern void ScopeCheckJson(Reader *reader, const Path *path, const Jsonb *json, int from);
+extern void ScopeCheckCondition(Reader *reader, const Path *path, const Condition *condition, int from, bool itself);
+
+/* ---------- order.c: dependencies: waves, cycles, ancestors ---------- */
+
+extern void OrderSteps(Reader *reader, const Path *path);
+extern bool OrderIsAncestor(Scope *scope, int ancestor, int step);	/* numbers of the scope's own steps */
+
+/* ---------- workflow.c: named, versioned definitions ---------- */
+
+extern bool WorkflowExists(Call *call, const char *name, int version);	/* version 0: any */
+extern Jsonb *WorkflowDefinition(Call *call, const char *name, int version);	/* 0: the newest; NULL: none */
+extern Jsonb *WorkflowPin(Call *call, const char *name, int *version);	/* the same, kept from being dropped; SW016 */
+extern void WorkflowCheckCall(Reader *reader, const Path *path, const char *name, int version);
+
+#endif							/* STEPWISE_DEFINE_H */

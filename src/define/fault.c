@@ -1,0 +1,224 @@
+/*
+ * fault.c
+ *	  collect all faults of a definition, and raise them as one error
+ *
+ * Definitions are often written by language models, which repair what they
+ * are told about. So nothing stops at the first fault: each is noted with the
+ * path of the element, a message, and a hint, and the list goes into DETAIL as
+ * JSON, in the form in which validate_definition answers it.
+ *
+ * Everything lives in the memory context of the caller.
+ */
+#include "api/api.h"
+
+#include "mb/pg_wchar.h"
+
+typedef struct Fault
+{
+	int			sqlstate;
+	char	   *path;
+	char	   *hint;			/* or NULL */
+	char	   *message;
+} Fault;
+
+/* A definition of thousands of steps can be wrong in each: where to stop. */
+#define FAULTS_KEPT		1000
+#define FAULTS_RAISED	100		/* shown in DETAIL */
+#define FAULTS_HINTED	50		/* looking for a near word costs the most */
+
+#define KEY_SHOWN		63		/* bytes of a key in a path */
+
+/* Note a fault. */
+void
+FaultAdd(Faults *faults, int sqlstate, const char *path, const char *hint, const char *format,...)
+{
+	Fault	   *fault;
+	va_list		args;
+
+	if (list_length(faults->items) >= FAULTS_KEPT)
+	{
+		faults->more++;
+		return;
+	}
+	fault = palloc(sizeof(Fault));
+	fault->sqlstate = sqlstate;
+	fault->path = pstrdup(path);
+	fault->hint = hint ? pstrdup(hint) : NULL;
+	va_start(args, format);
+	fault->message = FormatText(format, args);
+	va_end(args);
+	faults->items = lappend(faults->items, fault);
+}
+
+bool
+FaultsAny(const Faults *faults)
+{
+	return faults->items != NIL;
+}
+
+/* Write the first faults as an array, and how many there are beyond. */
+static void
+PutFaults(JsonBuilder *b, const char *key, const Faults *faults, int max)
+{
+	int			left = list_length(faults->items) + faults->more;
+	ListCell   *cell;
+
+	JsonArrayStart(b, key);
+	foreach(cell, faults->items)
+	{
+		const Fault *fault = lfirst(cell);
+
+		if (foreach_current_index(cell) >= max)
+			break;
+		JsonObjectStart(b, NULL);
+		JsonPutText(b, "path", fault->path);
+		JsonPutText(b, "message", fault->message);
+		JsonPutText(b, "hint", fault->hint);
+		JsonObjectEnd(b);
+		left--;
+	}
+	if (left > 0)
+	{
+		JsonObjectStart(b, NULL);
+		JsonPutText(b, "path", "");
+		JsonPutText(b, "message", psprintf("%d more faults are not listed", left));
+		JsonPutNull(b, "hint");
+		JsonObjectEnd(b);
+	}
+	JsonArrayEnd(b);
+}
+
+void
+FaultsToJson(JsonBuilder *b, const char *key, const Faults *faults)
+{
+	PutFaults(b, key, faults, FAULTS_KEPT);
+}
+
+/* Find the SQLSTATE of all: their own if they share one. */
+static int
+SharedState(const Faults *faults)
+{
+	int			sqlstate = ((const Fault *) linitial(faults->items))->sqlstate;
+	ListCell   *cell;
+
+	foreach(cell, faults->items)
+	{
+		if (((const Fault *) lfirst(cell))->sqlstate != sqlstate)
+			return ERRCODE_INVALID_DEFINITION;
+	}
+	return sqlstate;
+}
+
+/* Put the first fault in words: where, and what. */
+char *
+FaultsFirst(const Faults *faults)
+{
+	const Fault *first = linitial(faults->items);
+
+	return psprintf("%s%s%s", first->path, first->path[0] ? ": " : "", first->message);
+}
+
+/* Put all faults in words, in one line. */
+char *
+FaultsText(const Faults *faults)
+{
+	StringInfoData text;
+	ListCell   *cell;
+
+	initStringInfo(&text);
+	foreach(cell, faults->items)
+	{
+		const Fault *fault = lfirst(cell);
+
+		appendStringInfo(&text, "%s%s%s%s", text.len ? "; " : "", fault->path, fault->path[0] ? ": " : "", fault->message);
+	}
+	if (faults->more > 0)
+		appendStringInfo(&text, "; and %d more", faults->more);
+	return text.data;
+}
+
+/*
+ * Raise the faults, if there are any, as one error about a definition, the
+ * inputs, or what else they were found in.
+ */
+void
+FaultsRaise(const Faults *faults, const char *what)
+{
+	int			more = list_length(faults->items) - 1 + faults->more;
+	JsonBuilder b = {0};
+	const Fault *first;
+
+	if (!FaultsAny(faults))
+		return;
+
+	first = linitial(faults->items);
+	PutFaults(&b, NULL, faults, FAULTS_RAISED);
+	ereport(ERROR,
+			(errcode(SharedState(faults)),
+			 errmsg("invalid %s: %s%s", what, FaultsFirst(faults),
+					more > 0 ? psprintf(" (and %d more)", more) : ""),
+			 errdetail_internal("%s", JsonToText(JsonFinish(&b))),
+			 errhint("%s", first->hint ? first->hint :
+					 "DETAIL lists every fault with the path of its element.")));
+}
+
+/*
+ * Append one link of a path; a key that is not short is cut, for it is the
+ * user's text.
+ */
+static void
+AppendPath(StringInfo text, const Path *path)
+{
+	if (path->up)
+		AppendPath(text, path->up);
+	if (path->key == NULL)
+		appendStringInfo(text, "[%d]", path->index);
+	else
+	{
+		int			length = strlen(path->key);
+		int			shown = pg_mbcliplen(path->key, length, KEY_SHOWN);
+
+		/* the outermost is the definition itself and has no name */
+		if (text->len > 0 && length > 0)
+			appendStringInfoChar(text, '.');
+		appendBinaryStringInfo(text, path->key, path->up ? shown : length);
+	}
+}
+
+/* Spell a path. */
+char *
+PathText(const Path *path)
+{
+	StringInfoData text;
+
+	initStringInfo(&text);
+	AppendPath(&text, path);
+	return text.data;
+}
+
+/* Is it worth looking for words? Not when there are many faults already. */
+bool
+HintsWanted(const Faults *faults)
+{
+	return list_length(faults->items) < FAULTS_HINTED;
+}
+
+/*
+ * Make the hint about a word that is not among the known ones: the nearest of
+ * them, or what they are; "plural" says of what kind.
+ */
+char *
+WordHint(const Faults *faults, const char *word, const char *const *words, int count, const char *plural)
+{
+	const char *nearest;
+
+	if (!HintsWanted(faults))
+		return NULL;
+	if (count == 0)
+		return psprintf("There are no %s.", plural);
+	nearest = NearestWord(word, words, count);
+	if (nearest)
+		return psprintf("Did you mean \"%s\"?", nearest);
+
+	return psprintf("Known %s: %s.", plural, WordList(words, count));
+}

@@ -1,0 +1,220 @@
+/*
+ * inputs.c
+ *	  the inputs that a workflow declares, and the values for them
+ *
+ * A declaration without type takes any value. An input is required unless it
+ * has a default; "required": false without a default means that it may be left
+ * out, and then references to it have no value.
+ */
+#include "api/api.h"
+
+#include "utils/fmgrprotos.h"
+#include "utils/numeric.h"
+
+typedef struct InputDeclaration
+{
+	char	   *type;			/* NULL: any */
+	int			required;		/* -1: not said */
+	char	   *description;
+	Jsonb	   *fallback;		/* its default, or NULL */
+} InputDeclaration;
+
+/* JSON's kinds, and integer, a kind of number */
+static const char *const InputTypes[] = {"string", "number", "integer", "boolean", "array", "object"};
+
+static void
+ReadType(Reader *reader, const Path *path, JsonbValue *value, void *field)
+{
+	ReadWord(reader, path, value, InputTypes, lengthof(InputTypes), field);
+}
+
+static void
+ReadDefault(Reader *reader, const Path *path, JsonbValue *value, void *field)
+{
+	*(Jsonb **) field = JsonFromValue(value);
+}
+
+static const KeyRule DeclarationKeys[] = {
+	{"type", ReadType, offsetof(InputDeclaration, type), false},
+	{"required", ReadFlag, offsetof(InputDeclaration, required), false},
+	{"default", ReadDefault, offsetof(InputDeclaration, fallback), false},
+	{"description", ReadNote, offsetof(InputDeclaration, description), false},
+};
+
+static bool
+NumberIsIntegral(const JsonbValue *value)
+{
+	Datum		number = NumericGetDatum(value->val.numeric);
+	Datum		whole = DirectFunctionCall2(numeric_trunc, number, Int32GetDatum(0));
+
+	return DatumGetBool(DirectFunctionCall2(numeric_eq, number, whole));
+}
+
+/* Does a value have a type? NULL is any type. */
+bool
+JsonHasType(const JsonbValue *value, const char *type)
+{
+	if (type == NULL)
+		return true;
+	if (strcmp(type, "integer") == 0)
+		return value->type == jbvNumeric && NumberIsIntegral(value);
+	return strcmp(type, JsonKindName(value)) == 0;
+}
+
+/* ---------- declarations ---------- */
+
+/* Check that a reference can name the input: ${inputs.NAME.path}. */
+static void
+CheckInputName(Reader *reader, const Path *path)
+{
+	if (path->key[0] == '\0' || strpbrk(path->key, ".{}$ \t\r\n\"") != NULL || strcmp(path->key, "__internal__") == 0)
+		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION,
+				"Use letters, digits, \"_\" and \"-\".",
+				"\"%s\" cannot be the name of an input", path->key);
+}
+
+static void
+ReadDeclaration(Reader *reader, const Path *path, JsonbValue *value)
+{
+	InputDeclaration input = {.required = -1};
+	JsonbValue	fallback;
+
+	CheckInputName(reader, path);
+	ReadKeys(reader, path, value, DeclarationKeys, lengthof(DeclarationKeys), &input, "an input");
+	if (!input.fallback)
+		return;
+	JsonToValue(input.fallback, &fallback);
+	if (!JsonHasType(&fallback, input.type))
+		FaultAt(reader, &((Path) {.up = path,.key = "default"}), ERRCODE_INVALID_DEFINITION,
+				"A default has the type of its input.",
+				"must be of type %s, not %s", input.type, JsonKindName(&fallback));
+}
+
+/* Read the inputs of a workflow; field is a Jsonb *, the declarations as given. */
+void
+ReadInputs(Reader *reader, const Path *path, JsonbValue *value, void *field)
+{
+	JsonbIterator *iterator;
+	Path		member = {.up = path};
+	JsonbIteratorToken token;
+
+	if (!ExpectKind(reader, path, value, "object"))
+	{
+		reader->inputs_unknown = true;
+		return;
+	}
+	*(Jsonb **) field = JsonFromValue(value);
+	iterator = JsonbIteratorInit(value->val.binary.data);
+	while ((token = JsonbIteratorNext(&iterator, value, true)) != WJB_DONE)
+	{
+		if (token == WJB_KEY)
+			member.key = JsonValueText(value);
+		else if (token == WJB_VALUE)
+			ReadDeclaration(reader, &member, value);
+	}
+}
+
+/* ---------- values ---------- */
+
+/* Read a declaration that was accepted before. */
+static void
+LoadDeclaration(const Jsonb *declarations, const char *name, InputDeclaration *input)
+{
+	Jsonb	   *declared = JsonGetJson(declarations, name);
+	JsonbValue	required;
+
+	input->type = JsonGetText(declared, "type");
+	input->fallback = JsonGetJson(declared, "default");
+	input->required = input->fallback == NULL;
+	if (JsonGet(declared, "required", &required) && required.type == jbvBool)
+		input->required = required.val.boolean;
+}
+
+/* Take the value of one declared input, or its default, into the object. */
+static void
+AcceptInput(JsonBuilder *b, const char *name, const InputDeclaration *input, const Jsonb *values, Faults *faults)
+{
+	char	   *path = psprintf("inputs.%s", name);
+	JsonbValue	value;
+
+	if (!JsonGet(values, name, &value))
+	{
+		if (input->fallback)
+			JsonPutJson(b, name, input->fallback);
+		else if (input->required)
+			FaultAdd(faults, ERRCODE_INVALID_DEFINITION, path,
+					 psprintf("Give a value%s%s.", input->type ? " of type " : "", input->type ? input->type : ""),
+					 "required input \"%s\" is missing", name);
+	}
+	else if (!JsonHasType(&value, input->type))
+		FaultAdd(faults, ERRCODE_INVALID_DEFINITION, path, NULL,
+				 "must be of type %s, not %s", input->type, JsonKindName(&value));
+	else if (input->required && value.type == jbvNull)
+		FaultAdd(faults, ERRCODE_INVALID_DEFINITION, path, "Give a value.",
+				 "required input \"%s\" must not be null", name);
+	else if (input->required && value.type == jbvString && value.val.string.len == 0)
+		FaultAdd(faults, ERRCODE_INVALID_DEFINITION, path, "Give a value.",
+				 "required input \"%s\" must not be empty", name);
+	else
+		JsonPutValue(b, name, &value);
+}
+
+static void
+RefuseUndeclared(const Jsonb *declarations, const Jsonb *values, Faults *faults)
+{
+	int			ndeclared;
+	int			ngiven;
+	const char **declared = JsonKeys(declarations, &ndeclared);
+	const char **given = JsonKeys(values, &ngiven);
+	JsonbValue	found;
+
+	for (int i = 0; i < ngiven; i++)
+	{
+		if (!JsonGet(declarations, given[i], &found))
+			FaultAdd(faults, ERRCODE_INVALID_DEFINITION, psprintf("inputs.%s", given[i]),
+					 WordHint(faults, given[i], declared, ndeclared, "inputs"),
+					 "input \"%s\" is not declared", given[i]);
+	}
+}
+
+/*
+ * Check values against the declarations and complete them with the defaults.
+ * Either may be NULL: nothing declared, nothing given.
+ */
+Jsonb *
+InputsAccept(const Jsonb *declarations, const Jsonb *values, Faults *faults)
+{
+	JsonBuilder b = {0};
+	int			count;
+	const char **names = JsonKeys(declarations, &count);
+	char	   *excess = values ? JsonExcess(values) : NULL;
+	Jsonb	   *accepted;
+
+	if (values && !JsonIsObject(values))
+	{
+		FaultAdd(faults, ERRCODE_INVALID_DEFINITION, "inputs", "Give an object of names and values.",
+				 "must be an object");
+		return JsonEmptyObject();
+	}
+	if (excess)
+	{
+		FaultAdd(faults, ERRCODE_VALUE_TOO_LARGE, "inputs", NULL, "%s", excess);
+		return JsonEmptyObject();
+	}
+
+	JsonObjectStart(&b, NULL);
+	for (int i = 0; i < count; i++)
+	{
+		InputDeclaration input;
+
+		LoadDeclaration(declarations, names[i], &input);
+		AcceptInput(&b, names[i], &input, values, faults);
+	}
+	JsonObjectEnd(&b);
+	RefuseUndeclared(declarations, values, faults);
+	accepted = JsonFinish(&b);
+	excess = JsonExcess(accepted);
+	if (excess)
+		FaultAdd(faults, ERRCODE_VALUE_TOO_LARGE, "inputs", NULL, "with the defaults, what is given %s", excess);
+	return accepted;
+}

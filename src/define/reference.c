@@ -1,0 +1,454 @@
+/*
+ * reference.c
+ *	  ${…}: find the references of a text, and take one apart
+ *
+ * A source is what stands between the braces; its segments are the words
+ * between the dots. Nothing here looks a value up and nothing here raises an
+ * error: what is wrong with a text comes back as a ParseFault. Every server
+ * encoding keeps ASCII bytes out of its longer characters, so the scan goes
+ * byte by byte and only columns are counted in characters. Everything returned
+ * lives in the current memory context.
+ */
+#include "api/api.h"
+
+#include "mb/pg_wchar.h"
+
+#define MAX_SEGMENTS		100
+#define MAX_NAME_LENGTH		63	/* [A-Za-z_][A-Za-z0-9_-]{0,62} */
+
+/* one source on its way to a Reference */
+typedef struct Parser
+{
+	const char *source;
+	int			column;			/* of the source's first character */
+	int			nsegments;
+	char	  **segments;
+	int			next;			/* the segment to look at */
+	Reference  *reference;
+	ParseFault *fault;
+} Parser;
+
+static bool ParsePath(Parser *p);
+static bool ParseNoPath(Parser *p);
+static bool ParseSteps(Parser *p);
+static bool ParseBinding(Parser *p);
+static bool ParsePlan(Parser *p);
+
+typedef struct RootRule
+{
+	const char *name;
+	ReferenceRoot root;
+	bool		(*parse) (Parser *p);	/* what follows it */
+} RootRule;
+
+/* the first STEP_ROOTS are known everywhere, the others when branching */
+static const RootRule Roots[] = {
+	{"inputs", REF_INPUTS, ParsePath},
+	{"steps", REF_STEPS, ParseSteps},
+	{"blocks", REF_STEPS, ParseSteps},
+	{"bindings", REF_BINDINGS, ParseBinding},
+	{"plan", REF_PLAN, ParsePlan},
+	{"result", REF_RESULT, ParsePath},
+	{"confidence", REF_CONFIDENCE, ParseNoPath},
+	{"outcome", REF_OUTCOME, ParseNoPath},
+	{"summary", REF_SUMMARY, ParseNoPath},
+};
+#define STEP_ROOTS		5
+#define BRANCH_ROOTS	((int) lengthof(Roots))
+
+/* in the order of StepField */
+static const char *const FieldName[] = {
+	"outputs", "inputs", "metadata", "succeeded", "failed", "skipped", "status", "outcome"
+};
+
+static const char *const PlanField[] = {"id", "name", "goal"};
+
+/* Record what is wrong; the first fault of a text stays. */
+void
+ParseFaultSet(ParseFault *fault, int column, char *hint, const char *format,...)
+{
+	va_list		args;
+
+	if (fault->message != NULL)
+		return;
+	va_start(args, format);
+	fault->message = FormatText(format, args);
+	va_end(args);
+	fault->hint = hint;
+	fault->column = column;
+}
+
+/* Say what may stand here, the likeliest first. */
+static char *
+HintWords(const char *what, const char *word, const char *const *words, int count)
+{
+	const char *nearest = NearestWord(word, words, count);
+	char	   *known = psprintf("%s: %s.", what, WordList(words, count));
+
+	if (nearest == NULL)
+		return known;
+	return psprintf("Did you mean \"%s\"? %s", nearest, known);
+}
+
+/* Find the column of a segment; one past the last is the end of the source. */
+static int
+SegmentColumn(const Parser *p, int segment)
+{
+	int			offset = 0;
+
+	for (int i = 0; i < segment && i < p->nsegments; i++)
+		offset += strlen(p->segments[i]) + 1;
+	offset = Min(offset, (int) strlen(p->source));
+	return p->column + pg_mbstrlen_with_len(p->source, offset);
+}
+
+/* Fill in the path with the segments that are left. */
+static bool
+ParsePath(Parser *p)
+{
+	p->reference->npath = p->nsegments - p->next;
+	p->reference->path = p->segments + p->next;
+	return true;
+}
+
+static bool
+ParseNoPath(Parser *p)
+{
+	if (p->next == p->nsegments)
+		return true;
+	ParseFaultSet(p->fault, SegmentColumn(p, p->next),
+				  psprintf("Leave out \".%s\".", ShortText(p->segments[p->next])),
+				  "reference \"${%s}\" goes on after \"%s\", which has no parts",
+				  ShortText(p->source), p->segments[p->next - 1]);
+	return false;
+}
+
+/* Does it match the pattern of step names? */
+bool
+ReferenceNameIsValid(const char *name)
+{
+	size_t		length = strlen(name);
+
+	if (length == 0 || length > MAX_NAME_LENGTH || strchr("0123456789-", name[0]) != NULL)
+		return false;
+	return strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-") == length;
+}
+
+static bool
+ParseStepName(Parser *p)
+{
+	if (p->next == p->nsegments)
+	{
+		ParseFaultSet(p->fault, SegmentColumn(p, p->next),
+					  pstrdup("Name the step and its field, as ${steps.NAME.outputs}."),
+					  "reference \"${%s}\" names no step", ShortText(p->source));
+		return false;
+	}
+	if (!ReferenceNameIsValid(p->segments[p->next]))
+	{
+		ParseFaultSet(p->fault, SegmentColumn(p, p->next),
+					  pstrdup("Step names are letters, digits, _ and -, start with a letter or _, and have at most 63 characters."),
+					  "reference \"${%s}\" has \"%s\" where a step's name belongs",
+					  ShortText(p->source), ShortText(p->segments[p->next]));
+		return false;
+	}
+	p->reference->steps[p->reference->nsteps++] = p->segments[p->next++];
+	return true;
+}
+
+/* metadata.succeeded and its like are what the short form succeeded stands for. */
+static void
+ParseMetadata(Parser *p)
+{
+	int			field = NameIndex(p->segments[p->next], FieldName, lengthof(FieldName));
+
+	if (field <= FIELD_METADATA)
+		return;
+	p->next++;
+	p->reference->field = field;
+}
+
+static bool
+ParseField(Parser *p)
+{
+	const char *last = p->reference->steps[p->reference->nsteps - 1];
+	int			field;
+
+	if (p->next == p->nsegments)
+	{
+		ParseFaultSet(p->fault, SegmentColumn(p, p->next),
+					  psprintf("Say what of it, as ${%s.outputs}. Fields are: %s.", ShortText(p->source),
+							   WordList(FieldName, lengthof(FieldName))),
+					  "reference \"${%s}\" names no field of step \"%s\"", ShortText(p->source), last);
+		return false;
+	}
+	field = NameIndex(p->segments[p->next], FieldName, lengthof(FieldName));
+	if (field < 0)
+	{
+		ParseFaultSet(p->fault, SegmentColumn(p, p->next),
+					  HintWords("Fields of a step are", p->segments[p->next], FieldName, lengthof(FieldName)),
+					  "reference \"${%s}\" has the unknown field \"%s\"",
+					  ShortText(p->source), ShortText(p->segments[p->next]));
+		return false;
+	}
+	p->next++;
+	p->reference->field = field;
+	if (field == FIELD_METADATA && p->next < p->nsegments)
+		ParseMetadata(p);
+	return p->reference->field <= FIELD_METADATA ? ParsePath(p) : ParseNoPath(p);
+}
+
+/* Read NAME, inside it perhaps .steps.NAME, and at last a field. */
+static bool
+ParseSteps(Parser *p)
+{
+	p->reference->steps = palloc(sizeof(char *) * p->nsegments);
+	for (;;)
+	{
+		if (!ParseStepName(p))
+			return false;
+		if (p->next == p->nsegments ||
+			(strcmp(p->segments[p->next], "steps") != 0 && strcmp(p->segments[p->next], "blocks") != 0))
+			return ParseField(p);
+		p->next++;
+	}
+}
+
+static bool
+ParseBinding(Parser *p)
+{
+	if (p->next == p->nsegments)
+	{
+		ParseFaultSet(p->fault, SegmentColumn(p, p->next),
+					  pstrdup("Name the binding, as ${bindings.NAME}."),
+					  "reference \"${%s}\" names no binding", ShortText(p->source));
+		return false;
+	}
+	p->reference->nsteps = 1;
+	p->reference->steps = p->segments + p->next++;
+	return ParsePath(p);
+}
+
+static bool
+ParsePlan(Parser *p)
+{
+	const char *field = p->next < p->nsegments ? p->segments[p->next] : "";
+
+	if (NameIndex(field, PlanField, lengthof(PlanField)) < 0)
+	{
+		ParseFaultSet(p->fault, SegmentColumn(p, p->next),
+					  pstrdup("Of a plan there are ${plan.id}, ${plan.name} and ${plan.goal}."),
+					  "reference \"${%s}\" does not say what of the plan", ShortText(p->source));
+		return false;
+	}
+	p->reference->npath = 1;
+	p->reference->path = p->segments + p->next++;
+	return ParseNoPath(p);
+}
+
+/* Cut the source at its dots. */
+static bool
+SplitSegments(Parser *p)
+{
+	char	   *rest = pstrdup(p->source);
+
+	p->nsegments = 1;
+	for (const char *c = p->source; *c; c++)
+		if (*c == '.')
+			p->nsegments++;
+	if (p->nsegments > MAX_SEGMENTS)
+	{
+		ParseFaultSet(p->fault, p->column, psprintf("At most %d are allowed.", MAX_SEGMENTS),
+					  "reference \"${%s}\" has %d segments", ShortText(p->source), p->nsegments);
+		return false;
+	}
+	p->segments = palloc(sizeof(char *) * p->nsegments);
+	for (int i = 0; i < p->nsegments; i++)
+	{
+		size_t		length = strcspn(rest, ".");
+
+		rest[length] = '\0';
+		p->segments[i] = rest;
+		rest += length + 1;
+	}
+	return true;
+}
+
+static bool
+CheckSegments(Parser *p)
+{
+	for (int i = 0; i < p->nsegments; i++)
+	{
+		if (p->segments[i][0] == '\0')
+		{
+			ParseFaultSet(p->fault, SegmentColumn(p, i),
+						  pstrdup("Write names separated by single dots, as ${inputs.region}."),
+						  "reference \"${%s}\" has an empty segment", ShortText(p->source));
+			return false;
+		}
+		if (strcmp(p->segments[i], "__internal__") == 0)
+		{
+			ParseFaultSet(p->fault, SegmentColumn(p, i), NULL,
+						  "reference \"${%s}\" reads \"__internal__\", which is not accessible", ShortText(p->source));
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Read the first segment and leave the others to its rule. */
+static bool
+ParseRoot(Parser *p, bool branching)
+{
+	int			count = branching ? BRANCH_ROOTS : STEP_ROOTS;
+	const char *names[BRANCH_ROOTS];
+
+	for (int i = 0; i < count; i++)
+	{
+		names[i] = Roots[i].name;
+		if (strcmp(p->segments[0], Roots[i].name) != 0)
+			continue;
+		p->next = 1;
+		p->reference->root = Roots[i].root;
+		return Roots[i].parse(p);
+	}
+	ParseFaultSet(p->fault, p->column,
+				  HintWords("References start with one of", p->segments[0], names, count),
+				  "reference \"${%s}\" has the unknown root \"%s\"", ShortText(p->source), ShortText(p->segments[0]));
+	return false;
+}
+
+/* Copy a source without the blanks around it; the column moves along. */
+static char *
+TrimSource(const char *source, int *column)
+{
+	size_t		length;
+
+	while (*source && isspace((unsigned char) *source) && !IS_HIGHBIT_SET(*source))
+	{
+		source++;
+		(*column)++;
+	}
+	length = strlen(source);
+	while (length > 0 && isspace((unsigned char) source[length - 1]) && !IS_HIGHBIT_SET(source[length - 1]))
+		length--;
+	return pnstrdup(source, length);
+}
+
+/*
+ * Take a source apart; column is that of its first character in the text it
+ * stands in. NULL, and a fault, when it is not a reference.
+ */
+Reference *
+ReferenceParse(const char *source, int column, bool branching, ParseFault *fault)
+{
+	Parser		p = {0};
+
+	memset(fault, 0, sizeof(*fault));
+	p.source = TrimSource(source, &column);
+	p.column = column;
+	p.fault = fault;
+	if (p.source[0] == '\0')
+	{
+		ParseFaultSet(fault, column, pstrdup("Name a value, as ${inputs.region}; for a literal \"${\" write \"$${\"."),
+					  "reference \"${}\" is empty");
+		return NULL;
+	}
+	if (strstr(p.source, "${") != NULL)
+	{
+		ParseFaultSet(fault, column, pstrdup("Close the first reference before the second; they cannot be nested."),
+					  "reference \"${%s\" contains \"${\"", ShortText(p.source));
+		return NULL;
+	}
+	p.reference = palloc0(sizeof(Reference));
+	p.reference->source = unconstify(char *, p.source);
+	p.reference->column = column;
+	if (!SplitSegments(&p) || !CheckSegments(&p) || !ParseRoot(&p, branching))
+		return NULL;
+	return p.reference;
+}
+
+bool
+ReferenceOccurs(const char *text)
+{
+	return strstr(text, "${") != NULL;
+}
+
+/*
+ * Find the end of the reference whose source starts here; a fault when there
+ * is none. column is that of the "${".
+ */
+const char *
+ReferenceEnd(const char *source, int column, ParseFault *fault)
+{
+	const char *end = strchr(source, '}');
+
+	if (end == NULL)
+		ParseFaultSet(fault, column, pstrdup("End it with \"}\"; for a literal \"${\" write \"$${\"."),
+					  "reference \"${%s\" has no end", ShortText(source));
+	return end;
+}
+
+static List *
+AppendLiteral(List *parts, StringInfo literal)
+{
+	TextPart   *part;
+
+	if (literal->len == 0)
+		return parts;
+	part = palloc0(sizeof(TextPart));
+	part->literal = pnstrdup(literal->data, literal->len);
+	resetStringInfo(literal);
+	return lappend(parts, part);
+}
+
+static List *
+AppendReference(List *parts, const char *source, int length, int column, ParseFault *fault)
+{
+	TextPart   *part = palloc0(sizeof(TextPart));
+
+	part->reference = ReferenceParse(pnstrdup(source, length), column, false, fault);
+	return lappend(parts, part);
+}
+
+/*
+ * Split a text into literals and references, in their order; none for an
+ * empty text. After a fault the answer is NIL.
+ */
+List *
+ReferenceScan(const char *text, ParseFault *fault)
+{
+	List	   *parts = NIL;
+	int			column = 1;
+	StringInfoData literal;
+
+	memset(fault, 0, sizeof(*fault));
+	initStringInfo(&literal);
+	while (fault->message == NULL)
+	{
+		const char *found = strstr(text, "${");
+		int			before = found ? found - text : (int) strlen(text);
+		bool		escaped = found && before > 0 && text[before - 1] == '$';
+		const char *end;
+
+		appendBinaryStringInfo(&literal, text, escaped ? before - 1 : before);
+		column += pg_mbstrlen_with_len(text, before);
+		if (found == NULL)
+			return AppendLiteral(parts, &literal);
+		text = found + 2;
+		if (escaped)
+		{
+			appendStringInfoString(&literal, "${");
+			column += 2;
+			continue;
+		}
+		parts = AppendLiteral(parts, &literal);
+		if ((end = ReferenceEnd(text, column, fault)) == NULL)
+			break;
+		column += 2;
+		parts = AppendReference(parts, text, end - text, column, fault);
+		column += pg_mbstrlen_with_len(text, end - text) + 1;
+		text = end + 1;
+	}
+	return NIL;
+}

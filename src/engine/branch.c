@@ -1,0 +1,217 @@
+/*
+ * branch.c
+ *	  branching conditions: what is decided when a step completes
+ *
+ * The conditions of a step are tried in their order, and the first that holds
+ * acts. Every evaluation is in the audit log, fired or not.
+ */
+#include "api/api.h"
+
+/* columns of the query that reads the conditions */
+enum
+{
+	B_POSITION = 1, B_ACTION, B_TARGET, B_PARAMS, B_EXPRESSION, B_PATH, B_OPERANDS
+};
+
+/* one branching condition, and the step after which it stands */
+typedef struct Branch
+{
+	PlanRow    *plan;
+	StepRow    *step;
+	char	   *action;
+	pg_uuid_t	target_id;
+	Jsonb	   *params;
+	/* for the audit entry */
+	const char *note;			/* why nothing came of it, or NULL */
+	List	   *added;			/* names of the steps that it added */
+	List	   *skipped;		/* and of those that it skipped */
+} Branch;
+
+static void
+ActContinue(Call *call, Branch *branch)
+{
+}
+
+/*
+ * Skip what is pending between the step and the target. What the target depends
+ * on, by however many steps, stays: skipping that would skip the target too, or
+ * let it run without what it waits for. A sequence has no dependencies.
+ */
+static void
+ActSkipTo(Call *call, Branch *branch)
+{
+	static KeptQuery between = {
+		"WITH RECURSIVE above AS ("
+		" SELECT d.depends_on AS id FROM stepwise.dependency AS d WHERE d.tenant = $1 AND d.step_id = $5"
+		" UNION"
+		" SELECT d.depends_on FROM above AS a JOIN stepwise.dependency AS d ON d.tenant = $1 AND d.step_id = a.id)"
+		" SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 AND s.step_order > $3"
+		" AND s.step_order < $4 AND s.status = 'pending' AND s.id NOT IN (SELECT a.id FROM above AS a) ORDER BY s.step_order",
+		5, {TEXTOID, UUIDOID, INT4OID, INT4OID, UUIDOID}
+	};
+	StepRow    *target = StepRead(call, &branch->target_id);
+	Args		args = {0};
+	Rows		rows;
+
+	if (target == NULL || target->order <= branch->step->order)
+	{
+		branch->note = target == NULL ? "the target was removed" : "the target is not after the step";
+		return;
+	}
+	ArgTenant(&args, call);
+	ArgUuid(&args, &branch->plan->id);
+	ArgInt(&args, branch->step->order);
+	ArgInt(&args, target->order);
+	ArgUuid(&args, &target->id);
+	rows = QueryRun(&between, &args);
+	for (uint64 i = 0; i < rows.count; i++)
+	{
+		StepRow    *step = RowStep(&rows, i);
+
+		step->message = psprintf("a branch after step \"%s\" skipped to \"%s\"", branch->step->name, target->name);
+		StepMove(call, branch->plan, step, STEP_SKIPPED, NULL);
+		branch->skipped = lappend(branch->skipped, step->name);
+	}
+	RowsFree(&rows);
+}
+
+static void
+ActAddSteps(Call *call, Branch *branch)
+{
+	Jsonb	   *steps = JsonGetJson(branch->params, "steps");
+	Faults		faults = {0};
+	pg_uuid_t  *ids;
+	int			count;
+
+	ids = PlanAddSteps(call, branch->plan, steps, branch->step->order, &faults, &count);
+	/* they were good when the branch was defined, but names may have been taken since */
+	if (FaultsAny(&faults))
+	{
+		branch->note = psprintf("the steps cannot be added any more: %s", FaultsFirst(&faults));
+		return;
+	}
+	for (int i = 0; i < count; i++)
+		branch->added = lappend(branch->added, StepMustRead(call, &ids[i])->name);
+}
+
+/* End the plan at once; its other steps stay as they are. */
+static void
+ActFail(Call *call, Branch *branch)
+{
+	char	   *reason = JsonGetText(branch->params, "reason");
+
+	if (reason == NULL)
+		reason = psprintf("a branch after step \"%s\" failed the plan", branch->step->name);
+	branch->plan->message = CallKeepText(call, reason);
+	PlanMove(call, branch->plan, PLAN_FAILED, JsonTextOf("reason", branch->plan->message));
+}
+
+/* Add a checkpoint step after this one, already waiting; max_steps is no reason to leave a review out. */
+static void
+ActRequestReview(Call *call, Branch *branch)
+{
+	char	   *summary = JsonGetText(branch->params, "summary");
+	StepRow    *step = PlanAddCheckpointStep(call, branch->plan, branch->step);
+
+	if (summary == NULL)
+		summary = psprintf("Review the result of step \"%s\".", branch->step->name);
+	StepRequestReview(call, branch->plan, step, summary, JsonGetJson(branch->params, "questions"));
+	branch->added = list_make1(step->name);
+}
+
+static const struct
+{
+	const char *name;
+	void		(*act) (Call *call, Branch *branch);
+}			Actions[] = {
+	{"continue", ActContinue},
+	{"skip_to", ActSkipTo},
+	{"add_steps", ActAddSteps},
+	{"fail", ActFail},
+	{"request_review", ActRequestReview},
+};
+
+static void
+BranchAct(Call *call, Branch *branch)
+{
+	for (size_t i = 0; i < lengthof(Actions); i++)
+		if (strcmp(branch->action, Actions[i].name) == 0)
+		{
+			Actions[i].act(call, branch);
+			return;
+		}
+	elog(ERROR, "unknown branching action \"%s\"", branch->action);
+}
+
+/* Write down one evaluation; the fired one is also part of the answer. */
+static Jsonb *
+BranchDetail(const Rows *rows, uint64 row, ConditionResult result, const char *why, const Branch *fired)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "action", "branch");
+	JsonPutInt(&b, "position", RowInt(rows, row, B_POSITION));
+	JsonPutText(&b, "condition", RowText(rows, row, B_EXPRESSION));
+	JsonPutBool(&b, "fired", result == CONDITION_TRUE);
+	JsonPutText(&b, "branchAction", RowText(rows, row, B_ACTION));
+	if (result == CONDITION_UNDECIDED)
+		JsonPutText(&b, "undecided", why ? why : "the condition cannot be decided");
+	if (fired != NULL && fired->note != NULL)
+		JsonPutText(&b, "note", fired->note);
+	/* a fork from before the branch takes back what it did: so its entry names the steps */
+	if (fired != NULL && fired->added != NIL)
+		JsonPutTexts(&b, "addedSteps", fired->added);
+	if (fired != NULL && fired->skipped != NIL)
+		JsonPutTexts(&b, "skippedSteps", fired->skipped);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+static void
+BranchFire(Call *call, PlanRow *plan, StepRow *step, const Rows *rows, uint64 row)
+{
+	Branch		branch = {plan, step};
+	JsonBuilder b = {0};
+
+	branch.action = RowText(rows, row, B_ACTION);
+	branch.target_id = RowUuid(rows, row, B_TARGET);
+	branch.params = RowJson(rows, row, B_PARAMS);
+	BranchAct(call, &branch);
+	AuditAppend(call, plan, &step->id, "plan_modified", BranchDetail(rows, row, CONDITION_TRUE, NULL, &branch));
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "action", branch.action);
+	JsonPutText(&b, "condition", RowText(rows, row, B_EXPRESSION));
+	JsonPutJson(&b, "params", branch.params);
+	if (branch.note != NULL)
+		JsonPutText(&b, "note", branch.note);
+	JsonObjectEnd(&b);
+	plan->branch = (Jsonb *) CallKeep(call, (struct varlena *) JsonFinish(&b));
+}
+
+/* Try the conditions after a completed step; the first that holds acts. */
+void
+BranchesAfter(Call *call, PlanRow *plan, StepRow *step)
+{
+	static KeptQuery read = {
+		"SELECT b.position, b.action, b.target_id, b.params, b.expression, b.path, b.operands"
+		" FROM stepwise.branching_condition AS b WHERE b.tenant = $1 AND b.step_id = $2 ORDER BY b.position",
+		2, {TEXTOID, UUIDOID}
+	};
+	Rows		rows = QueryById(call, &read, &step->id);
+
+	for (uint64 i = 0; i < rows.count; i++)
+	{
+		Datum		path = PointerGetDatum(RowVarlena(&rows, i, B_PATH));
+		char	   *why = NULL;
+		ConditionResult result = BranchConditionDecide(call, plan, step, path, RowVarlena(&rows, i, B_OPERANDS), &why);
+
+		if (result == CONDITION_TRUE)
+		{
+			BranchFire(call, plan, step, &rows, i);
+			break;
+		}
+		AuditAppend(call, plan, &step->id, "plan_modified", BranchDetail(&rows, i, result, why, NULL));
+	}
+	RowsFree(&rows);
+}

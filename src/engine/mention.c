@@ -1,0 +1,204 @@
+/*
+ * mention.c
+ *	  where the steps of a plan name each other
+ *
+ * A mention is a reference to a step or a binding, in a text, a value or a
+ * condition; or a name in dependsOn of steps that a branch has yet to add.
+ * Dependencies of steps and targets of branches are rows that point by id, and
+ * no mentions. Branches of a step that has ended are not looked at: they are
+ * never evaluated again.
+ *
+ * What was accepted parses; should it not, it mentions nothing.
+ */
+#include "api/api.h"
+
+#include "utils/array.h"
+
+/* where the walk is */
+typedef struct Walk
+{
+	List	   *found;			/* of Mention */
+	int			order;
+	const char *place;
+	bool		branch;
+} Walk;
+
+static Mention *
+MentionAdd(Walk *walk, char *name, char *source)
+{
+	Mention    *mention = palloc0(sizeof(Mention));
+
+	mention->order = walk->order;
+	mention->place = walk->place;
+	mention->branch = walk->branch;
+	mention->name = name;
+	mention->source = source;
+	walk->found = lappend(walk->found, mention);
+	return mention;
+}
+
+static void
+AddReference(Walk *walk, const Reference *reference)
+{
+	if (reference == NULL || (reference->root != REF_STEPS && reference->root != REF_BINDINGS))
+		return;
+	MentionAdd(walk, reference->steps[0], psprintf("${%s}", reference->source))->binding = reference->root == REF_BINDINGS;
+}
+
+static void
+WalkText(Walk *walk, const char *text)
+{
+	ParseFault	fault = {0};
+	ListCell   *cell;
+
+	if (text == NULL || !ReferenceOccurs(text))
+		return;
+	foreach(cell, ReferenceScan(text, &fault))
+		AddReference(walk, ((const TextPart *) lfirst(cell))->reference);
+}
+
+static void
+WalkJson(Walk *walk, const Jsonb *json)
+{
+	JsonbIterator *iterator;
+	JsonbValue	value;
+	JsonbIteratorToken token;
+
+	if (json == NULL)
+		return;
+	iterator = JsonbIteratorInit(unconstify(JsonbContainer *, &json->root));
+	while ((token = JsonbIteratorNext(&iterator, &value, false)) != WJB_DONE)
+		if ((token == WJB_VALUE || token == WJB_ELEM) && value.type == jbvString)
+			WalkText(walk, JsonValueText(&value));
+}
+
+static void
+WalkOperands(Walk *walk, struct varlena *operands, bool branching)
+{
+	Datum	   *sources;
+	int			count;
+
+	if (operands == NULL)
+		return;
+	deconstruct_array(DatumGetArrayTypeP(PointerGetDatum(operands)), TEXTOID, -1, false, TYPALIGN_INT, &sources, NULL, &count);
+	for (int i = 0; i < count; i++)
+	{
+		ParseFault	fault = {0};
+
+		AddReference(walk, ReferenceParse(TextDatumGetCString(sources[i]), 1, branching, &fault));
+	}
+}
+
+/* ---------- one step ---------- */
+
+static void
+WalkStep(Walk *walk, const StepRow *step)
+{
+	walk->order = step->order;
+	walk->place = "instructions";
+	WalkText(walk, TextOf(step->instructions));
+	walk->place = "prompt";
+	WalkText(walk, TextOf(step->prompt));
+	walk->place = "arguments";
+	WalkJson(walk, JsonOf(step->arguments));
+	walk->place = "resources";
+	WalkJson(walk, JsonOf(step->resources));
+	walk->place = "condition";
+	WalkOperands(walk, step->condition_operands, false);
+}
+
+List *
+StepMentions(const StepRow *step)
+{
+	Walk		walk = {0};
+
+	WalkStep(&walk, step);
+	return walk.found;
+}
+
+/* ---------- a plan ---------- */
+
+static void
+WalkSteps(Call *call, const PlanRow *plan, Walk *walk)
+{
+	static KeptQuery read = {
+		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2"
+		" AND (s.dynamic OR s.condition_operands IS NOT NULL) ORDER BY s.step_order",
+		2, {TEXTOID, UUIDOID}
+	};
+	Rows		rows = QueryById(call, &read, &plan->id);
+
+	for (uint64 i = 0; i < rows.count; i++)
+		WalkStep(walk, RowStep(&rows, i));
+	RowsFree(&rows);
+}
+
+/* The steps that a branch would add: what they refer to, and what they depend on. */
+static void
+WalkAddedSteps(Walk *walk, const Jsonb *steps)
+{
+	JsonbValue	step;
+
+	WalkJson(walk, steps);
+	for (int i = 0; JsonGetIndex(steps, i, &step); i++)
+	{
+		Jsonb	   *depends = JsonGetJson(JsonFromValue(&step), "dependsOn");
+		JsonbValue	parent;
+
+		for (int j = 0; JsonGetIndex(depends, j, &parent); j++)
+		{
+			char	   *name = parent.type == jbvString ? JsonValueText(&parent) : JsonGetText(JsonFromValue(&parent), "step");
+
+			if (name != NULL)
+				MentionAdd(walk, name, psprintf("dependsOn \"%s\"", name));
+		}
+	}
+}
+
+static void
+WalkBranches(Call *call, const PlanRow *plan, Walk *walk)
+{
+	static KeptQuery read = {
+		"SELECT s.step_order, b.operands, b.params FROM stepwise.step AS s"
+		" JOIN stepwise.branching_condition AS b ON b.tenant = $1 AND b.step_id = s.id"
+		" WHERE s.tenant = $1 AND s.plan_id = $2 AND s.branches AND s.status NOT IN ('completed', 'skipped')"
+		" ORDER BY s.step_order, b.position",
+		2, {TEXTOID, UUIDOID}
+	};
+	Rows		rows = QueryById(call, &read, &plan->id);
+
+	walk->branch = true;
+	walk->place = "branchingConditions";
+	for (uint64 i = 0; i < rows.count; i++)
+	{
+		walk->order = RowInt(&rows, i, 1);
+		WalkOperands(walk, RowVarlena(&rows, i, 2), true);
+		WalkAddedSteps(walk, JsonGetJson(RowJson(&rows, i, 3), "steps"));
+	}
+	walk->branch = false;
+	RowsFree(&rows);
+}
+
+static void
+WalkOutputs(Call *call, const PlanRow *plan, Walk *walk)
+{
+	static KeptQuery read = {
+		"SELECT d.outputs FROM stepwise.plan_detail AS d WHERE d.tenant = $1 AND d.plan_id = $2",
+		2, {TEXTOID, UUIDOID}
+	};
+
+	walk->order = 0;
+	walk->place = "outputs";
+	WalkJson(walk, PlanJson(call, &read, &plan->id));
+}
+
+List *
+PlanMentions(Call *call, const PlanRow *plan)
+{
+	Walk		walk = {0};
+
+	WalkSteps(call, plan, &walk);
+	WalkBranches(call, plan, &walk);
+	WalkOutputs(call, plan, &walk);
+	return walk.found;
+}

@@ -1,0 +1,274 @@
+/*
+ * pause.c
+ *	  pause reasons: why a plan cannot go on, and which call unblocks it
+ *
+ * A reason is made where the step stops, stored on the step, and shown on
+ * the plan (state.c takes that of the first step that blocks). Each has its
+ * type and its keys in one function here. In a nested plan a reason also has
+ * the path of its step; the names above it are on the plan's row (holders).
+ *
+ * A reason is copied to the step, the plan and the audit log of every level
+ * above, so it is small: REASON_MAX_BYTES. What is over that keeps its keys. A
+ * long text is cut and says how long it is; a long value is replaced by the
+ * call that reads it:
+ *
+ *	{"call": {"function": "get_step_context", "arguments": {"step_id": …}}, "bytes": …}
+ */
+#include "api/api.h"
+
+#define REASON_MAX_BYTES	8000
+#define MEMBER_MAX_BYTES	1000	/* of one key, where the whole is too large */
+
+/* Put the call that reads a value instead of the value. */
+static void
+PutCallInstead(JsonBuilder *b, const char *key, const StepRow *step, int64 bytes)
+{
+	JsonObjectStart(b, key);
+	JsonObjectStart(b, "call");
+	JsonPutText(b, "function", "get_step_context");
+	JsonPutJson(b, "arguments", JsonTextOf("step_id", UuidText(&step->id)));
+	JsonObjectEnd(b);
+	JsonPutInt(b, "bytes", bytes);
+	JsonObjectEnd(b);
+}
+
+/* Put a member of a reason that is too large as a whole. */
+static void
+PutShortened(JsonBuilder *b, const char *key, JsonbValue *value, const StepRow *step)
+{
+	if (value->type == jbvString)
+		JsonPutText(b, key, CutText(JsonValueText(value), MEMBER_MAX_BYTES));
+	else if (value->type == jbvBinary && value->val.binary.len > MEMBER_MAX_BYTES)
+		PutCallInstead(b, key, step, value->val.binary.len);
+	else
+		JsonPutValue(b, key, value);
+}
+
+/* Make a reason small enough to be copied upwards. In a nested plan, half of it is for the path. */
+static Jsonb *
+ReasonBound(Jsonb *reason, const StepRow *step)
+{
+	bool		nested = !UuidEqual(&step->root_id, &step->plan_id);
+	JsonBuilder b = {0};
+	const char **keys;
+	int			count;
+
+	if (VARSIZE(reason) <= (nested ? REASON_MAX_BYTES / 2 : REASON_MAX_BYTES))
+		return reason;
+	keys = JsonKeys(reason, &count);
+	JsonObjectStart(&b, NULL);
+	for (int i = 0; i < count; i++)
+	{
+		JsonbValue	value;
+
+		if (JsonGet(reason, keys[i], &value))
+			PutShortened(&b, keys[i], &value, step);
+	}
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+/* Begin a reason; stepkey is blockedStep or failedStep. */
+static void
+ReasonStart(JsonBuilder *b, const char *type, const char *stepkey, const StepRow *step)
+{
+	JsonObjectStart(b, NULL);
+	JsonPutText(b, "type", type);
+	JsonPutText(b, stepkey, step->name);
+}
+
+static Jsonb *
+ReasonEnd(JsonBuilder *b, const StepRow *step)
+{
+	JsonObjectEnd(b);
+	return ReasonBound(JsonFinish(b), step);
+}
+
+static void
+PutSuggestedTool(JsonBuilder *b, const StepRow *step)
+{
+	JsonPutText(b, "suggestedTool", step->tool ? step->tool : "");
+}
+
+Jsonb *
+ToolErrorReason(const StepRow *step, const char *error, bool retryable)
+{
+	JsonBuilder b = {0};
+
+	ReasonStart(&b, "toolError", "failedStep", step);
+	JsonPutText(&b, "error", error ? error : "the step failed");
+	JsonPutBool(&b, "retryable", retryable);
+	PutSuggestedTool(&b, step);
+	return ReasonEnd(&b, step);
+}
+
+/* The reason of a step that waits for a person. */
+Jsonb *
+WaitingReason(const StepRow *step)
+{
+	const Waiting *waiting = step->waiting;
+	JsonBuilder b = {0};
+
+	ReasonStart(&b, waiting->review ? "reviewRequested" : "inputRequired", "blockedStep", step);
+	JsonPutText(&b, waiting->review ? "summary" : "prompt", waiting->prompt);
+	if (waiting->review && waiting->questions != NULL)
+		JsonPutJson(&b, "questions", waiting->questions);
+	else if (waiting->review)
+		JsonPutTexts(&b, "questions", NIL);
+	JsonPutUuid(&b, "checkpointId", &waiting->checkpoint_id);
+	return ReasonEnd(&b, step);
+}
+
+/* The reason of a step whose arguments cannot be resolved. */
+Jsonb *
+UnresolvedReason(const StepRow *step, const ResolveFault *fault)
+{
+	JsonBuilder b = {0};
+
+	if (fault->problem == RESOLVE_DEPENDENCY)
+	{
+		ReasonStart(&b, "unresolvedDependency", "blockedStep", step);
+		JsonPutText(&b, "missingOutput", fault->asked_for);
+		JsonPutText(&b, "producingStep", fault->producing_step);
+		PutSuggestedTool(&b, step);
+	}
+	else
+	{
+		ReasonStart(&b, "unresolvableParams", "blockedStep", step);
+		JsonPutText(&b, "missingParam", fault->param);
+		PutSuggestedTool(&b, step);
+	}
+	return ReasonEnd(&b, step);
+}
+
+Jsonb *
+ConditionReason(const StepRow *step, const char *error)
+{
+	JsonBuilder b = {0};
+
+	ReasonStart(&b, "conditionError", "blockedStep", step);
+	JsonPutText(&b, "condition", TextOf(step->condition));
+	JsonPutText(&b, "error", error ? error : "the condition cannot be decided");
+	return ReasonEnd(&b, step);
+}
+
+/* The reason of a step that a run cannot do. */
+Jsonb *
+ClientToolReason(const StepRow *step, const Jsonb *arguments, const char *instructions)
+{
+	JsonBuilder b = {0};
+
+	ReasonStart(&b, "clientTool", "blockedStep", step);
+	PutSuggestedTool(&b, step);
+	JsonPutJson(&b, "arguments", arguments);
+	JsonPutText(&b, "instructions", instructions);
+	return ReasonEnd(&b, step);
+}
+
+/* Put the names of fields, as many as a reason can carry. */
+static void
+PutFields(JsonBuilder *b, const char *key, const List *fields)
+{
+	size_t		bytes = 0;
+	ListCell   *cell;
+
+	JsonArrayStart(b, key);
+	foreach(cell, fields)
+	{
+		bytes += strlen(lfirst(cell)) + sizeof(JEntry);
+		if (bytes > MEMBER_MAX_BYTES)
+		{
+			JsonPutText(b, NULL, psprintf("... (%d more)", list_length(fields) - foreach_current_index(cell)));
+			break;
+		}
+		JsonPutText(b, NULL, lfirst(cell));
+	}
+	JsonArrayEnd(b);
+}
+
+/* The reason of a step whose arguments its tool would not take. */
+Jsonb *
+SchemaReason(const StepRow *step, const SchemaFault *fault)
+{
+	JsonBuilder b = {0};
+
+	ReasonStart(&b, "schemaMismatch", "blockedStep", step);
+	PutFields(&b, "missingFields", fault->missing);
+	if (fault->invalid != NIL)
+		PutFields(&b, "invalidFields", fault->invalid);
+	PutSuggestedTool(&b, step);
+	return ReasonEnd(&b, step);
+}
+
+Jsonb *
+ResourceErrorReason(const StepRow *step, const char *uri, const char *error, bool retryable, const char *suggested)
+{
+	JsonBuilder b = {0};
+
+	ReasonStart(&b, "resourceError", "failedStep", step);
+	JsonPutText(&b, "uri", uri);
+	JsonPutText(&b, "error", error);
+	JsonPutBool(&b, "retryable", retryable);
+	JsonPutText(&b, "suggestedTool", suggested);
+	return ReasonEnd(&b, step);
+}
+
+/* Say whether a reason is one that only a run finds. */
+bool
+ReasonOfRun(const Jsonb *reason)
+{
+	char	   *type = JsonGetText(reason, "type");
+
+	return type != NULL && (strcmp(type, "clientTool") == 0 || strcmp(type, "schemaMismatch") == 0);
+}
+
+/* A reason of a nested plan has the path of its step from the root, the same at every level. */
+Jsonb *
+ReasonWithPath(Call *call, PlanRow *plan, Jsonb *reason)
+{
+	char	   *name = JsonGetText(reason, "blockedStep");
+	StepRow		step = {.name = name ? name : JsonGetText(reason, "failedStep")};
+	JsonBuilder b = {0};
+	JsonbValue	path;
+
+	if (!plan->nested || JsonGet(reason, "path", &path))
+		return reason;
+	JsonObjectStart(&b, NULL);
+	PutPath(&b, plan, &step);
+	JsonObjectEnd(&b);
+	return JsonMerge(reason, JsonFinish(&b));
+}
+
+/* Find the step at the end of a path of names, which begins at the root. */
+StepRow *
+StepAtPath(Call *call, const PlanRow *plan, const Jsonb *path)
+{
+	pg_uuid_t	plan_id = plan->root_id;
+	StepRow    *step = NULL;
+	JsonbValue	name;
+
+	for (int i = 0; JsonGetIndex(path, i, &name); i++)
+	{
+		if (step != NULL && !NestedPlanId(call, &step->id, &plan_id))
+			return NULL;
+		step = StepReadByName(call, &plan_id, JsonValueText(&name));
+		if (step == NULL)
+			return NULL;
+	}
+	return step;
+}
+
+/* Find the step that the reason of a plan is about. */
+StepRow *
+StepOfReason(Call *call, const PlanRow *plan)
+{
+	Jsonb	   *reason = JsonOf(plan->pause_reason);
+	Jsonb	   *path = JsonGetJson(reason, "path");
+	char	   *name;
+
+	if (path != NULL)
+		return StepAtPath(call, plan, path);
+	name = JsonGetText(reason, "blockedStep");
+	name = name ? name : JsonGetText(reason, "failedStep");
+	return name ? StepReadByName(call, &plan->id, name) : NULL;
+}

@@ -1,0 +1,666 @@
+/*
+ * resolve.c
+ *	  values of references, and templates filled with them
+ *
+ * A lookup goes to the rows that a reference names: the step by its name or
+ * binding, a nested plan by the step that holds it. One pass: what comes out
+ * of a value is not looked at again.
+ *
+ * What cannot be resolved is no error here but a ResolveFault, because it
+ * mostly becomes a pause reason.
+ */
+#include "api/api.h"
+
+#include "mb/pg_wchar.h"
+#include "utils/array.h"
+#include "utils/memutils.h"
+
+#define KEYS_SHOWN	10
+#define KEY_BYTES_SHOWN	64
+#define OUTPUTS_LIMIT	16		/* the outputs of a plan may be so many results large */
+
+/* one resolution: where it looks, and what went wrong first */
+typedef struct Resolver
+{
+	Call	   *call;
+	PlanRow    *plan;
+	StepRow    *completed;		/* of a branching condition: the step that completed */
+	bool		lenient;		/* what cannot be resolved is null */
+	bool		sketch;			/* or stays as it is written, in <…> instead of ${…} */
+	ResolveFault *fault;
+	size_t		filled;			/* bytes */
+} Resolver;
+
+/* ---------- faults ---------- */
+
+static bool
+Fault(Resolver *r, ResolveProblem problem, char *message)
+{
+	if (r->fault->problem == RESOLVE_FINE)
+	{
+		r->fault->problem = problem;
+		r->fault->message = message;
+	}
+	return false;
+}
+
+/* The value would come from a step: note which. */
+static bool
+FaultOfStep(Resolver *r, ResolveProblem problem, const Reference *ref, const StepRow *step, char *message)
+{
+	if (r->fault->problem == RESOLVE_FINE)
+	{
+		r->fault->asked_for = ref->steps[ref->nsteps - 1];
+		r->fault->producing_step = step->name;
+		r->fault->producer = unconstify(StepRow *, step);
+	}
+	return Fault(r, problem, message);
+}
+
+/* Say which keys are there instead of the missing one. */
+static char *
+WhatIsThere(const JsonbValue *value)
+{
+	StringInfoData text;
+	JsonbIterator *iterator;
+	JsonbValue	key;
+	JsonbIteratorToken token;
+	int			count = 0;
+
+	if (value->type != jbvBinary)
+		return psprintf("there is %s %s", strchr("aeiou", JsonKindName(value)[0]) ? "an" : "a", JsonKindName(value));
+	if (JsonContainerIsArray(value->val.binary.data))
+		return psprintf("there is an array of %u elements", JsonContainerSize(value->val.binary.data));
+	initStringInfo(&text);
+	iterator = JsonbIteratorInit(value->val.binary.data);
+	while ((token = JsonbIteratorNext(&iterator, &key, true)) != WJB_DONE)
+		if (token == WJB_KEY && ++count <= KEYS_SHOWN)
+			appendStringInfo(&text, "%s%.*s", text.len ? ", " : "",
+							 pg_mbcliplen(key.val.string.val, key.val.string.len, KEY_BYTES_SHOWN), key.val.string.val);
+	if (count == 0)
+		return pstrdup("there is an empty object");
+	if (count > KEYS_SHOWN)
+		appendStringInfo(&text, ", and %d more", count - KEYS_SHOWN);
+	return psprintf("keys there: %s", text.data);
+}
+
+/* ---------- walking into a value ---------- */
+
+static bool
+IsIndex(const char *segment, uint32 *index)
+{
+	char	   *end;
+	unsigned long number;
+
+	if (*segment < '0' || *segment > '9' || (*segment == '0' && segment[1] != '\0') || strlen(segment) > 9)
+		return false;
+	number = strtoul(segment, &end, 10);
+	*index = (uint32) number;
+	return *end == '\0';
+}
+
+/* Go one segment down: the key of an object, otherwise an index of an array. */
+static bool
+WalkSegment(JsonbValue *value, const char *segment)
+{
+	JsonbContainer *container;
+	JsonbValue *found = NULL;
+	uint32		index;
+
+	if (value->type != jbvBinary)
+		return false;
+	container = value->val.binary.data;
+	if (JsonContainerIsObject(container))
+		found = getKeyJsonValueFromContainer(container, segment, strlen(segment), NULL);
+	else if (JsonContainerIsArray(container) && IsIndex(segment, &index))
+		found = getIthJsonbValueFromContainer(container, index);
+	if (found == NULL)
+		return false;
+	*value = *found;
+	return true;
+}
+
+static bool
+WalkPath(Resolver *r, const Reference *ref, JsonbValue *value)
+{
+	for (int i = 0; i < ref->npath; i++)
+	{
+		JsonbValue	here = *value;
+
+		if (!WalkSegment(value, ref->path[i]))
+			return Fault(r, RESOLVE_MISSING,
+						 psprintf("\"%s\" not found in ${%s}: %s", ref->path[i], ref->source, WhatIsThere(&here)));
+	}
+	return true;
+}
+
+static void
+ValueOfText(const char *text, JsonbValue *value)
+{
+	value->type = jbvString;
+	value->val.string.val = pstrdup(text);
+	value->val.string.len = strlen(text);
+}
+
+static void
+ValueOfBool(bool truth, JsonbValue *value)
+{
+	value->type = jbvBool;
+	value->val.boolean = truth;
+}
+
+/* ---------- steps ---------- */
+
+/*
+ * Inside a step that has ended without opening its plan, nothing has run: its
+ * steps are as those of a plan that failed before them. They have no values.
+ */
+static StepRow *
+StepOfUnopened(Resolver *r, const Reference *ref, const StepRow *holder, bool *open)
+{
+	StepRow    *step;
+	bool		ended = TimeIsSet(holder->completed_at);
+
+	if (!ended || ref->field == FIELD_OUTPUTS || ref->field == FIELD_INPUTS)
+	{
+		FaultOfStep(r, ended ? RESOLVE_DEPENDENCY : RESOLVE_NOT_READY, ref, holder,
+					psprintf("step \"%s\" has %s nested plan%s", holder->name, ended ? "opened no" : "no",
+							 ended ? "" : " yet"));
+		return NULL;
+	}
+	*open = false;
+	step = palloc0(sizeof(StepRow));
+	step->started_at = step->completed_at = step->active_at = step->lease_expires_at = NO_TIME;
+	step->name = ref->steps[ref->nsteps - 1];
+	step->status = STEP_PENDING;
+	step->outcome = OUTCOME_NA;
+	return step;
+}
+
+/*
+ * Find the step that a reference names, through nested plans. *open: it has not
+ * ended, and may yet; in a step that has ended, what is nested goes on no more.
+ */
+static StepRow *
+StepOfReference(Resolver *r, const Reference *ref, bool *open)
+{
+	pg_uuid_t	plan_id = r->plan->id;
+	StepRow    *step = NULL;
+
+	*open = true;
+	if (ref->root == REF_BINDINGS)
+		step = StepReadByBinding(r->call, &plan_id, ref->steps[0]);
+	else
+	{
+		for (int i = 0; i < ref->nsteps; i++)
+		{
+			/* a step that is tried again opens another plan; the one that it had is over */
+			if (i > 0 && (step->status == STEP_PENDING || !NestedPlanId(r->call, &step->id, &plan_id)))
+				return StepOfUnopened(r, ref, step, open);
+			step = StepReadByName(r->call, &plan_id, ref->steps[i]);
+			if (step == NULL)
+				break;
+			*open = *open && !TimeIsSet(step->completed_at);
+		}
+	}
+	if (step != NULL)
+		*open = *open && !TimeIsSet(step->completed_at);
+	else
+		Fault(r, RESOLVE_MISSING, psprintf("${%s} names no %s of the plan", ref->source,
+										   ref->root == REF_BINDINGS ? "binding" : "step"));
+	return step;
+}
+
+/* A step that has not ended has no value; whether it will have one depends on whether it may yet end. */
+static bool
+FaultOfOpenStep(Resolver *r, const Reference *ref, const StepRow *step, bool open)
+{
+	return FaultOfStep(r, open ? RESOLVE_NOT_READY : RESOLVE_DEPENDENCY, ref, step,
+					   psprintf("step \"%s\" is %s, so ${%s} has no value%s", step->name,
+								StepStatusName[step->status], ref->source, open ? " yet" : ""));
+}
+
+/* The result of a step counts only when the step is completed. */
+static bool
+ValueOfResult(Resolver *r, const Reference *ref, StepRow *step, bool open, JsonbValue *value)
+{
+	switch (step->status)
+	{
+		case STEP_COMPLETED:
+			JsonToValue(JsonOf(step->result), value);
+			return WalkPath(r, ref, value) ||
+				FaultOfStep(r, RESOLVE_MISSING, ref, step, NULL);
+		case STEP_FAILED:
+		case STEP_SKIPPED:
+			return FaultOfStep(r, RESOLVE_DEPENDENCY, ref, step,
+							   psprintf("step \"%s\" %s, so ${%s} has no value", step->name,
+										step->status == STEP_FAILED ? "failed" : "was skipped", ref->source));
+		default:
+			return FaultOfOpenStep(r, ref, step, open);
+	}
+}
+
+/* The arguments of a step as they were resolved; before that there are only templates. */
+static bool
+ValueOfInputs(Resolver *r, const Reference *ref, StepRow *step, bool open, JsonbValue *value)
+{
+	if (step->dynamic && step->arguments != NULL && step->inputs == NULL)
+		return FaultOfOpenStep(r, ref, step, open);
+	JsonToValue(StepInputs(step), value);
+	return WalkPath(r, ref, value);
+}
+
+/* How a step ended counts only when it has: until then it would look as if it had not succeeded. */
+static bool
+ValueOfEnd(Resolver *r, const Reference *ref, StepRow *step, bool open, JsonbValue *value)
+{
+	if (open)
+		return FaultOfOpenStep(r, ref, step, open);
+	switch (ref->field)
+	{
+		case FIELD_SUCCEEDED:
+			ValueOfBool(StepSucceeded(step), value);
+			return true;
+		case FIELD_FAILED:
+			ValueOfBool(StepFailed(step), value);
+			return true;
+		case FIELD_SKIPPED:
+			ValueOfBool(step->status == STEP_SKIPPED, value);
+			return true;
+		default:
+			ValueOfText(OutcomeName[step->outcome], value);
+			return true;
+	}
+}
+
+static bool
+ValueOfStep(Resolver *r, const Reference *ref, JsonbValue *value)
+{
+	bool		open;
+	StepRow    *step = StepOfReference(r, ref, &open);
+
+	if (step == NULL)
+		return false;
+	if (ref->root == REF_BINDINGS)
+		return ValueOfResult(r, ref, step, open, value);
+	switch (ref->field)
+	{
+		case FIELD_OUTPUTS:
+			return ValueOfResult(r, ref, step, open, value);
+		case FIELD_INPUTS:
+			return ValueOfInputs(r, ref, step, open, value);
+		case FIELD_METADATA:
+			JsonToValue(StepMetadata(step, GetCurrentTimestamp()), value);
+			return WalkPath(r, ref, value);
+		case FIELD_STATUS:
+			ValueOfText(TreeStatusOfStep(step), value);
+			return true;
+		default:
+			return ValueOfEnd(r, ref, step, open, value);
+	}
+}
+
+/* ---------- other roots ---------- */
+
+static bool
+ValueOfPlan(Resolver *r, const Reference *ref, JsonbValue *value)
+{
+	const char *word = ref->path[0];
+
+	if (strcmp(word, "id") == 0)
+		ValueOfText(UuidText(&r->plan->id), value);
+	else
+		ValueOfText(strcmp(word, "name") == 0 ? r->plan->name : r->plan->goal, value);
+	return true;
+}
+
+static bool
+ValueOfCompleted(Resolver *r, const Reference *ref, JsonbValue *value)
+{
+	StepRow    *step = r->completed;
+
+	if (step == NULL)
+		return Fault(r, RESOLVE_MISSING, psprintf("%s has a value in branching conditions only", ref->source));
+	switch (ref->root)
+	{
+		case REF_RESULT:
+			JsonToValue(JsonOf(step->result), value);
+			return WalkPath(r, ref, value);
+		case REF_CONFIDENCE:
+			if (step->confidence == NULL)
+				return Fault(r, RESOLVE_MISSING, pstrdup("the step was submitted without confidence"));
+			value->type = jbvNumeric;
+			value->val.numeric = DatumGetNumeric(PointerGetDatum(step->confidence));
+			return true;
+		case REF_OUTCOME:
+			ValueOfText(OutcomeName[step->outcome], value);
+			return true;
+		default:
+			if (step->result_summary == NULL)
+				return Fault(r, RESOLVE_MISSING, pstrdup("the step was submitted without summary"));
+			ValueOfText(TextOf(step->result_summary), value);
+			return true;
+	}
+}
+
+static bool
+FindValue(Resolver *r, const Reference *ref, JsonbValue *value)
+{
+	switch (ref->root)
+	{
+		case REF_INPUTS:
+			JsonToValue(JsonOf(r->plan->inputs), value);
+			return WalkPath(r, ref, value);
+		case REF_STEPS:
+		case REF_BINDINGS:
+			return ValueOfStep(r, ref, value);
+		case REF_PLAN:
+			return ValueOfPlan(r, ref, value);
+		default:
+			return ValueOfCompleted(r, ref, value);
+	}
+}
+
+/* Copy what a value points to into the current memory context. */
+static void
+CopyValue(JsonbValue *value)
+{
+	if (value->type == jbvString)
+		value->val.string.val = pnstrdup(value->val.string.val, value->val.string.len);
+	else if (value->type == jbvNumeric)
+		value->val.numeric = memcpy(palloc(VARSIZE_ANY(value->val.numeric)), value->val.numeric, VARSIZE_ANY(value->val.numeric));
+	else if (value->type == jbvBinary)
+		value->val.binary.data = memcpy(palloc(value->val.binary.len), value->val.binary.data, value->val.binary.len);
+}
+
+/*
+ * Find the value of a reference. A small value may lie in a large result, and a
+ * template may have thousands of references: only the value stays. A fault
+ * keeps what it was made of; only the first is noted.
+ */
+static bool
+ValueOfReference(Resolver *r, const Reference *ref, JsonbValue *value)
+{
+	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext, "stepwise reference", ALLOCSET_SMALL_SIZES);
+	MemoryContext outer = MemoryContextSwitchTo(scratch);
+	bool		noted = r->fault->problem != RESOLVE_FINE;
+	bool		found = FindValue(r, ref, value);
+
+	MemoryContextSwitchTo(outer);
+	if (found)
+		CopyValue(value);
+	if (found || noted)
+		MemoryContextDelete(scratch);
+	return found;
+}
+
+/* ---------- templates ---------- */
+
+/* Append a value to a text: strings as they are, others as compact JSON. */
+static void
+AppendValue(StringInfo text, JsonbValue *value)
+{
+	if (value->type == jbvString)
+		appendBinaryStringInfo(text, value->val.string.val, value->val.string.len);
+	else
+		JsonCompact(text, value);
+}
+
+/* A small template can name a large value a hundred thousand times. */
+static bool
+CheckFilled(Resolver *r, size_t size)
+{
+	size_t		limit = (size_t) MaxResultBytes * (r->lenient ? OUTPUTS_LIMIT : 1);
+
+	r->filled += size;
+	if (r->filled <= limit)
+		return true;
+	return Fault(r, RESOLVE_MISSING,
+				 psprintf("what is filled in is too large: at most %d bytes (stepwise.max_result_bytes)", MaxResultBytes));
+}
+
+/* Give a reference that stands alone its value, of whatever type. */
+static bool
+FillWhole(Resolver *r, const Reference *ref, JsonbValue *value)
+{
+	/* what is full is not read any further */
+	if (!CheckFilled(r, 0) || !ValueOfReference(r, ref, value))
+		return false;
+	if (value->type == jbvBinary)
+		return CheckFilled(r, value->val.binary.len);
+	return CheckFilled(r, value->type == jbvString ? value->val.string.len : 0);
+}
+
+/* Fill one string; a single reference keeps its type. */
+static bool
+FillText(Resolver *r, const char *template, JsonbValue *value)
+{
+	ParseFault	parse = {0};
+	List	   *parts = ReferenceScan(template, &parse);
+	StringInfoData text;
+	ListCell   *cell;
+
+	if (parse.message != NULL)
+		return Fault(r, RESOLVE_MISSING, parse.message);
+	if (list_length(parts) == 1 && ((TextPart *) linitial(parts))->reference != NULL)
+		return FillWhole(r, ((TextPart *) linitial(parts))->reference, value);
+	initStringInfo(&text);
+	foreach(cell, parts)
+	{
+		TextPart   *part = lfirst(cell);
+		int			before = text.len;
+
+		if (part->reference == NULL)
+			appendStringInfoString(&text, part->literal);
+		else if (CheckFilled(r, 0) && ValueOfReference(r, part->reference, value))
+			AppendValue(&text, value);
+		else
+			return false;
+		if (!CheckFilled(r, text.len - before))
+			return false;
+	}
+	value->type = jbvString;
+	value->val.string.val = text.data;
+	value->val.string.len = text.len;
+	return true;
+}
+
+/* Write what has no value yet so that a reader sees what belongs there. */
+static void
+SketchText(JsonbValue *value)
+{
+	StringInfoData text;
+	ListCell   *cell;
+
+	initStringInfo(&text);
+	foreach(cell, ReferenceScan(JsonValueText(value), &((ParseFault) {0})))
+	{
+		TextPart   *part = lfirst(cell);
+
+		if (part->reference == NULL)
+			appendStringInfoString(&text, part->literal);
+		else
+			appendStringInfo(&text, "<%s>", part->reference->source);
+	}
+	ValueOfText(text.data, value);
+}
+
+/* Fill a value of a template if it is a string; others stay. */
+static bool
+FillValue(Resolver *r, JsonbValue *value)
+{
+	JsonbValue	written;
+
+	if (value->type != jbvString)
+		return true;
+	written = *value;
+	if (FillText(r, JsonValueText(value), value))
+		return true;
+	if (r->sketch)
+	{
+		*value = written;
+		SketchText(value);
+		return true;
+	}
+	if (!r->lenient)
+		return false;
+	value->type = jbvNull;
+	return true;
+}
+
+/* Fill all strings of a template, at any depth; keys stay as they are. */
+static Jsonb *
+FillJson(Resolver *r, const Jsonb *template)
+{
+	JsonbIterator *iterator = JsonbIteratorInit(unconstify(JsonbContainer *, &template->root));
+	JsonbParseState *state = NULL;
+	JsonbValue *result = NULL;
+	JsonbValue	value;
+	JsonbIteratorToken token;
+	int			depth = 0;
+
+	while ((token = JsonbIteratorNext(&iterator, &value, false)) != WJB_DONE)
+	{
+		if (token == WJB_BEGIN_ARRAY || token == WJB_BEGIN_OBJECT)
+			depth++;
+		else if (token == WJB_END_ARRAY || token == WJB_END_OBJECT)
+			depth--;
+		else if (token == WJB_KEY && depth == 1 && r->fault->problem == RESOLVE_FINE)
+			r->fault->param = JsonValueText(&value);
+		else if ((token == WJB_VALUE || token == WJB_ELEM) && !FillValue(r, &value))
+			return NULL;
+		/* a container at its beginning must not be pushed with its value */
+		result = pushJsonbValue(&state, token, token < WJB_BEGIN_ARRAY ? &value : NULL);
+	}
+	return JsonbValueToJsonb(result);
+}
+
+Jsonb *
+ResolveJson(Call *call, PlanRow *plan, const Jsonb *template, ResolveFault *fault)
+{
+	Resolver	r = {.call = call, .plan = plan, .fault = fault};
+
+	return FillJson(&r, template);
+}
+
+/* Fill what has a value already. */
+Jsonb *
+ResolveSketch(Call *call, PlanRow *plan, const Jsonb *template)
+{
+	ResolveFault fault = {0};
+	Resolver	r = {.call = call, .plan = plan, .sketch = true, .fault = &fault};
+
+	return FillJson(&r, template);
+}
+
+/* Fill a text; param is what to call it in a fault. */
+char *
+ResolveText(Call *call, PlanRow *plan, const char *template, const char *param, ResolveFault *fault)
+{
+	Resolver	r = {.call = call, .plan = plan, .fault = fault};
+	JsonbValue	value;
+	StringInfoData text;
+
+	fault->param = pstrdup(param);
+	if (!FillText(&r, template, &value))
+		return NULL;
+	initStringInfo(&text);
+	AppendValue(&text, &value);
+	return text.data;
+}
+
+/* ---------- conditions ---------- */
+
+/* A condition that is jsonpath as written reads this document. */
+static Jsonb *
+RawDocument(const Resolver *r)
+{
+	JsonBuilder b = {0};
+	StepRow    *step = r->completed;
+
+	JsonObjectStart(&b, NULL);
+	JsonPutJson(&b, "inputs", JsonOf(r->plan->inputs));
+	if (step != NULL)
+	{
+		JsonPutJson(&b, "result", JsonOf(step->result));
+		if (step->confidence != NULL)
+		{
+			JsonbValue	value;
+
+			value.type = jbvNumeric;
+			value.val.numeric = DatumGetNumeric(PointerGetDatum(step->confidence));
+			JsonPutValue(&b, "confidence", &value);
+		}
+		JsonPutText(&b, "outcome", OutcomeName[step->outcome]);
+		if (step->result_summary != NULL)
+			JsonPutText(&b, "summary", TextOf(step->result_summary));
+	}
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+/* Decide a compiled condition; *open: a step that it reads has not ended. */
+static ConditionResult
+Decide(Resolver *r, Datum path, struct varlena *operands, char **why, ResolveFault *open)
+{
+	Datum	   *sources;
+	int			count;
+	JsonbValue **values;
+	char	  **names;
+
+	if (operands == NULL)
+		return ConditionEvaluate(path, RawDocument(r), 0, NULL, why);
+	deconstruct_array(DatumGetArrayTypeP(PointerGetDatum(operands)), TEXTOID, -1, false, TYPALIGN_INT, &sources, NULL, &count);
+	values = palloc0(sizeof(JsonbValue *) * Max(count, 1));
+	names = palloc0(sizeof(char *) * Max(count, 1));
+	for (int i = 0; i < count; i++)
+	{
+		ParseFault	parse = {0};
+		ResolveFault fault = {0};
+		Reference  *ref;
+
+		names[i] = TextDatumGetCString(sources[i]);
+		ref = ReferenceParse(names[i], 1, r->completed != NULL, &parse);
+		r->fault = &fault;
+		values[i] = palloc(sizeof(JsonbValue));
+		if (ref == NULL || !ValueOfReference(r, ref, values[i]))
+			values[i] = NULL;
+		if (fault.problem == RESOLVE_NOT_READY && open->problem == RESOLVE_FINE)
+			*open = fault;
+	}
+	return ConditionEvaluate(path, ConditionDocument(count, values), count, names, why);
+}
+
+ConditionResult
+StepConditionDecide(Call *call, PlanRow *plan, const StepRow *step, char **why, ResolveFault *open)
+{
+	Resolver	r = {.call = call, .plan = plan};
+
+	return Decide(&r, PointerGetDatum(step->condition_path), step->condition_operands, why, open);
+}
+
+ConditionResult
+BranchConditionDecide(Call *call, PlanRow *plan, StepRow *completed, Datum path, struct varlena *operands, char **why)
+{
+	Resolver	r = {.call = call, .plan = plan, .completed = completed};
+	ResolveFault open = {0};
+	MemoryContext outer = TurnBegin(call);
+	ConditionResult result = Decide(&r, path, operands, why, &open);
+
+	if (*why != NULL)
+		*why = MemoryContextStrdup(outer, *why);
+	TurnEnd(outer, false);
+	return result;
+}
+
+/* ---------- outputs ---------- */
+
+/* Fill the outputs of a plan; what has no value is null, and holds nothing up. */
+struct varlena *
+PlanOutputs(Call *call, PlanRow *plan)
+{
+	ResolveFault fault = {0};
+	Resolver	r = {.call = call, .plan = plan, .lenient = true, .fault = &fault};
+
+	return (struct varlena *) FillJson(&r, PlanDetailRead(call, &plan->id)->outputs);
+}

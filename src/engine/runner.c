@@ -1,0 +1,410 @@
+/*
+ * runner.c
+ *	  run a plan in the database: step by step, each by its tool
+ *
+ * A run goes in turns: in a call into the engine it files what came of the
+ * last step and claims the next; then, with no call open and nothing unsaved,
+ * it does that one. So a tool runs as the caller, and may itself use the
+ * engine, on this plan too: the next turn reads everything again, and does
+ * nothing to a step that is no longer as it was claimed. run_steps commits
+ * after each step, and so files it before it claims another.
+ *
+ * Locks: the root, from the first claim to the end of the transaction. So of
+ * two runs on one plan, one waits.
+ *
+ * Memory: each turn has a context of its own, deleted after the next one.
+ */
+#include "api/api.h"
+
+#include "access/htup_details.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+PG_FUNCTION_INFO_V1(stepwise_run);
+PG_FUNCTION_INFO_V1(stepwise_run_steps);
+
+typedef struct Run
+{
+	const char *tenant;
+	pg_uuid_t  *plan_id;
+	int			left;			/* how many steps it may still do */
+	bool		commits;		/* after each step */
+} Run;
+
+/* a step that the run has claimed, and what it takes to do it */
+typedef struct Task
+{
+	pg_uuid_t	step_id;
+	int			attempt;
+	ResourcePlace place;
+	char	   *function;		/* NULL: it only reads resources */
+	Jsonb	   *arguments;
+	Jsonb	   *resources;		/* URIs, or NULL */
+} Task;
+
+/* what came of it: a result, or a fault, which is of the tool or of a resource */
+typedef struct Done
+{
+	Jsonb	   *result;
+	ToolFault  *fault;
+	const char *uri;			/* of the resource, or NULL */
+} Done;
+
+/* ---------- what stops a run before the call ---------- */
+
+/*
+ * Say why a step that is ready is not for a run to do; NULL: it is. *why
+ * explains what the reason does not.
+ */
+Jsonb *
+RunObstacle(Call *call, const StepRow *step, Next *next, char **why)
+{
+	SchemaFault fault = {0};
+	Jsonb	   *arguments = StepInputs(step);
+
+	next->tool = step->tool ? ToolFind(call, step->tool) : NULL;
+	if (step->tool == NULL && step->resources != NULL)
+		return NULL;
+	if (next->tool == NULL || next->tool->function == NULL)
+		return ClientToolReason(step, arguments, next->instructions);
+	if (next->tool->input_schema == NULL)
+		return NULL;
+	/* they are read only after the claim, and handed over under this name */
+	if (step->resources != NULL)
+		arguments = JsonMerge(arguments, JsonObjectOf("resources", next->resources));
+	if (SchemaMatch(next->tool->input_schema, arguments, &fault))
+		return NULL;
+	*why = fault.why;
+	return SchemaReason(step, &fault);
+}
+
+/* ---------- claiming ---------- */
+
+/* Copy what the tool needs out of the call. */
+static Task *
+TaskNew(const Call *call, const Next *next)
+{
+	MemoryContext inner = MemoryContextSwitchTo(call->outer);
+	const StepRow *step = next->step;
+	Task	   *task = palloc0(sizeof(Task));
+
+	task->step_id = step->id;
+	task->attempt = step->attempt;
+	task->place.tenant = pstrdup(call->tenant);
+	task->place.plan_id = next->plan->id;
+	task->place.root_id = next->plan->root_id;
+	task->function = next->tool ? pstrdup(next->tool->function) : NULL;
+	task->arguments = JsonCopy(StepInputs(step));
+	task->resources = next->resources ? JsonCopy(next->resources) : NULL;
+	MemoryContextSwitchTo(inner);
+	return task;
+}
+
+/* Nothing may be unsaved when the tool runs. */
+static void
+SaveAll(Call *call)
+{
+	ListCell   *cell;
+
+	PlansSave(call);
+	foreach(cell, call->plans)
+	{
+		PlanRow    *plan = lfirst(cell);
+
+		if (plan->touched)
+			PlanSettle(call, plan);
+	}
+}
+
+/* Claim the next step that a run can do; NULL: there is none. */
+static Task *
+TaskClaim(Call *call, const Run *run)
+{
+	PlanRow    *scope = PlanLock(call, run->plan_id);
+	Next		next = {.run = true};
+
+	if (!PlanIsTerminal(scope->root->status))
+		ReleaseExpired(call, scope->root);
+	if (!NextFind(call, scope, &next))
+		return NULL;
+	StepMove(call, next.plan, next.step, STEP_IN_PROGRESS, JsonTextOf("by", "run"));
+	PlanSettle(call, next.plan);
+	return TaskNew(call, &next);
+}
+
+/* ---------- doing ---------- */
+
+static Done
+TaskDo(const Task *task)
+{
+	Jsonb	   *contents = NULL;
+	Jsonb	   *arguments = task->arguments;
+	Done		done = {0};
+
+	if (task->resources != NULL)
+	{
+		contents = ResourcesRead(&task->place, task->resources, &done.uri, &done.fault);
+		if (done.fault != NULL)
+			return done;
+		contents = JsonObjectOf("resources", contents);
+	}
+	done.uri = NULL;
+	if (task->function == NULL)
+	{
+		done.result = contents;
+		return done;
+	}
+	if (contents != NULL)
+		arguments = JsonMerge(arguments, contents);
+	done.result = Invoke(task->function, JsonbPGetDatum(arguments), "result of the tool", &done.fault);
+	return done;
+}
+
+/* ---------- filing ---------- */
+
+/* The outcome of a completed step whose tool says itself that it did not succeed. */
+Outcome
+ResultOutcome(const Jsonb *result)
+{
+	JsonbValue	value;
+
+	if (JsonGet(result, "isError", &value) && value.type == jbvBool && value.val.boolean)
+		return OUTCOME_FAILURE;
+	return OUTCOME_SUCCESS;
+}
+
+/* Complete a step that is in progress. */
+void
+StepComplete(Call *call, PlanRow *plan, StepRow *step, Jsonb *result, Outcome outcome)
+{
+	step->result = (struct varlena *) result;
+	step->outcome = outcome;
+	StepMove(call, plan, step, STEP_COMPLETED, NULL);
+	PlanSettle(call, plan);
+}
+
+/* What _workflow.result shows of a failed step. */
+static Jsonb *
+ErrorOfFault(const ToolFault *fault)
+{
+	JsonBuilder b = {0};
+
+	if (fault->reported != NULL)
+		return fault->reported;
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "error", fault->message);
+	if (*fault->code)
+		JsonPutText(&b, "code", fault->code);
+	if (fault->detail != NULL)
+		JsonPutText(&b, "detail", fault->detail);
+	if (fault->hint != NULL)
+		JsonPutText(&b, "hint", fault->hint);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+/* Fail a step that is in progress; the reason shows if its plan pauses for that. */
+void
+StepFail(Call *call, PlanRow *plan, StepRow *step, const ToolFault *fault, Jsonb *reason)
+{
+	step->message = fault->message;
+	step->error = (struct varlena *) ErrorOfFault(fault);
+	step->pause_reason = (struct varlena *) reason;
+	StepMove(call, plan, step, STEP_FAILED, *fault->code ? JsonTextOf("code", fault->code) : NULL);
+	PlanSettle(call, plan);
+}
+
+/* The tool that a client calls instead: the step's, or if it only reads, that of the step after it. */
+static const char *
+ToolAfterResource(Call *call, const StepRow *step)
+{
+	StepRow    *after;
+
+	if (step->tool != NULL)
+		return step->tool;
+	after = StepReadByOrder(call, &step->plan_id, step->order + 1);
+	return after && after->tool ? after->tool : "";
+}
+
+/* File what came of a step; false: it has to be done again, which is not for this run. */
+static bool
+TaskFile(Call *call, const Task *task, const Done *done, bool deferred)
+{
+	StepRow    *step;
+	PlanRow    *plan = PlanLockOfStep(call, &task->step_id, &step);
+	ToolFault  *fault = done->fault;
+	Jsonb	   *reason;
+
+	/* the tool itself may have ended the step, or the plan, or given the step back */
+	if (step->status != STEP_IN_PROGRESS || step->attempt != task->attempt || PlanIsTerminal(plan->status))
+		return step->status != STEP_PENDING;
+	/* a search through nested plans reads their rows: then each change is saved at once */
+	call->deferred = deferred && !plan->root->nests;
+	if (fault == NULL)
+	{
+		StepComplete(call, plan, step, done->result, ResultOutcome(done->result));
+		return true;
+	}
+	if (done->uri != NULL)
+		reason = ResourceErrorReason(step, done->uri, fault->message, StepIsRetryable(call, step), ToolAfterResource(call, step));
+	else
+		reason = ToolErrorReason(step, fault->message, StepIsRetryable(call, step));
+	StepFail(call, plan, step, fault, reason);
+	return true;
+}
+
+/* ---------- the run ---------- */
+
+/* File the last step, if there is one, and claim the next, if there is to be one. */
+static Task *
+RunTurn(Run *run, const Task *last, const Done *done)
+{
+	Task	   *task = NULL;
+	Call		call;
+
+	CallBeginIn(&call, run->tenant);
+	if (last != NULL)
+		run->left = TaskFile(&call, last, done, !run->commits) ? run->left - 1 : 0;
+	if (run->left > 0 && (last == NULL || !run->commits))
+		task = TaskClaim(&call, run);
+	SaveAll(&call);
+	CallEnd(&call, NULL);
+	return task;
+}
+
+/* Do steps until there is none, or the run has done its share, or, if it commits, one. */
+static void
+RunTurns(Run *run)
+{
+	MemoryContext outer = CurrentMemoryContext;
+	MemoryContext last = NULL;
+	Task	   *task = NULL;
+	Done		done = {0};
+
+	do
+	{
+		MemoryContext context = AllocSetContextCreate(outer, "stepwise run", ALLOCSET_DEFAULT_SIZES);
+
+		CHECK_FOR_INTERRUPTS();
+		MemoryContextSwitchTo(context);
+		task = RunTurn(run, task, &done);
+		if (last != NULL)
+			MemoryContextDelete(last);
+		last = context;
+		if (task != NULL)
+			done = TaskDo(task);
+	} while (task != NULL);
+	MemoryContextSwitchTo(outer);
+	MemoryContextDelete(last);
+}
+
+/* What a run answers: from the rows, as any later reader would. */
+Jsonb *
+TaskAnswer(Call *call, const pg_uuid_t *plan_id)
+{
+	static KeptQuery read = {"SELECT j FROM stepwise.task_json($1, $2) AS j", 2, {TEXTOID, UUIDOID}};
+	Jsonb	   *answer = PlanJson(call, &read, plan_id);
+
+	/* run_steps has committed: it may have been purged since */
+	if (answer == NULL)
+		PlanNotFound(plan_id);
+	return answer;
+}
+
+static Datum
+RunAnswer(const Run *run)
+{
+	Call		call;
+
+	CallBeginIn(&call, run->tenant);
+	return CallEnd(&call, TaskAnswer(&call, run->plan_id));
+}
+
+static int
+ArgumentMaxSteps(FunctionCallInfo fcinfo, int n)
+{
+	if (PG_ARGISNULL(n))
+		return INT_MAX;
+	if (PG_GETARG_INT32(n) < 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("max_steps must be at least 1"),
+				 errhint("Leave it out to run as far as the plan goes.")));
+	return PG_GETARG_INT32(n);
+}
+
+Datum
+stepwise_run(PG_FUNCTION_ARGS)
+{
+	Run			run = {0};
+
+	run.tenant = TenantOfCaller();
+	run.plan_id = ArgumentUuid(fcinfo, 0);
+	run.left = ArgumentMaxSteps(fcinfo, 1);
+	RunTurns(&run);
+	return RunAnswer(&run);
+}
+
+/* ---------- one transaction a step ---------- */
+
+static void
+CheckMayCommit(FunctionCallInfo fcinfo)
+{
+	if (!MayCommit(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSITION),
+				 errmsg("run_steps commits after each step, and cannot do so inside a transaction"),
+				 errhint("Call it outside of a transaction block, or use stepwise.run(plan_id), which needs none.")));
+}
+
+/* An INOUT argument comes back as a row. */
+static Datum
+ResultRow(Datum result)
+{
+	TupleDesc	desc = CreateTemplateTupleDesc(1);
+	bool		isnull = result == (Datum) 0;
+
+	TupleDescInitEntry(desc, 1, "result", JSONBOID, -1, 0);
+	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), &result, &isnull));
+}
+
+Datum
+stepwise_run_steps(PG_FUNCTION_ARGS)
+{
+	Run			run = {.commits = true};
+	Oid			caller = GetUserId();
+	int			before;
+	Datum		answer;
+
+	CheckMayCommit(fcinfo);
+	run.plan_id = ArgumentUuid(fcinfo, 0);
+	run.left = ArgumentMaxSteps(fcinfo, 1);
+	run.tenant = PG_ARGISNULL(2) ? TenantOfCaller() : ArgumentText(fcinfo, 2);
+	do
+	{
+		before = run.left;
+		TenantEnter(run.tenant);
+		PushActiveSnapshot(GetTransactionSnapshot());
+		RunTurns(&run);
+		PopActiveSnapshot();
+		CommitAs(caller);
+	} while (run.left > 0 && run.left < before);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	answer = RunAnswer(&run);
+	PopActiveSnapshot();
+	return ResultRow(answer);
+}
+
+/* May a failed step be tried again? The step says, otherwise its tool. */
+bool
+StepIsRetryable(Call *call, const StepRow *step)
+{
+	Tool	   *tool;
+
+	if (step->retryable >= 0)
+		return step->retryable;
+	tool = step->tool ? ToolFind(call, step->tool) : NULL;
+	return tool != NULL && tool->retryable;
+}

@@ -1,0 +1,208 @@
+/*
+ * status.c
+ *	  the transition tables, and plan status from step states
+ *
+ * Pure: no SPI, no catalog but the labels of the enum types. The engine and
+ * the SQL functions use the same code.
+ */
+#include "api/api.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_enum.h"
+#include "utils/array.h"
+#include "utils/syscache.h"
+
+const char *const StepStatusName[STEP_STATUSES] = {
+	"pending", "in_progress", "awaiting_input", "completed", "failed", "skipped"
+};
+const char *const PlanStatusName[PLAN_STATUSES] = {
+	"planning", "executing", "awaiting_review", "stalled", "completed", "failed", "cancelled"
+};
+const char *const OutcomeName[OUTCOMES] = {"success", "failure", "n/a"};
+const char *const OnFailureName[ON_FAILURES] = {"continue", "pause", "fail"};
+
+#define TO(status)	(1 << (status))
+
+/* from each state of a step, the states that it may go to */
+static const int StepTransitions[STEP_STATUSES] = {
+	[STEP_PENDING] = TO(STEP_IN_PROGRESS) | TO(STEP_SKIPPED) | TO(STEP_FAILED),
+	[STEP_IN_PROGRESS] = TO(STEP_COMPLETED) | TO(STEP_FAILED) | TO(STEP_AWAITING_INPUT) | TO(STEP_SKIPPED) | TO(STEP_PENDING),
+	[STEP_AWAITING_INPUT] = TO(STEP_IN_PROGRESS) | TO(STEP_COMPLETED) | TO(STEP_FAILED) | TO(STEP_SKIPPED),
+	[STEP_FAILED] = TO(STEP_PENDING) | TO(STEP_IN_PROGRESS) | TO(STEP_SKIPPED),
+	[STEP_COMPLETED] = 0,
+	[STEP_SKIPPED] = 0,
+};
+
+/* from each state of a plan, the states that it may go to */
+static const int PlanTransitions[PLAN_STATUSES] = {
+	[PLAN_PLANNING] = TO(PLAN_EXECUTING) | TO(PLAN_FAILED) | TO(PLAN_CANCELLED),
+	[PLAN_EXECUTING] = TO(PLAN_AWAITING_REVIEW) | TO(PLAN_STALLED) | TO(PLAN_COMPLETED) | TO(PLAN_FAILED) | TO(PLAN_CANCELLED),
+	[PLAN_AWAITING_REVIEW] = TO(PLAN_EXECUTING) | TO(PLAN_FAILED) | TO(PLAN_CANCELLED),
+	[PLAN_STALLED] = TO(PLAN_EXECUTING) | TO(PLAN_FAILED) | TO(PLAN_CANCELLED),
+	[PLAN_COMPLETED] = 0,
+	[PLAN_FAILED] = 0,
+	[PLAN_CANCELLED] = 0,
+};
+
+PG_FUNCTION_INFO_V1(stepwise_derive_plan_status);
+PG_FUNCTION_INFO_V1(stepwise_step_fits);
+PG_FUNCTION_INFO_V1(stepwise_plan_fits);
+PG_FUNCTION_INFO_V1(stepwise_step_transition_allowed);
+PG_FUNCTION_INFO_V1(stepwise_plan_transition_allowed);
+
+bool
+StepTransitionAllowed(StepStatus from, StepStatus to)
+{
+	return (StepTransitions[from] & TO(to)) != 0;
+}
+
+bool
+PlanTransitionAllowed(PlanStatus from, PlanStatus to)
+{
+	return (PlanTransitions[from] & TO(to)) != 0;
+}
+
+bool
+PlanIsTerminal(PlanStatus status)
+{
+	return PlanTransitions[status] == 0;
+}
+
+/* List where a step may go from a state, for messages. */
+char *
+StepTransitionsText(StepStatus from)
+{
+	StringInfoData text;
+
+	initStringInfo(&text);
+	for (int to = 0; to < STEP_STATUSES; to++)
+		if (StepTransitionAllowed(from, to))
+			appendStringInfo(&text, "%s%s", text.len ? ", " : "", StepStatusName[to]);
+	return text.len ? text.data : pstrdup("nothing");
+}
+
+int
+StepTotal(const int counts[STEP_STATUSES])
+{
+	int			total = 0;
+
+	for (int i = 0; i < STEP_STATUSES; i++)
+		total += counts[i];
+	return total;
+}
+
+/* Derive what the states of its steps say of a plan: the rules of the contract, in their order. */
+PlanStatus
+PlanDeriveStatus(const int counts[STEP_STATUSES], OnFailure on_failure)
+{
+	int			total = StepTotal(counts);
+	int			done = counts[STEP_COMPLETED] + counts[STEP_SKIPPED];
+
+	if (on_failure == ON_FAILURE_CONTINUE)
+		done += counts[STEP_FAILED];
+
+	if (total == 0)
+		return PLAN_PLANNING;
+	if (counts[STEP_FAILED] > 0 && on_failure == ON_FAILURE_FAIL)
+		return PLAN_FAILED;
+	if (counts[STEP_AWAITING_INPUT] > 0)
+		return PLAN_AWAITING_REVIEW;
+	if (done == total)
+		return PLAN_COMPLETED;
+	if (counts[STEP_PENDING] == total)
+		return PLAN_PLANNING;
+	return PLAN_EXECUTING;
+}
+
+/* Find the place of an enum value in our table of names. */
+int
+EnumIndex(Oid value, const char *const *names, int count)
+{
+	HeapTuple	tuple = SearchSysCache1(ENUMOID, ObjectIdGetDatum(value));
+	int			index;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for enum value %u", value);
+	index = NameIndex(NameStr(((Form_pg_enum) GETSTRUCT(tuple))->enumlabel), names, count);
+	ReleaseSysCache(tuple);
+	if (index < 0)
+		elog(ERROR, "unknown enum value %u", value);
+	return index;
+}
+
+/* Read on_failure as callers write it. */
+static OnFailure
+CheckOnFailure(const char *name)
+{
+	int			index = NameIndex(name, OnFailureName, ON_FAILURES);
+
+	if (index < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("unknown on_failure \"%s\"", ShortText(name)),
+				 errhint("Use continue, pause or fail.")));
+	return index;
+}
+
+Datum
+stepwise_derive_plan_status(PG_FUNCTION_ARGS)
+{
+	ArrayType  *statuses = PG_GETARG_ARRAYTYPE_P(0);
+	OnFailure	on_failure = CheckOnFailure(text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	int			counts[STEP_STATUSES] = {0};
+	Datum	   *values;
+	bool	   *nulls;
+	int			count;
+
+	deconstruct_array(statuses, ARR_ELEMTYPE(statuses), sizeof(Oid), true, TYPALIGN_INT, &values, &nulls, &count);
+	for (int i = 0; i < count; i++)
+	{
+		if (nulls[i])
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_DEFINITION),
+					 errmsg("step statuses must not contain nulls")));
+		counts[EnumIndex(DatumGetObjectId(values[i]), StepStatusName, STEP_STATUSES)]++;
+	}
+	PG_RETURN_OID(EnumValue("plan_status", PlanStatusName[PlanDeriveStatus(counts, on_failure)]));
+}
+
+Datum
+stepwise_step_transition_allowed(PG_FUNCTION_ARGS)
+{
+	int			from = EnumIndex(PG_GETARG_OID(0), StepStatusName, STEP_STATUSES);
+	int			to = EnumIndex(PG_GETARG_OID(1), StepStatusName, STEP_STATUSES);
+
+	PG_RETURN_BOOL(StepTransitionAllowed(from, to));
+}
+
+Datum
+stepwise_step_fits(PG_FUNCTION_ARGS)
+{
+	int			status = EnumIndex(PG_GETARG_OID(0), StepStatusName, STEP_STATUSES);
+	int			outcome = EnumIndex(PG_GETARG_OID(1), OutcomeName, OUTCOMES);
+
+	PG_RETURN_BOOL((status == STEP_COMPLETED) == (outcome != OUTCOME_NA));
+}
+
+/* Not strict: a plan that has not ended has no time of completion. */
+Datum
+stepwise_plan_fits(PG_FUNCTION_ARGS)
+{
+	int			status;
+	int			outcome;
+
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
+		PG_RETURN_BOOL(false);
+	status = EnumIndex(PG_GETARG_OID(0), PlanStatusName, PLAN_STATUSES);
+	outcome = EnumIndex(PG_GETARG_OID(1), OutcomeName, OUTCOMES);
+	PG_RETURN_BOOL((status == PLAN_COMPLETED) == (outcome != OUTCOME_NA) && PlanIsTerminal(status) == !PG_ARGISNULL(2));
+}
+
+Datum
+stepwise_plan_transition_allowed(PG_FUNCTION_ARGS)
+{
+	int			from = EnumIndex(PG_GETARG_OID(0), PlanStatusName, PLAN_STATUSES);
+	int			to = EnumIndex(PG_GETARG_OID(1), PlanStatusName, PLAN_STATUSES);
+
+	PG_RETURN_BOOL(PlanTransitionAllowed(from, to));
+}

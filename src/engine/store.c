@@ -1,0 +1,963 @@
+/*
+ * store.c
+ *	  rows of plans and steps; the only access of the engine to them
+ *
+ * Locks: the root plan of the tree first, then the plan, FOR NO KEY UPDATE,
+ * then the steps. Every function that changes something begins with one of
+ * the PlanLock functions and ends with PlanSave: a lock alone would lose a
+ * completion under REPEATABLE READ.
+ *
+ * A call has one Plan per plan, found again in call->plans; a Step is what
+ * was read, and is saved whole.
+ */
+#include "api/api.h"
+
+#include "access/htup_details.h"
+#include "access/xact.h"
+#include "common/hashfn.h"
+#include "utils/memutils.h"
+
+/* columns of stepwise.plan, in the order of its definition */
+enum
+{
+	PLAN_COL_TENANT, PLAN_COL_ID, PLAN_COL_ROOT_ID, PLAN_COL_PARENT_STEP_ID, PLAN_COL_STATUS, PLAN_COL_OUTCOME,
+	PLAN_COL_ON_FAILURE, PLAN_COL_SEQUENTIAL, PLAN_COL_SEPARATE_REVIEWER, PLAN_COL_LEASES, PLAN_COL_NESTS, PLAN_COL_STALLS,
+	PLAN_COL_WORKABLE, PLAN_COL_DEPTH, PLAN_COL_COUNTS, PLAN_COL_UNSUCCESSFUL = PLAN_COL_COUNTS + STEP_STATUSES, PLAN_COL_PAUSED,
+	PLAN_COL_STARTED_STEPS, PLAN_COL_NEXT_ORDER, PLAN_COL_AUDIT_ENTRIES, PLAN_COL_CREATED_AT, PLAN_COL_STARTED_AT,
+	PLAN_COL_COMPLETED_AT, PLAN_COL_UPDATED_AT, PLAN_COL_STALL_AFTER, PLAN_COL_AUDIT_HEAD, PLAN_COL_SESSION_ID,
+	PLAN_COL_MESSAGE, PLAN_COL_PAUSE_REASON, PLAN_COL_OUTPUTS, PLAN_COL_NAME, PLAN_COL_GOAL, PLAN_COL_WORKFLOW,
+	PLAN_COL_VERSION, PLAN_COL_IDEMPOTENCY_KEY, PLAN_COL_INPUTS, PLAN_COL_HOLDERS,
+	PLAN_COLUMNS
+};
+
+/* columns of stepwise.step, likewise */
+enum
+{
+	STEP_COL_TENANT, STEP_COL_ID, STEP_COL_PLAN_ID, STEP_COL_ROOT_ID, STEP_COL_ORDER, STEP_COL_WAVE, STEP_COL_STATUS,
+	STEP_COL_OUTCOME, STEP_COL_ATTEMPT, STEP_COL_EXECUTION_ORDER, STEP_COL_BLOCKERS, STEP_COL_READY, STEP_COL_BRANCHES,
+	STEP_COL_DYNAMIC, STEP_COL_RETRYABLE, STEP_COL_MAX_ATTEMPTS, STEP_COL_STARTED_AT, STEP_COL_COMPLETED_AT,
+	STEP_COL_ACTIVE_AT, STEP_COL_LEASE_EXPIRES_AT, STEP_COL_STALL_AFTER, STEP_COL_CONFIDENCE, STEP_COL_WORKER,
+	STEP_COL_HOLDER, STEP_COL_MESSAGE, STEP_COL_PAUSE_REASON, STEP_COL_INPUTS, STEP_COL_RESULT,
+	STEP_COL_RESULT_SUMMARY, STEP_COL_EXECUTION_REPORT, STEP_COL_OUTPUT_FORMATTING_NOTES, STEP_COL_NAME, STEP_COL_TYPE,
+	STEP_COL_TOOL, STEP_COL_WORKFLOW, STEP_COL_VERSION, STEP_COL_BINDING, STEP_COL_PROMPT, STEP_COL_INSTRUCTIONS,
+	STEP_COL_ARGUMENTS, STEP_COL_RESOURCES, STEP_COL_CONDITION, STEP_COL_CONDITION_PATH, STEP_COL_CONDITION_OPERANDS,
+	STEP_COL_ERROR,
+	STEP_COLUMNS
+};
+
+/* columns of stepwise.dependency that are read */
+enum
+{
+	DEPENDENCY_COL_STEP_ID = 2,
+	DEPENDENCY_COL_REQUIRED = 4
+};
+
+/* columns of stepwise.plan_detail, and of stepwise.skill_execution, that are read */
+enum
+{
+	DETAIL_COL_OUTPUTS = 2,
+	DETAIL_COL_OUTPUT_FORMATTING_NOTES = 6,
+	SKILL_COL_METADATA = 6
+};
+
+/* a row taken apart */
+typedef struct Fields
+{
+	Datum		values[ROW_MAX_COLUMNS];
+	bool		nulls[ROW_MAX_COLUMNS];
+} Fields;
+
+/* ---------- fields ---------- */
+
+static pg_uuid_t
+FieldUuid(const Fields *f, int column)
+{
+	pg_uuid_t	none = {0};
+
+	return f->nulls[column] ? none : *DatumGetUUIDP(f->values[column]);
+}
+
+static int
+FieldInt(const Fields *f, int column)
+{
+	return f->nulls[column] ? 0 : DatumGetInt32(f->values[column]);
+}
+
+static bool
+FieldBool(const Fields *f, int column)
+{
+	return !f->nulls[column] && DatumGetBool(f->values[column]);
+}
+
+static TimestampTz
+FieldTime(const Fields *f, int column)
+{
+	return f->nulls[column] ? NO_TIME : DatumGetTimestampTz(f->values[column]);
+}
+
+static char *
+FieldText(const Fields *f, int column)
+{
+	return f->nulls[column] ? NULL : TextDatumGetCString(f->values[column]);
+}
+
+/* Copy a variable-length value as it is stored: a toasted one is fetched only when it is used. */
+static struct varlena *
+FieldVarlena(const Fields *f, int column)
+{
+	struct varlena *copy;
+	Size		size;
+
+	if (f->nulls[column])
+		return NULL;
+	size = VARSIZE_ANY(DatumGetPointer(f->values[column]));
+	copy = palloc(size);
+	memcpy(copy, DatumGetPointer(f->values[column]), size);
+	return copy;
+}
+
+static Interval *
+FieldInterval(const Fields *f, int column)
+{
+	Interval   *copy;
+
+	if (f->nulls[column])
+		return NULL;
+	copy = palloc(sizeof(Interval));
+	*copy = *DatumGetIntervalP(f->values[column]);
+	return copy;
+}
+
+static int
+FieldEnum(const Fields *f, int column, const char *const *names, int count)
+{
+	return EnumIndex(DatumGetObjectId(f->values[column]), names, count);
+}
+
+/* A row of another shape than this library was built for must not be read. */
+/* Null, before there is an entry: zeros. */
+static void
+FieldHash(const Fields *f, int column, uint8 hash[32])
+{
+	struct varlena *value = f->nulls[column] ? NULL : PG_DETOAST_DATUM_PACKED(f->values[column]);
+
+	if (value != NULL && VARSIZE_ANY_EXHDR(value) != 32)
+		elog(ERROR, "the hash of a plan has %zu bytes", (size_t) VARSIZE_ANY_EXHDR(value));
+	if (value != NULL)
+		memcpy(hash, VARDATA_ANY(value), 32);
+}
+
+static void
+CheckShape(TupleDesc desc, int columns, const char *table)
+{
+	if (desc->natts < columns || desc->natts > ROW_MAX_COLUMNS)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table stepwise.%s does not fit the loaded library", table),
+				 errhint("Run ALTER EXTENSION pg_stepwise UPDATE.")));
+}
+
+/* ---------- plans ---------- */
+
+static PlanRow *
+PlanFromTuple(HeapTuple tuple, TupleDesc desc)
+{
+	PlanRow	   *plan = palloc0(sizeof(PlanRow));
+	Fields		f;
+
+	CheckShape(desc, PLAN_COLUMNS, "plan");
+	heap_deform_tuple(tuple, desc, f.values, f.nulls);
+	plan->tid = tuple->t_self;
+	plan->id = FieldUuid(&f, PLAN_COL_ID);
+	plan->root_id = FieldUuid(&f, PLAN_COL_ROOT_ID);
+	plan->nested = !f.nulls[PLAN_COL_PARENT_STEP_ID];
+	plan->parent_step_id = FieldUuid(&f, PLAN_COL_PARENT_STEP_ID);
+	plan->status = FieldEnum(&f, PLAN_COL_STATUS, PlanStatusName, PLAN_STATUSES);
+	plan->outcome = FieldEnum(&f, PLAN_COL_OUTCOME, OutcomeName, OUTCOMES);
+	plan->on_failure = FieldEnum(&f, PLAN_COL_ON_FAILURE, OnFailureName, ON_FAILURES);
+	plan->sequential = FieldBool(&f, PLAN_COL_SEQUENTIAL);
+	plan->separate_reviewer = FieldBool(&f, PLAN_COL_SEPARATE_REVIEWER);
+	plan->leases = FieldBool(&f, PLAN_COL_LEASES);
+	plan->nests = FieldBool(&f, PLAN_COL_NESTS);
+	plan->stalls = FieldBool(&f, PLAN_COL_STALLS);
+	plan->workable = FieldBool(&f, PLAN_COL_WORKABLE);
+	plan->depth = FieldInt(&f, PLAN_COL_DEPTH);
+	for (int i = 0; i < STEP_STATUSES; i++)
+		plan->counts[i] = FieldInt(&f, PLAN_COL_COUNTS + i);
+	plan->unsuccessful = FieldInt(&f, PLAN_COL_UNSUCCESSFUL);
+	plan->paused = FieldInt(&f, PLAN_COL_PAUSED);
+	plan->started_steps = FieldInt(&f, PLAN_COL_STARTED_STEPS);
+	plan->next_order = FieldInt(&f, PLAN_COL_NEXT_ORDER);
+	plan->audit_entries = FieldInt(&f, PLAN_COL_AUDIT_ENTRIES);
+	plan->created_at = FieldTime(&f, PLAN_COL_CREATED_AT);
+	plan->started_at = FieldTime(&f, PLAN_COL_STARTED_AT);
+	plan->completed_at = FieldTime(&f, PLAN_COL_COMPLETED_AT);
+	plan->updated_at = FieldTime(&f, PLAN_COL_UPDATED_AT);
+	plan->stall_after = FieldInterval(&f, PLAN_COL_STALL_AFTER);
+	FieldHash(&f, PLAN_COL_AUDIT_HEAD, plan->audit_head);
+	plan->session_id = FieldText(&f, PLAN_COL_SESSION_ID);
+	plan->message = FieldText(&f, PLAN_COL_MESSAGE);
+	plan->pause_reason = FieldVarlena(&f, PLAN_COL_PAUSE_REASON);
+	plan->outputs = FieldVarlena(&f, PLAN_COL_OUTPUTS);
+	plan->inputs = FieldVarlena(&f, PLAN_COL_INPUTS);
+	plan->holders = FieldVarlena(&f, PLAN_COL_HOLDERS);
+	plan->name = FieldText(&f, PLAN_COL_NAME);
+	plan->goal = FieldText(&f, PLAN_COL_GOAL);
+	plan->workflow = FieldText(&f, PLAN_COL_WORKFLOW);
+	plan->version = FieldInt(&f, PLAN_COL_VERSION);
+	return plan;
+}
+
+static void *
+PlanMake(HeapTuple tuple, TupleDesc desc)
+{
+	return PlanFromTuple(tuple, desc);
+}
+
+static Key
+IdKey(const Call *call, const pg_uuid_t *id)
+{
+	Key			key = {.reading = call->reading};
+
+	KeyText(&key, call->tenant_datum);
+	KeyUuid(&key, id);
+	return key;
+}
+
+static bool
+SlotUuidIs(TupleTableSlot *slot, int column, const pg_uuid_t *id)
+{
+	bool		isnull;
+	Datum		value = slot_getattr(slot, column + 1, &isnull);
+
+	return !isnull && UuidEqual(DatumGetUUIDP(value), id);
+}
+
+static bool
+IsRoot(TupleTableSlot *slot, const void *id)
+{
+	return SlotUuidIs(slot, PLAN_COL_ROOT_ID, id);
+}
+
+static bool
+HasId(TupleTableSlot *slot, const void *id)
+{
+	return SlotUuidIs(slot, PLAN_COL_ID, id);
+}
+
+StaticAssertDecl((int) PLAN_COL_ID == (int) STEP_COL_ID, "plan and step have their ids in the same column");
+
+static PlanRow *
+PlanLocked(const Call *call, const pg_uuid_t *plan_id)
+{
+	ListCell   *cell;
+
+	foreach(cell, call->plans)
+	{
+		PlanRow	   *plan = lfirst(cell);
+
+		if (UuidEqual(&plan->id, plan_id))
+			return plan;
+	}
+	return NULL;
+}
+
+static PlanRow *
+PlanKeep(Call *call, PlanRow *plan, PlanRow *root)
+{
+	MemoryContext current = MemoryContextSwitchTo(call->context);
+
+	plan->root = root ? root : plan;
+	call->plans = lappend(call->plans, plan);
+	MemoryContextSwitchTo(current);
+	return plan;
+}
+
+/* Lock the row of a plan and read it; it stays for the whole call. */
+static PlanRow *
+PlanRowLock(Call *call, const pg_uuid_t *plan_id, RowTest test, bool wait)
+{
+	MemoryContext current = MemoryContextSwitchTo(call->context);
+	Key			key = IdKey(call, plan_id);
+	PlanRow    *plan = RowLock("plan", "plan_pkey", &key, test, plan_id, PlanMake, wait);
+
+	MemoryContextSwitchTo(current);
+	return plan;
+}
+
+/* Lock a plan that is the root of its tree; NULL if it is nested or unknown. */
+static PlanRow *
+RootLock(Call *call, const pg_uuid_t *plan_id)
+{
+	PlanRow	   *plan = PlanLocked(call, plan_id);
+
+	if (plan != NULL)
+		return plan;
+	plan = PlanRowLock(call, plan_id, IsRoot, true);
+	return plan ? PlanKeep(call, plan, NULL) : NULL;
+}
+
+void
+PlanNotFound(const pg_uuid_t *plan_id)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_PLAN_NOT_FOUND),
+			 errmsg("plan \"%s\" not found", plan_id ? UuidText(plan_id) : ""),
+			 errhint("stepwise.list_active_plans() lists the plans of your tenant.")));
+}
+
+void
+StepNotFound(const pg_uuid_t *step_id)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_STEP_NOT_FOUND),
+			 errmsg("step \"%s\" not found", step_id ? UuidText(step_id) : ""),
+			 errhint("stepwise.get_plan_context(plan_id) lists the steps of a plan.")));
+}
+
+PlanRow *
+PlanRead(Call *call, const pg_uuid_t *plan_id)
+{
+	PlanRow	   *plan;
+	Key			key;
+
+	if (plan_id == NULL)
+		return NULL;
+	plan = PlanLocked(call, plan_id);
+	key = IdKey(call, plan_id);
+	return plan ? plan : RowRead("plan", "plan_pkey", &key, NULL, NULL, PlanMake);
+}
+
+/* Read a plan without locking it; SW001 when the tenant has none of that id. */
+PlanRow *
+PlanMustRead(Call *call, const pg_uuid_t *plan_id)
+{
+	PlanRow	   *plan = PlanRead(call, plan_id);
+
+	if (plan == NULL)
+		PlanNotFound(plan_id);
+	return plan;
+}
+
+PlanRow *
+PlanInTree(Call *call, PlanRow *root, const pg_uuid_t *plan_id)
+{
+	PlanRow	   *plan = PlanLocked(call, plan_id);
+
+	if (plan != NULL)
+		return plan;
+	plan = PlanRowLock(call, plan_id, NULL, true);
+	if (plan == NULL)
+		PlanNotFound(plan_id);
+	return PlanKeep(call, plan, root);
+}
+
+/* Lock the tree of a nested plan, its root first. */
+static PlanRow *
+NestedLock(Call *call, const pg_uuid_t *plan_id, const pg_uuid_t *root_id)
+{
+	PlanRow	   *root = RootLock(call, root_id);
+
+	if (root == NULL)
+		PlanNotFound(plan_id);
+	return PlanInTree(call, root, plan_id);
+}
+
+PlanRow *
+PlanLock(Call *call, const pg_uuid_t *plan_id)
+{
+	PlanRow	   *plan;
+
+	if (plan_id == NULL)
+		PlanNotFound(plan_id);
+	/* most plans are their own root: one query instead of two */
+	plan = RootLock(call, plan_id);
+	if (plan != NULL)
+		return plan;
+	plan = PlanRead(call, plan_id);
+	if (plan == NULL)
+		PlanNotFound(plan_id);
+	return NestedLock(call, plan_id, &plan->root_id);
+}
+
+/* Lock the tree if nobody else has it; NULL: somebody has, or *found is false. */
+PlanRow *
+PlanLockIfFree(Call *call, const pg_uuid_t *plan_id, bool *found)
+{
+	PlanRow	   *plan = PlanRead(call, plan_id);
+	PlanRow	   *root;
+
+	*found = plan != NULL;
+	if (plan == NULL)
+		return NULL;
+	root = PlanLocked(call, &plan->root_id);
+	if (root == NULL)
+	{
+		root = PlanRowLock(call, &plan->root_id, NULL, false);
+		if (root == NULL)
+			return NULL;
+		PlanKeep(call, root, NULL);
+	}
+	return PlanInTree(call, root, plan_id);
+}
+
+/*
+ * Say when what this call changes has changed. The clock is read once, so that
+ * step, plan and audit entry have the same time; and a plan never goes back in
+ * time, even where the clock does, or where another session was faster.
+ */
+TimestampTz
+CallNow(Call *call, const PlanRow *plan)
+{
+	if (call->now == 0)
+		call->now = GetCurrentTimestamp();
+	call->now = Max(call->now, plan->updated_at);
+	return call->now;
+}
+
+void
+PlanSave(Call *call, PlanRow *plan)
+{
+	Changes		c = {0};
+	Key			key = IdKey(call, &plan->id);
+
+	plan->touched = call->deferred;
+	if (call->deferred)
+		return;
+	plan->updated_at = CallNow(call, plan);
+	SetEnum(&c, PLAN_COL_STATUS, "plan_status", PlanStatusName[plan->status]);
+	SetEnum(&c, PLAN_COL_OUTCOME, "outcome", OutcomeName[plan->outcome]);
+	SetBool(&c, PLAN_COL_LEASES, plan->leases);
+	SetBool(&c, PLAN_COL_NESTS, plan->nests);
+	SetBool(&c, PLAN_COL_STALLS, plan->stalls);
+	SetTrue(&c, PLAN_COL_WORKABLE, plan->nested && plan->workable);
+	for (int i = 0; i < STEP_STATUSES; i++)
+		SetInt(&c, PLAN_COL_COUNTS + i, plan->counts[i]);
+	SetInt(&c, PLAN_COL_UNSUCCESSFUL, plan->unsuccessful);
+	SetInt(&c, PLAN_COL_PAUSED, plan->paused);
+	SetInt(&c, PLAN_COL_STARTED_STEPS, plan->started_steps);
+	SetInt(&c, PLAN_COL_NEXT_ORDER, plan->next_order);
+	SetInt(&c, PLAN_COL_AUDIT_ENTRIES, plan->audit_entries);
+	SetTime(&c, PLAN_COL_STARTED_AT, plan->started_at);
+	SetTime(&c, PLAN_COL_COMPLETED_AT, plan->completed_at);
+	SetTime(&c, PLAN_COL_UPDATED_AT, plan->updated_at);
+	SetVarlena(&c, PLAN_COL_AUDIT_HEAD, cstring_to_text_with_len((char *) plan->audit_head, sizeof(plan->audit_head)));
+	SetText(&c, PLAN_COL_SESSION_ID, plan->session_id);
+	SetText(&c, PLAN_COL_MESSAGE, plan->message);
+	SetVarlena(&c, PLAN_COL_PAUSE_REASON, plan->pause_reason);
+	SetVarlena(&c, PLAN_COL_OUTPUTS, plan->outputs);
+	if ((plan->status == PLAN_COMPLETED) != (plan->outcome != OUTCOME_NA) || PlanIsTerminal(plan->status) != TimeIsSet(plan->completed_at))
+		elog(ERROR, "plan %s does not fit its constraint", UuidText(&plan->id));
+	RowUpdate("plan", "plan_pkey", &key, &plan->tid, HasId, &plan->id, &c);
+}
+
+/* Save what was deferred; from here on every save is at once again. */
+void
+PlansSave(Call *call)
+{
+	ListCell   *cell;
+
+	if (!call->deferred)
+		return;
+	call->deferred = false;
+	foreach(cell, call->plans)
+	{
+		PlanRow    *plan = lfirst(cell);
+
+		if (plan->touched)
+			PlanSave(call, plan);
+	}
+}
+
+/* ---------- where a step belongs ---------- */
+
+/*
+ * A step never changes its plan, nor a plan its root: so what a backend has
+ * seen once saves it a query later. A step that was purged shows when the step
+ * itself is read. What was seen in one tenant says nothing of another, in which
+ * the same id may stand for another step: the hash of the tenant keeps them apart.
+ */
+#define PLACES	1024
+
+typedef struct Place
+{
+	uint64		tenant;			/* hash of its name */
+	pg_uuid_t	step_id;
+	pg_uuid_t	plan_id;
+	pg_uuid_t	root_id;
+} Place;
+
+static Place places[PLACES];
+
+/* The last bytes of our ids are random. */
+static Place *
+PlaceOf(const pg_uuid_t *step_id)
+{
+	return &places[(step_id->data[14] << 8 | step_id->data[15]) % PLACES];
+}
+
+static uint64
+TenantHash(const Call *call)
+{
+	return hash_bytes_extended((const unsigned char *) call->tenant, strlen(call->tenant), 0);
+}
+
+static void
+PlaceRemember(const Call *call, const StepRow *step)
+{
+	Place	   *place = PlaceOf(&step->id);
+
+	place->tenant = TenantHash(call);
+	place->step_id = step->id;
+	place->plan_id = step->plan_id;
+	place->root_id = step->root_id;
+}
+
+/* Find where a step belongs: from memory, or from its row; false: there is no such step. */
+static bool
+PlaceFind(Call *call, const pg_uuid_t *step_id, Place *place)
+{
+	static KeptQuery find = {
+		"SELECT s.plan_id, s.root_id FROM stepwise.step AS s WHERE s.tenant = $1 AND s.id = $2",
+		2, {TEXTOID, UUIDOID}
+	};
+	Args		args = {0};
+	Rows		rows;
+	bool		found;
+
+	*place = *PlaceOf(step_id);
+	if (UuidEqual(&place->step_id, step_id) && place->tenant == TenantHash(call))
+		return true;
+	ArgTenant(&args, call);
+	ArgUuid(&args, step_id);
+	rows = QueryRun(&find, &args);
+	found = rows.count > 0;
+	if (found)
+	{
+		place->plan_id = RowUuid(&rows, 0, 1);
+		place->root_id = RowUuid(&rows, 0, 2);
+	}
+	RowsFree(&rows);
+	return found;
+}
+
+/* Lock root and plan; NULL if there is no such tree in this tenant. */
+static PlanRow *
+PlaceLock(Call *call, const Place *place)
+{
+	PlanRow    *root = RootLock(call, &place->root_id);
+
+	return root ? PlanInTree(call, root, &place->plan_id) : NULL;
+}
+
+/* Lock the tree of a step and read the step; NULL if it is not there, or not any more when the lock is. */
+PlanRow *
+PlanLockIfStep(Call *call, const pg_uuid_t *step_id, StepRow **step)
+{
+	Place		place;
+	PlanRow    *plan = NULL;
+
+	if (step_id != NULL && PlaceFind(call, step_id, &place))
+		plan = PlaceLock(call, &place);
+	/* read only now: before the lock it may have been another state */
+	*step = plan ? StepRead(call, step_id) : NULL;
+	if (*step == NULL)
+		return NULL;
+	PlaceRemember(call, *step);
+	return plan;
+}
+
+PlanRow *
+PlanLockOfStep(Call *call, const pg_uuid_t *step_id, StepRow **step)
+{
+	PlanRow    *plan = PlanLockIfStep(call, step_id, step);
+
+	if (plan == NULL)
+		StepNotFound(step_id);
+	return plan;
+}
+
+/* ---------- steps ---------- */
+
+StepRow *
+StepFromTuple(HeapTuple tuple, TupleDesc desc)
+{
+	StepRow	   *step = palloc0(sizeof(StepRow));
+	Fields		f;
+
+	CheckShape(desc, STEP_COLUMNS, "step");
+	heap_deform_tuple(tuple, desc, f.values, f.nulls);
+	step->tid = tuple->t_self;
+	step->id = FieldUuid(&f, STEP_COL_ID);
+	step->plan_id = FieldUuid(&f, STEP_COL_PLAN_ID);
+	step->root_id = FieldUuid(&f, STEP_COL_ROOT_ID);
+	step->order = FieldInt(&f, STEP_COL_ORDER);
+	step->wave = FieldInt(&f, STEP_COL_WAVE);
+	step->status = FieldEnum(&f, STEP_COL_STATUS, StepStatusName, STEP_STATUSES);
+	step->outcome = FieldEnum(&f, STEP_COL_OUTCOME, OutcomeName, OUTCOMES);
+	step->attempt = FieldInt(&f, STEP_COL_ATTEMPT);
+	step->execution_order = FieldInt(&f, STEP_COL_EXECUTION_ORDER);
+	step->blockers = FieldInt(&f, STEP_COL_BLOCKERS);
+	step->ready = FieldBool(&f, STEP_COL_READY);
+	step->branches = FieldBool(&f, STEP_COL_BRANCHES);
+	step->dynamic = FieldBool(&f, STEP_COL_DYNAMIC);
+	step->retryable = f.nulls[STEP_COL_RETRYABLE] ? -1 : FieldBool(&f, STEP_COL_RETRYABLE);
+	step->max_attempts = FieldInt(&f, STEP_COL_MAX_ATTEMPTS);
+	step->started_at = FieldTime(&f, STEP_COL_STARTED_AT);
+	step->completed_at = FieldTime(&f, STEP_COL_COMPLETED_AT);
+	step->active_at = FieldTime(&f, STEP_COL_ACTIVE_AT);
+	step->lease_expires_at = FieldTime(&f, STEP_COL_LEASE_EXPIRES_AT);
+	step->stall_after = FieldInterval(&f, STEP_COL_STALL_AFTER);
+	step->confidence = FieldVarlena(&f, STEP_COL_CONFIDENCE);
+	step->worker = FieldText(&f, STEP_COL_WORKER);
+	step->holder = FieldText(&f, STEP_COL_HOLDER);
+	step->message = FieldText(&f, STEP_COL_MESSAGE);
+	step->pause_reason = FieldVarlena(&f, STEP_COL_PAUSE_REASON);
+	step->inputs = FieldVarlena(&f, STEP_COL_INPUTS);
+	step->result = FieldVarlena(&f, STEP_COL_RESULT);
+	step->result_summary = FieldVarlena(&f, STEP_COL_RESULT_SUMMARY);
+	step->execution_report = FieldVarlena(&f, STEP_COL_EXECUTION_REPORT);
+	step->output_formatting_notes = FieldVarlena(&f, STEP_COL_OUTPUT_FORMATTING_NOTES);
+	step->name = FieldText(&f, STEP_COL_NAME);
+	step->type = FieldText(&f, STEP_COL_TYPE);
+	step->tool = FieldText(&f, STEP_COL_TOOL);
+	step->workflow = FieldText(&f, STEP_COL_WORKFLOW);
+	step->version = FieldInt(&f, STEP_COL_VERSION);
+	step->binding = FieldText(&f, STEP_COL_BINDING);
+	step->prompt = FieldVarlena(&f, STEP_COL_PROMPT);
+	step->instructions = FieldVarlena(&f, STEP_COL_INSTRUCTIONS);
+	step->arguments = FieldVarlena(&f, STEP_COL_ARGUMENTS);
+	step->resources = FieldVarlena(&f, STEP_COL_RESOURCES);
+	step->condition = FieldVarlena(&f, STEP_COL_CONDITION);
+	step->condition_path = FieldVarlena(&f, STEP_COL_CONDITION_PATH);
+	step->condition_operands = FieldVarlena(&f, STEP_COL_CONDITION_OPERANDS);
+	step->error = FieldVarlena(&f, STEP_COL_ERROR);
+	step->was_paused = step->pause_reason != NULL;
+	return step;
+}
+
+/* Run a query that returns whole step rows; NULL if there is none, otherwise the first. */
+StepRow *
+StepFetch(KeptQuery *query, const Args *args)
+{
+	Rows		rows = QueryRun(query, args);
+	StepRow	   *step = NULL;
+
+	if (rows.count > 0)
+		step = RowStep(&rows, 0);
+	RowsFree(&rows);
+	return step;
+}
+
+static void *
+StepMake(HeapTuple tuple, TupleDesc desc)
+{
+	return StepFromTuple(tuple, desc);
+}
+
+StepRow *
+StepRead(Call *call, const pg_uuid_t *step_id)
+{
+	Key			key = IdKey(call, step_id);
+
+	return RowRead("step", "step_pkey", &key, NULL, NULL, StepMake);
+}
+
+/* Read a step that must be there; SW002 when the tenant has none of that id. */
+StepRow *
+StepMustRead(Call *call, const pg_uuid_t *step_id)
+{
+	StepRow    *step = step_id ? StepRead(call, step_id) : NULL;
+
+	if (step == NULL)
+		StepNotFound(step_id);
+	return step;
+}
+
+/* Read the step of a plan whose name, or binding, is this; NULL names none. */
+static StepRow *
+StepReadByWord(Call *call, const char *index, const pg_uuid_t *plan_id, const char *word)
+{
+	Key			key = IdKey(call, plan_id);
+
+	if (word == NULL)
+		return NULL;
+	KeyText(&key, CStringGetTextDatum(word));
+	return RowRead("step", index, &key, NULL, NULL, StepMake);
+}
+
+StepRow *
+StepReadByName(Call *call, const pg_uuid_t *plan_id, const char *name)
+{
+	return StepReadByWord(call, "step_name", plan_id, name);
+}
+
+StepRow *
+StepReadByBinding(Call *call, const pg_uuid_t *plan_id, const char *binding)
+{
+	return StepReadByWord(call, "step_binding", plan_id, binding);
+}
+
+StepRow *
+StepReadByOrder(Call *call, const pg_uuid_t *plan_id, int order)
+{
+	Key			key = IdKey(call, plan_id);
+
+	KeyInt(&key, order);
+	return RowRead("step", "step_order_unique", &key, NULL, NULL, StepMake);
+}
+
+/* Read the first step of a plan from an order on that is in the index and passes the test. */
+static StepRow *
+StepReadFrom(Call *call, const char *index, const pg_uuid_t *plan_id, int order, RowTest test, const void *arg)
+{
+	Key			key = IdKey(call, plan_id);
+
+	KeyIntFrom(&key, order);
+	return RowRead("step", index, &key, test, arg, StepMake);
+}
+
+static bool
+HasStatus(TupleTableSlot *slot, const void *status)
+{
+	bool		isnull;
+
+	return DatumGetObjectId(slot_getattr(slot, STEP_COL_STATUS + 1, &isnull)) == *(const Oid *) status;
+}
+
+/* Mostly it is the one at that order; a scan from there on would look at a whole page of the index. */
+StepRow *
+StepNextPending(Call *call, const PlanRow *plan, int from_order)
+{
+	Oid			pending = EnumValue("step_status", StepStatusName[STEP_PENDING]);
+	StepRow    *step = StepReadByOrder(call, &plan->id, from_order);
+
+	if (step != NULL && step->status == STEP_PENDING)
+		return step;
+	return StepReadFrom(call, "step_order_unique", &plan->id, from_order + 1, HasStatus, &pending);
+}
+
+StepRow *
+StepNextReady(Call *call, const PlanRow *plan, int from_order)
+{
+	return StepReadFrom(call, "step_ready", &plan->id, from_order, NULL, NULL);
+}
+
+void
+StepSave(Call *call, StepRow *step)
+{
+	Changes		c = {0};
+	Key			key = IdKey(call, &step->id);
+
+	SetEnum(&c, STEP_COL_STATUS, "step_status", StepStatusName[step->status]);
+	SetEnum(&c, STEP_COL_OUTCOME, "outcome", OutcomeName[step->outcome]);
+	SetInt(&c, STEP_COL_ATTEMPT, step->attempt);
+	SetPositive(&c, STEP_COL_EXECUTION_ORDER, step->execution_order);
+	SetTrue(&c, STEP_COL_READY, step->ready);
+	SetPositive(&c, STEP_COL_MAX_ATTEMPTS, step->max_attempts);
+	SetDatum(&c, STEP_COL_RETRYABLE, BoolGetDatum(step->retryable == 1), step->retryable < 0);
+	SetTime(&c, STEP_COL_STARTED_AT, step->started_at);
+	SetTime(&c, STEP_COL_COMPLETED_AT, step->completed_at);
+	SetTime(&c, STEP_COL_ACTIVE_AT, step->active_at);
+	SetTime(&c, STEP_COL_LEASE_EXPIRES_AT, step->lease_expires_at);
+	SetVarlena(&c, STEP_COL_CONFIDENCE, step->confidence);
+	SetText(&c, STEP_COL_WORKER, step->worker);
+	SetText(&c, STEP_COL_HOLDER, step->holder);
+	SetText(&c, STEP_COL_MESSAGE, step->message);
+	SetVarlena(&c, STEP_COL_PAUSE_REASON, step->pause_reason);
+	SetVarlena(&c, STEP_COL_INPUTS, step->inputs);
+	SetVarlena(&c, STEP_COL_RESULT, step->result);
+	SetVarlena(&c, STEP_COL_RESULT_SUMMARY, step->result_summary);
+	SetVarlena(&c, STEP_COL_EXECUTION_REPORT, step->execution_report);
+	SetVarlena(&c, STEP_COL_OUTPUT_FORMATTING_NOTES, step->output_formatting_notes);
+	SetVarlena(&c, STEP_COL_ERROR, step->error);
+	if ((step->status == STEP_COMPLETED) != (step->outcome != OUTCOME_NA))
+		elog(ERROR, "step %s does not fit its constraint", UuidText(&step->id));
+	PlaceRemember(call, step);
+	RowUpdate("step", "step_pkey", &key, &step->tid, HasId, &step->id, &c);
+}
+
+/* Copy a column out of a row; NULL if it is null. */
+static struct varlena *
+ColumnCopy(HeapTuple tuple, TupleDesc desc, int column)
+{
+	bool		isnull;
+	Datum		value = heap_getattr(tuple, column + 1, desc, &isnull);
+
+	return isnull ? NULL : PG_DETOAST_DATUM_COPY(value);
+}
+
+static void *
+DetailMake(HeapTuple tuple, TupleDesc desc)
+{
+	PlanDetail *detail = palloc(sizeof(PlanDetail));
+
+	detail->outputs = JsonOf(ColumnCopy(tuple, desc, DETAIL_COL_OUTPUTS));
+	detail->output_formatting_notes = TextOf(ColumnCopy(tuple, desc, DETAIL_COL_OUTPUT_FORMATTING_NOTES));
+	return detail;
+}
+
+PlanDetail *
+PlanDetailRead(Call *call, const pg_uuid_t *plan_id)
+{
+	Key			key = IdKey(call, plan_id);
+	PlanDetail *detail = RowRead("plan_detail", "plan_detail_pkey", &key, NULL, NULL, DetailMake);
+
+	if (detail == NULL)
+		elog(ERROR, "plan %s has no detail", UuidText(plan_id));
+	return detail;
+}
+
+static void *
+NoteMake(HeapTuple tuple, TupleDesc desc)
+{
+	struct varlena *notes = ColumnCopy(tuple, desc, STEP_COL_OUTPUT_FORMATTING_NOTES);
+	FormattingNote *note;
+	bool		isnull;
+
+	if (notes == NULL)
+		return NULL;
+	note = palloc(sizeof(FormattingNote));
+	note->order = DatumGetInt32(heap_getattr(tuple, STEP_COL_ORDER + 1, desc, &isnull));
+	note->name = TextOf(ColumnCopy(tuple, desc, STEP_COL_NAME));
+	note->notes = TextOf(notes);
+	return note;
+}
+
+List *
+FormattingNotes(Call *call, const pg_uuid_t *plan_id)
+{
+	Key			key = IdKey(call, plan_id);
+
+	return RowsRead("step", "step_order_unique", &key, NoteMake);
+}
+
+static void *
+MetadataMake(HeapTuple tuple, TupleDesc desc)
+{
+	return JsonOf(ColumnCopy(tuple, desc, SKILL_COL_METADATA));
+}
+
+Jsonb *
+SkillMetadata(Call *call, const pg_uuid_t *plan_id)
+{
+	Key			key = IdKey(call, plan_id);
+	List	   *all = RowsRead("skill_execution", "skill_execution_plan", &key, MetadataMake);
+
+	return all ? llast(all) : NULL;
+}
+
+static void *
+DependentMake(HeapTuple tuple, TupleDesc desc)
+{
+	Dependent  *dependent = palloc(sizeof(Dependent));
+	bool		isnull;
+
+	dependent->step_id = *DatumGetUUIDP(heap_getattr(tuple, DEPENDENCY_COL_STEP_ID + 1, desc, &isnull));
+	dependent->required = DatumGetBool(heap_getattr(tuple, DEPENDENCY_COL_REQUIRED + 1, desc, &isnull));
+	return dependent;
+}
+
+List *
+StepDependents(Call *call, const pg_uuid_t *step_id)
+{
+	Key			key = IdKey(call, step_id);
+
+	return RowsRead("dependency", "dependency_of", &key, DependentMake);
+}
+
+/* A step that waits for nothing more is ready. */
+void
+StepUnblock(Call *call, const pg_uuid_t *step_id)
+{
+	StepRow    *step = StepRead(call, step_id);
+	Changes		c = {0};
+	Key			key = IdKey(call, step_id);
+
+	if (step == NULL)
+		return;
+	SetInt(&c, STEP_COL_BLOCKERS, step->blockers - 1);
+	SetTrue(&c, STEP_COL_READY, step->blockers == 1 && step->status == STEP_PENDING);
+	RowUpdate("step", "step_pkey", &key, &step->tid, HasId, step_id, &c);
+}
+
+/* Change what a step tells its worker. */
+void
+StepInstruct(Call *call, StepRow *step, const char *instructions)
+{
+	static KeptQuery save = {
+		"UPDATE stepwise.step SET instructions = $3 WHERE tenant = $1 AND id = $2",
+		3, {TEXTOID, UUIDOID, TEXTOID}
+	};
+	Args		args = {0};
+
+	step->instructions = (struct varlena *) cstring_to_text(instructions);
+	ArgTenant(&args, call);
+	ArgUuid(&args, &step->id);
+	ArgVarlena(&args, step->instructions);
+	QueryRun(&save, &args);
+}
+
+/* ---------- has the engine been used here? ---------- */
+
+static Oid	used_known = InvalidOid;	/* the table stepwise.engine that is known to say so */
+static Oid	used_in_transaction = InvalidOid;
+
+static void
+UsedAtTransactionEnd(XactEvent event, void *arg)
+{
+	if (event == XACT_EVENT_COMMIT && OidIsValid(used_in_transaction))
+		used_known = used_in_transaction;
+	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
+		used_in_transaction = InvalidOid;
+}
+
+static void
+UsedAtSubtransactionEnd(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
+{
+	if (event == SUBXACT_EVENT_ABORT_SUB)
+		used_in_transaction = InvalidOid;
+}
+
+void
+StoreInit(void)
+{
+	RegisterXactCallback(UsedAtTransactionEnd, NULL);
+	RegisterSubXactCallback(UsedAtSubtransactionEnd, NULL);
+}
+
+/* Note that from now on rows come from the engine, not from a restore. */
+void
+MarkEngineUsed(void)
+{
+	/* who finds it locked does not wait: another transaction is just marking it */
+	static KeptQuery mark = {
+		"UPDATE stepwise.engine SET used = true WHERE ctid IN"
+		" (SELECT e.ctid FROM stepwise.engine AS e WHERE NOT e.used FOR UPDATE SKIP LOCKED)",
+		0
+	};
+	Args		args = {0};
+	Oid			relid = TableOid("engine");
+
+	if (used_known == relid || used_in_transaction == relid)
+		return;
+	if (QueryRun(&mark, &args).count > 0 || EngineUsed())
+		used_in_transaction = relid;
+}
+
+bool
+EngineUsed(void)
+{
+	static KeptQuery read = {"SELECT e.used FROM stepwise.engine AS e", 0};
+	Args		args = {0};
+	Rows		rows = QueryRun(&read, &args);
+
+	return rows.count == 0 || RowBool(&rows, 0, 1);
+}
+
+/* Take the step out of a row that is a whole row of steps. */
+StepRow *
+RowStep(const Rows *rows, uint64 row)
+{
+	return StepFromTuple(RowTuple(rows, row), rows->table->tupdesc);
+}

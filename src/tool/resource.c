@@ -1,0 +1,160 @@
+/*
+ * resource.c
+ *	  read the resources of a step
+ *
+ * stepwise://artifact/NAME is the newest artifact of that name: of the step's
+ * own plan, otherwise of another plan of its tree. Every other URI is read by
+ * the function that is registered for it, as the caller, in a subtransaction.
+ * What is read is an entry {"uri", "content"}, of an artifact also "mediaType"
+ * and, where it has them, "data".
+ */
+#include "api/api.h"
+
+#define ARTIFACT_PREFIX	OWN_SCHEME "artifact/"
+
+static ToolFault *
+NotFoundFault(char *message)
+{
+	ToolFault  *fault = palloc0(sizeof(ToolFault));
+
+	fault->message = message;
+	strlcpy(fault->code, unpack_sql_state(ERRCODE_NAME_NOT_FOUND), sizeof(fault->code));
+	return fault;
+}
+
+/* Find an artifact by its name; NULL: there is none. */
+static Jsonb *
+ArtifactEntry(Call *call, const ResourcePlace *place, const char *uri)
+{
+	static KeptQuery find = {
+		"SELECT pg_catalog.jsonb_build_object('uri', $5, 'content', a.content, 'mediaType', a.media_type)"
+		" || CASE WHEN a.data IS NULL THEN '{}' ELSE pg_catalog.jsonb_build_object('data', a.data) END"
+		" FROM stepwise.artifact AS a WHERE a.tenant = $1 AND a.name = $4 AND a.plan_id IN"
+		" (SELECT $3 UNION ALL SELECT p.id FROM stepwise.plan AS p"
+		" WHERE p.tenant = $1 AND p.root_id = $3 AND p.parent_step_id IS NOT NULL)"
+		" ORDER BY a.plan_id = $2 DESC, a.id DESC LIMIT 1",
+		5, {TEXTOID, UUIDOID, UUIDOID, TEXTOID, TEXTOID}
+	};
+	Args		args = {0};
+	Rows		rows;
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, &place->plan_id);
+	ArgUuid(&args, &place->root_id);
+	ArgText(&args, uri + strlen(ARTIFACT_PREFIX));
+	ArgText(&args, uri);
+	rows = QueryRun(&find, &args);
+	return rows.count > 0 ? RowJson(&rows, 0, 1) : NULL;
+}
+
+static Jsonb *
+ArtifactRead(const ResourcePlace *place, const char *uri, ToolFault **fault)
+{
+	Call		call;
+	Jsonb	   *entry;
+
+	CallBeginIn(&call, place->tenant);
+	entry = (Jsonb *) DatumGetPointer(CallEnd(&call, ArtifactEntry(&call, place, uri)));
+	if (entry == NULL)
+		*fault = NotFoundFault(psprintf("artifact \"%s\" not found in the plan", uri + strlen(ARTIFACT_PREFIX)));
+	return entry;
+}
+
+static char *
+FunctionOfResource(const ResourcePlace *place, const char *uri)
+{
+	Call		call;
+	char	   *function;
+
+	CallBeginIn(&call, place->tenant);
+	function = ResourceFind(&call, uri);
+	if (function != NULL)
+		function = MemoryContextStrdup(call.outer, function);
+	CallEnd(&call, NULL);
+	return function;
+}
+
+static Jsonb *
+ContentEntry(const char *uri, const Jsonb *content)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "uri", uri);
+	JsonPutJson(&b, "content", content);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+/* Let the registered function read it; null means that there is no such thing. */
+static Jsonb *
+FunctionRead(const ResourcePlace *place, const char *uri, ToolFault **fault)
+{
+	char	   *function = FunctionOfResource(place, uri);
+	Datum		argument;
+	Jsonb	   *content;
+
+	if (function == NULL)
+	{
+		*fault = NotFoundFault(pstrdup("no function is registered that reads this resource"));
+		return NULL;
+	}
+	if (SignatureTakesText(function))
+		argument = CStringGetTextDatum(uri);
+	else
+		argument = JsonbPGetDatum(JsonTextOf("uri", uri));
+	content = Invoke(function, argument, "resource", fault);
+	if (*fault != NULL)
+		return NULL;
+	if (JsonIsNull(content))
+	{
+		*fault = NotFoundFault(pstrdup("resource not found"));
+		return NULL;
+	}
+	return ContentEntry(uri, content);
+}
+
+static Jsonb *
+ResourceRead(const ResourcePlace *place, const char *uri, ToolFault **fault)
+{
+	if (strncmp(uri, ARTIFACT_PREFIX, strlen(ARTIFACT_PREFIX)) == 0)
+		return ArtifactRead(place, uri, fault);
+	return FunctionRead(place, uri, fault);
+}
+
+/* All that is read together must be storable. */
+static ToolFault *
+TooLargeFault(const Jsonb *contents)
+{
+	char	   *excess = JsonExcess(contents);
+	ToolFault  *fault;
+
+	if (excess == NULL)
+		return NULL;
+	fault = NotFoundFault(psprintf("what was read %s", excess));
+	strlcpy(fault->code, unpack_sql_state(ERRCODE_VALUE_TOO_LARGE), sizeof(fault->code));
+	return fault;
+}
+
+/* Read an array of URIs; an array of entries, or NULL with the fault and the URI that has it. */
+Jsonb *
+ResourcesRead(const ResourcePlace *place, const Jsonb *uris, const char **uri, ToolFault **fault)
+{
+	JsonBuilder b = {0};
+	JsonbValue	value;
+	Jsonb	   *contents;
+
+	*fault = NULL;
+	JsonArrayStart(&b, NULL);
+	for (int i = 0; JsonGetIndex(uris, i, &value); i++)
+	{
+		*uri = JsonScalarText(&value);
+		JsonPutJson(&b, NULL, ResourceRead(place, *uri, fault));
+		if (*fault != NULL)
+			return NULL;
+	}
+	JsonArrayEnd(&b);
+	contents = JsonFinish(&b);
+	*fault = TooLargeFault(contents);
+	return contents;
+}

@@ -1,0 +1,232 @@
+/*
+ * state_tools.c
+ *	  the built-in tools: named JSON state that outlives plans
+ *
+ * They are SQL functions as other tools are, called in the same way; only
+ * their registration is a table here instead of rows.
+ *
+ * Locks: a merge locks the row of its name before it reads it, and so does
+ * each that follows: none is lost. The lock is held until the transaction
+ * ends, so a long run holds up others that write the same name. The audit
+ * entry takes no lock before the transaction commits (chain.c).
+ */
+#include "api/api.h"
+
+#define STATE_NAME_MAX	500
+
+PG_FUNCTION_INFO_V1(stepwise_state_read);
+PG_FUNCTION_INFO_V1(stepwise_state_write);
+PG_FUNCTION_INFO_V1(stepwise_state_merge);
+
+typedef struct BuiltIn
+{
+	const char *name;
+	char	   *function;
+	char	   *description;
+	const char *input_schema;
+} BuiltIn;
+
+static const BuiltIn BuiltIns[] = {
+	{"state_read", "stepwise.state_read(jsonb)",
+		"Read named state; \"default\" is answered when there is none.",
+	"{\"type\": \"object\", \"required\": [\"name\"], \"properties\": {\"name\": {\"type\": \"string\"}, \"default\": {}}}"},
+	{"state_write", "stepwise.state_write(jsonb)",
+		"Write named state, replacing what is there.",
+	"{\"type\": \"object\", \"required\": [\"name\", \"value\"], \"properties\": {\"name\": {\"type\": \"string\"}, \"value\": {}}}"},
+	{"state_merge", "stepwise.state_merge(jsonb)",
+		"Merge into named state: objects at every depth; arrays and scalars are replaced.",
+	"{\"type\": \"object\", \"required\": [\"name\", \"value\"], \"properties\": {\"name\": {\"type\": \"string\"}, \"value\": {}}}"},
+};
+
+/* Name the built-in tools one by one; NULL after the last. */
+const char *
+BuiltInToolName(int index)
+{
+	return index < lengthof(BuiltIns) ? BuiltIns[index].name : NULL;
+}
+
+/* Find a built-in tool; NULL: there is none of that name. */
+Tool *
+BuiltInTool(const char *name)
+{
+	for (size_t i = 0; i < lengthof(BuiltIns); i++)
+	{
+		if (strcmp(BuiltIns[i].name, name) == 0)
+		{
+			Tool	   *tool = palloc0(sizeof(Tool));
+
+			tool->function = BuiltIns[i].function;
+			tool->description = BuiltIns[i].description;
+			tool->input_schema = JsonParse(BuiltIns[i].input_schema);
+			tool->expose = true;
+			return tool;
+		}
+	}
+	return NULL;
+}
+
+/* ---------- arguments ---------- */
+
+static void
+CheckStateName(const char *name)
+{
+	if (name == NULL || *name == '\0' || strlen(name) > STATE_NAME_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("state needs a \"name\" of 1 to %d bytes", STATE_NAME_MAX),
+				 errhint("Give the arguments as an object, such as {\"name\": \"counter\", \"value\": 1}.")));
+}
+
+static void
+CheckStateValue(const Jsonb *value)
+{
+	if (value == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("state needs a \"value\""),
+				 errhint("Give the arguments as an object, such as {\"name\": \"counter\", \"value\": 1}.")));
+	CheckJsonLimits(value, "state");
+}
+
+static void
+StateNotFound(const char *name)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_NAME_NOT_FOUND),
+			 errmsg("state \"%s\" not found", name),
+			 errhint("Write it with state_write, or give a \"default\".")));
+}
+
+/* ---------- reading and writing ---------- */
+
+static Jsonb *
+StateOfName(Call *call, KeptQuery *query, const char *name)
+{
+	Rows		rows = QueryByName(call, query, name);
+
+	return rows.count > 0 ? RowJson(&rows, 0, 1) : NULL;
+}
+
+static Jsonb *
+StateRead(Call *call, const Jsonb *arguments)
+{
+	static KeptQuery read = {
+		"SELECT s.value FROM stepwise.state AS s WHERE s.tenant = $1 AND s.name = $2",
+		2, {TEXTOID, TEXTOID}
+	};
+	char	   *name = JsonGetText(arguments, "name");
+	Jsonb	   *value;
+
+	CheckStateName(name);
+	value = StateOfName(call, &read, name);
+	if (value == NULL)
+		value = JsonGetJson(arguments, "default");
+	if (value == NULL)
+		StateNotFound(name);
+	return value;
+}
+
+static Jsonb *
+StateStore(Call *call, const char *name, Jsonb *value)
+{
+	static KeptQuery store = {
+		"INSERT INTO stepwise.state (tenant, name, value) VALUES ($1, $2, $3)"
+		" ON CONFLICT (tenant, name) DO UPDATE SET value = excluded.value, updated_at = pg_catalog.clock_timestamp()",
+		3, {TEXTOID, TEXTOID, JSONBOID}
+	};
+	Args		args = {0};
+
+	ArgTenant(&args, call);
+	ArgText(&args, name);
+	ArgVarlena(&args, value);
+	QueryRun(&store, &args);
+	return value;
+}
+
+/* Write into the chain of the tenant what was done to a name; the value only as its digest. */
+static Jsonb *
+StateAudit(Call *call, const char *action, const char *name, Jsonb *value)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "action", action);
+	JsonPutText(&b, "name", name);
+	JsonPutText(&b, "valueDigest", DigestText(value));
+	JsonObjectEnd(&b);
+	AuditAppendPlanless(call, "plan_modified", JsonFinish(&b));
+	return value;
+}
+
+static Jsonb *
+StateWrite(Call *call, const Jsonb *arguments)
+{
+	char	   *name = JsonGetText(arguments, "name");
+	Jsonb	   *value = JsonGetJson(arguments, "value");
+
+	CheckStateName(name);
+	CheckStateValue(value);
+	return StateAudit(call, "state_written", name, StateStore(call, name, value));
+}
+
+/* Insert if there is none, which waits for another's uncommitted insert; true if it was new. */
+static bool
+StateBegin(Call *call, const char *name, Jsonb *value)
+{
+	static KeptQuery begin = {
+		"INSERT INTO stepwise.state (tenant, name, value) VALUES ($1, $2, $3) ON CONFLICT (tenant, name) DO NOTHING",
+		3, {TEXTOID, TEXTOID, JSONBOID}
+	};
+	Args		args = {0};
+
+	ArgTenant(&args, call);
+	ArgText(&args, name);
+	ArgVarlena(&args, value);
+	return QueryRun(&begin, &args).count > 0;
+}
+
+static Jsonb *
+StateMerge(Call *call, const Jsonb *arguments)
+{
+	static KeptQuery lock = {
+		"SELECT s.value FROM stepwise.state AS s WHERE s.tenant = $1 AND s.name = $2 FOR UPDATE",
+		2, {TEXTOID, TEXTOID}
+	};
+	char	   *name = JsonGetText(arguments, "name");
+	Jsonb	   *value = JsonGetJson(arguments, "value");
+
+	CheckStateName(name);
+	CheckStateValue(value);
+	if (StateBegin(call, name, value))
+		return StateAudit(call, "state_merged", name, value);
+	value = JsonMergeDeep(StateOfName(call, &lock, name), value);
+	CheckJsonLimits(value, "merged state");
+	return StateAudit(call, "state_merged", name, StateStore(call, name, value));
+}
+
+Datum
+stepwise_state_read(PG_FUNCTION_ARGS)
+{
+	Call		call;
+
+	CallBeginReading(&call);
+	return CallEnd(&call, StateRead(&call, ArgumentJson(fcinfo, 0)));
+}
+
+Datum
+stepwise_state_write(PG_FUNCTION_ARGS)
+{
+	Call		call;
+
+	CallBegin(&call);
+	return CallEnd(&call, StateWrite(&call, ArgumentJson(fcinfo, 0)));
+}
+
+Datum
+stepwise_state_merge(PG_FUNCTION_ARGS)
+{
+	Call		call;
+
+	CallBegin(&call);
+	return CallEnd(&call, StateMerge(&call, ArgumentJson(fcinfo, 0)));
+}

@@ -1,0 +1,71 @@
+/*
+ * tool.h
+ *	  tools, their schemas, resources, and how a registered function is called
+ */
+#ifndef STEPWISE_TOOL_H
+#define STEPWISE_TOOL_H
+
+#include "define/define.h"
+
+/* ---------- invoke.c: registered functions, called as the caller ---------- */
+
+typedef struct ToolFault
+{
+	char	   *message;
+	char		code[6];		/* SQLSTATE; empty: none */
+	char	   *detail;			/* or NULL; so the next two */
+	char	   *hint;
+	Jsonb	   *reported;		/* the object with which a client reported it */
+} ToolFault;
+
+extern char *FunctionSignature(Oid function, Oid argument, const char *hint);	/* checked, as the caller */
+extern bool FunctionTakesText(Oid function);
+extern bool SignatureTakesText(const char *signature);
+extern Jsonb *Invoke(const char *signature, Datum argument, const char *what, ToolFault **fault);	/* no call is open */
+
+/* ---------- schema.c: input schemas of tools ---------- */
+
+typedef struct SchemaFault
+{
+	List	   *missing;		/* of char *, in the order of the schema */
+	List	   *invalid;		/* of char * */
+	char	   *why;
+} SchemaFault;
+
+extern void CheckInputSchema(const Jsonb *schema);	/* SW005 */
+extern bool SchemaMatch(const Jsonb *schema, const Jsonb *arguments, SchemaFault *fault);
+
+/* ---------- tool.c: the register of tools and resources ---------- */
+
+#define OWN_SCHEME	"stepwise://"
+
+typedef struct Tool
+{
+	char	   *function;		/* signature; NULL: the client's */
+	Jsonb	   *input_schema;	/* or NULL */
+	char	   *description;	/* or NULL */
+	bool		retryable;
+	bool		expose;
+} Tool;
+
+extern Tool *ToolFind(Call *call, const char *name);	/* NULL: never registered */
+extern void CheckToolName(const char *name);
+extern char *ResourceFind(Call *call, const char *uri); /* signature; NULL: none */
+
+/* ---------- state_tools.c: the built-in tools ---------- */
+
+extern Tool *BuiltInTool(const char *name); /* NULL: not built in */
+extern const char *BuiltInToolName(int index);	/* NULL: no more */
+
+/* ---------- resource.c: read the resources of a step ---------- */
+
+typedef struct ResourcePlace
+{
+	const char *tenant;
+	pg_uuid_t	plan_id;
+	pg_uuid_t	root_id;
+} ResourcePlace;
+
+extern Jsonb *ResourcesRead(const ResourcePlace *place, const Jsonb *uris, const char **uri, ToolFault **fault);	/* no call is open */
+
+#endif							/* STEPWISE_TOOL_H */
