@@ -10,18 +10,7 @@
 /* ---------- loop.c: the agent's loop ---------- */
 
 extern void PlanNoteSession(Call *call, PlanRow *plan); /* session_resumed; the caller saves */
-extern Jsonb *NextAnswer(Call *call, PlanRow *scope);	/* when there is no step to hand out */
-extern void PutPath(JsonBuilder *b, const PlanRow *plan, const StepRow *step);
-extern struct varlena *HoldersBelow(const PlanRow *plan, const StepRow *holder);	/* of the plan that it holds */
-extern void PutStepAnswer(JsonBuilder *b, const PlanRow *plan, const StepRow *step);
-extern Jsonb *StepAnswer(const PlanRow *plan, const StepRow *step);	/* what every change of a step answers */
-extern Outcome CheckOutcome(const char *outcome);
-extern void CheckConfidence(double confidence);
-extern void CheckResultGiven(const Jsonb *result);	/* SW005 */
 extern bool OnlyEngineDoes(const StepRow *step);	/* it takes no result from outside */
-extern void CheckNotHolder(const StepRow *step, const char *what);
-extern void CheckNotPrompt(const StepRow *step);
-extern Jsonb *PlanJson(Call *call, KeptQuery *query, const pg_uuid_t *plan_id); /* what a query over (tenant, plan) makes */
 
 /* ---------- variables.c: the variables of a plan ---------- */
 
@@ -35,5 +24,43 @@ extern int	ArgumentMax(FunctionCallInfo fcinfo, int n, int otherwise);	/* how ma
 /* ---------- handoff.c: why, and what to call next ---------- */
 
 extern Jsonb *NextCall(Call *call, PlanRow *scope);
+
+/* ---------- answer.c: answers that several functions share ---------- */
+
+extern void PutStepAnswer(JsonBuilder *b, const PlanRow *plan, const StepRow *step);
+extern Jsonb *StepAnswer(const PlanRow *plan, const StepRow *step);	/* what every change of a step answers */
+extern Jsonb *NextAnswer(Call *call, PlanRow *scope);	/* when there is no step to hand out */
+
+/* ---------- check.c: checks that several functions share ---------- */
+
+extern void CheckAttempt(const StepRow *step, int attempt);	/* SW009 */
+extern void CheckOptionalAttempt(FunctionCallInfo fcinfo, int n, const StepRow *step);
+extern void CheckInProgress(const StepRow *step, StepStatus to, const char *rule);
+extern void CheckFailed(const StepRow *step);
+extern void CheckNotHolder(const StepRow *step, const char *what);
+extern void CheckNotPrompt(const StepRow *step);
+extern void CheckConfidence(double confidence);
+extern void CheckResultGiven(const Jsonb *result);	/* SW005 */
+extern Outcome CheckOutcome(const char *outcome);
+
+/* ---------- execution.c: the execution tree ---------- */
+
+#define TREE_HINT \
+	"Ask for less: stepwise.execution(plan_id, depth) with a smaller depth, or of a nested plan;" \
+	" stepwise.get_step_context(step_id) shows one step."
+
+extern size_t BlockSize(const StepRow *step);
+extern Jsonb *OldestCheckpoint(Call *call, const PlanRow *plan);	/* NULL: none */
+extern Jsonb *WorkflowResponse(Call *call, PlanRow *plan, bool detail);
+
+/* ---------- runner.c: run a plan in the database ---------- */
+
+extern Jsonb *TaskAnswer(Call *call, const pg_uuid_t *plan_id);
+
+/* ---------- guard.c: triggers for raw SQL ---------- */
+
+extern bool RestoreMayInsert(void);
+extern struct TriggerData *TriggerOf(FunctionCallInfo fcinfo);	/* must be called as a trigger */
+extern Datum TriggerPass(const struct TriggerData *trigger);	/* let the row pass */
 
 #endif							/* STEPWISE_API_H */

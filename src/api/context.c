@@ -69,7 +69,7 @@ PlanContext(Call *call, const PlanRow *plan)
 
 	NoteSession(call, plan);
 	ReadBegin(call);
-	context = PlanJson(call, &read, &plan->id);
+	context = QueryJsonById(call, &read, &plan->id);
 	if (context == NULL)
 		PlanNotFound(&plan->id);
 	return JsonMerge(context, NextCall(call, PlanMustRead(call, &plan->id)));

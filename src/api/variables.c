@@ -23,7 +23,7 @@ VariablesRead(Call *call, const pg_uuid_t *plan_id)
 		2, {TEXTOID, UUIDOID}
 	};
 
-	return PlanJson(call, &read, plan_id);
+	return QueryJsonById(call, &read, plan_id);
 }
 
 void
@@ -195,7 +195,7 @@ TaskVariables(Call *call, const pg_uuid_t *plan_id)
 	if (plan_id != NULL)
 	{
 		TakeVariables(call, plan_id);
-		variables = PlanJson(call, &read, plan_id);
+		variables = QueryJsonById(call, &read, plan_id);
 	}
 	if (variables == NULL)
 		PlanNotFound(plan_id);

@@ -359,6 +359,7 @@ extern Rows QueryOfTenant(const Call *call, KeptQuery *query);
 extern Rows QueryById(const Call *call, KeptQuery *query, const pg_uuid_t *id);
 extern Rows QueryByName(const Call *call, KeptQuery *query, const char *name);
 extern Jsonb *QueryJson(KeptQuery *query, const Args *args);	/* of a query that makes one JSON; NULL: none */
+extern Jsonb *QueryJsonById(const Call *call, KeptQuery *query, const pg_uuid_t *id);
 extern TimestampTz RowTime(const Rows *rows, uint64 row, int column);	/* NO_TIME if null */
 extern struct varlena *RowVarlena(const Rows *rows, uint64 row, int column);	/* NULL if null; not copied */
 

@@ -51,6 +51,17 @@ QueryJson(KeptQuery *query, const Args *args)
 	return json;
 }
 
+/* Run a query over (tenant, id) that makes one JSON; NULL if there is no row. */
+Jsonb *
+QueryJsonById(const Call *call, KeptQuery *query, const pg_uuid_t *id)
+{
+	Args		args = {0};
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, id);
+	return QueryJson(query, &args);
+}
+
 TimestampTz
 RowTime(const Rows *rows, uint64 row, int column)
 {

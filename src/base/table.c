@@ -15,7 +15,7 @@
  * a trigger, a key, a rule, a CHECK, a column that is computed, or an index of
  * his own is written by a statement after all.
  */
-#include "api/api.h"
+#include "base/base.h"
 
 #include "access/genam.h"
 #include "access/htup_details.h"

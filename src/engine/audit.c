@@ -2,19 +2,18 @@
  * audit.c
  *	  the chain of audit entries
  *
- * Each entry's hash is SHA-256 over a version byte, the hash of the entry
- * before it, and all its fields, each with its length in front. Number and
- * hash of the newest entry are on the plan's row, which is locked whenever an
- * entry is written. Entries without a plan form a chain of their own per
- * tenant, whose newest entry is its head; chain.c says when they are written.
+ * The hash of an entry is SHA-256 over a version byte, the hash of the entry
+ * before it, and all its fields, each preceded by its length. The plan's row
+ * has the number and hash of its newest entry; it is locked whenever an entry
+ * is written. Entries without a plan form one chain per tenant, whose newest
+ * entry is its head; chain.c says when they are written.
  *
  * An entry of a plan has the time of its call (CallNow), which never goes
  * back.
  */
-#include "api/api.h"
+#include "engine/engine.h"
 
 #include "commands/async.h"
-#include "commands/trigger.h"
 #include "common/cryptohash.h"
 #include "common/sha2.h"
 #include "miscadmin.h"
@@ -23,20 +22,6 @@
 
 #define CHAIN_VERSION	1
 
-/* one entry, as it is hashed */
-typedef struct Entry
-{
-	const char *tenant;
-	const pg_uuid_t *plan_id;	/* or NULL; so step_id and session */
-	int64		id;
-	const pg_uuid_t *step_id;
-	TimestampTz at;
-	const char *event;
-	const char *actor;
-	const char *session;
-	const char *detail;			/* jsonb as text */
-} Entry;
-
 /* columns of stepwise.audit, in the order of its definition */
 enum
 {
@@ -44,10 +29,6 @@ enum
 	AUDIT_COL_SESSION_ID, AUDIT_COL_DETAIL, AUDIT_COL_HASH,
 	AUDIT_COLUMNS
 };
-
-PG_FUNCTION_INFO_V1(stepwise_audit_guard);
-PG_FUNCTION_INFO_V1(stepwise_verify_audit);
-PG_FUNCTION_INFO_V1(stepwise_audit_head);
 
 /* ---------- hashing ---------- */
 
@@ -66,7 +47,7 @@ Sha256(const void *data, size_t size, uint8 digest[32])
 	pg_cryptohash_free(context);
 }
 
-static char *
+char *
 HexText(const uint8 digest[32])
 {
 	char	   *text = palloc(65);
@@ -141,8 +122,8 @@ HashNumber(StringInfo data, int64 number)
 	HashField(data, bytes, sizeof(bytes));
 }
 
-static void
-EntryHash(const Entry *entry, const uint8 before[32], uint8 hash[32])
+void
+EntryHash(const AuditEntry *entry, const uint8 before[32], uint8 hash[32])
 {
 	StringInfoData data;
 
@@ -162,10 +143,8 @@ EntryHash(const Entry *entry, const uint8 before[32], uint8 hash[32])
 	pfree(data.data);
 }
 
-/* ---------- writing ---------- */
-
 /* The number of an entry in a row. */
-static int64
+int64
 RowEntryId(const Rows *rows, uint64 row, int column)
 {
 	bool		isnull;
@@ -197,7 +176,7 @@ ActorText(const Call *call)
 }
 
 static void
-EntryWrite(Call *call, const Entry *entry, Jsonb *detail, const uint8 hash[32])
+EntryWrite(Call *call, const AuditEntry *entry, Jsonb *detail, const uint8 hash[32])
 {
 	Changes		c = {0};
 
@@ -221,7 +200,7 @@ void
 AuditAppend(Call *call, PlanRow *plan, const pg_uuid_t *step_id, const char *event, Jsonb *detail)
 {
 	MemoryContext outer = MemoryContextSwitchTo(call->scratch);
-	Entry		entry = {0};
+	AuditEntry		entry = {0};
 
 	MarkEngineUsed();
 	if (detail == NULL)
@@ -270,7 +249,7 @@ void
 AuditWritePlanless(Call *call, const PlanlessEntry *planless, ChainEnd *end)
 {
 	MemoryContext outer = MemoryContextSwitchTo(call->scratch);
-	Entry		entry = {0};
+	AuditEntry		entry = {0};
 
 	entry.tenant = call->tenant;
 	entry.id = ++end->id;
@@ -283,408 +262,4 @@ AuditWritePlanless(Call *call, const PlanlessEntry *planless, ChainEnd *end)
 	EntryWrite(call, &entry, planless->detail, end->hash);
 	MemoryContextSwitchTo(outer);
 	MemoryContextReset(call->scratch);
-}
-
-/* ---------- guarding ---------- */
-
-/* Refuse every write to the log that is not the engine's, nor a restore's. */
-Datum
-stepwise_audit_guard(PG_FUNCTION_ARGS)
-{
-	TriggerData *trigger = TriggerOf(fcinfo);
-
-	if (!EngineWrites() && !(TRIGGER_FIRED_BY_INSERT(trigger->tg_event) && RestoreMayInsert()))
-		ereport(ERROR,
-				(errcode(ERRCODE_AUDIT_IMMUTABLE),
-				 errmsg("the audit log is append-only, and only the engine appends"),
-				 errhint("Entries are written by the functions of pg_stepwise; CALL stepwise.purge(before) removes those of finished plans.")));
-	return TriggerPass(trigger);
-}
-
-/* ---------- verifying ---------- */
-
-/* columns of the queries that verify */
-enum
-{
-	V_ID = 1, V_STEP_ID, V_AT, V_EVENT, V_ACTOR, V_SESSION, V_DETAIL, V_HASH, V_STEP_STATUS, V_RESULT
-};
-
-typedef struct Verification
-{
-	int64		entries;
-	uint8		head[32];
-	int64		bad_id;			/* 0: none */
-	const char *bad_event;
-	const char *reason;
-	/* what the newest entries about outputs say, and which ones these are; NULL: there is none */
-	const char *output_digest;
-	int64		output_entry;
-	const char *outputs_digest;
-	int64		outputs_entry;
-} Verification;
-
-static void
-VerifyFails(Verification *v, int64 id, const char *event, const char *reason)
-{
-	if (v->reason != NULL)
-		return;
-	v->bad_id = id;
-	v->bad_event = event;
-	v->reason = reason;
-}
-
-/* The entry of a completed step holds the digest of its result, so a changed result shows. */
-static void
-VerifyResult(Verification *v, const Rows *rows, uint64 row, const Entry *entry, const Jsonb *detail)
-{
-	char	   *stored = JsonGetText(detail, "resultDigest");
-	char	   *now;
-
-	if (strcmp(entry->event, "step_completed") != 0)
-		return;
-	if (RowIsNull(rows, row, V_STEP_STATUS))
-	{
-		VerifyFails(v, entry->id, entry->event, "the step of this entry is gone");
-		return;
-	}
-	now = DigestText(RowVarlena(rows, row, V_RESULT));
-	if ((stored == NULL) != (now == NULL) || (stored && strcmp(stored, now) != 0))
-		VerifyFails(v, entry->id, entry->event, "the stored result of the step is not the one that was recorded");
-}
-
-static bool
-SameDigest(const char *recorded, const char *now)
-{
-	return recorded == NULL ? now == NULL : now != NULL && strcmp(recorded, now) == 0;
-}
-
-/* The entry of a stored artifact holds the digests of what was stored. One at a time is read: they may be large. */
-static void
-VerifyArtifact(Verification *v, const Call *call, const pg_uuid_t *plan_id, const Entry *entry, const Jsonb *detail)
-{
-	static KeptQuery find = {
-		"SELECT a.content, a.data, a.source_url, a.name, a.media_type FROM stepwise.artifact AS a"
-		" WHERE a.tenant = $1 AND a.id = $2 AND a.plan_id = $3",
-		3, {TEXTOID, UUIDOID, UUIDOID}
-	};
-	char	   *id = JsonGetText(detail, "artifactId");
-	pg_uuid_t	artifact_id;
-	Args		args = {0};
-	Rows		rows;
-
-	if (JsonGetText(detail, "contentDigest") == NULL || id == NULL || !UuidParse(id, &artifact_id))
-		return;
-	ArgTenant(&args, call);
-	ArgUuid(&args, &artifact_id);
-	ArgUuid(&args, plan_id);
-	rows = QueryRun(&find, &args);
-	if (rows.count == 0)
-		VerifyFails(v, entry->id, entry->event, "the artifact of this entry is gone");
-	else if (!SameDigest(JsonGetText(detail, "contentDigest"), DigestOfText(RowText(&rows, 0, 1))) ||
-			 !SameDigest(JsonGetText(detail, "dataDigest"), DigestText(RowVarlena(&rows, 0, 2))) ||
-			 !SameDigest(JsonGetText(detail, "sourceUrlDigest"), DigestOfText(RowText(&rows, 0, 3))) ||
-			 !SameDigest(JsonGetText(detail, "name"), RowText(&rows, 0, 4)) ||
-			 !SameDigest(JsonGetText(detail, "mediaType"), RowText(&rows, 0, 5)))
-		VerifyFails(v, entry->id, entry->event, "the stored artifact is not the one that was recorded");
-	RowsFree(&rows);
-}
-
-/* What is stored beside results has its digest in the entry that tells of it; of outputs the newest entry counts. */
-static void
-VerifyStored(Verification *v, const Call *call, const pg_uuid_t *plan_id, const Entry *entry, const Jsonb *detail)
-{
-	char	   *action = JsonGetText(detail, "action");
-
-	if (strcmp(entry->event, "plan_modified") == 0 && action != NULL)
-	{
-		if (strcmp(action, "artifact_stored") == 0)
-			VerifyArtifact(v, call, plan_id, entry, detail);
-		if (strcmp(action, "output_stored") == 0)
-		{
-			v->output_digest = JsonGetText(detail, "contentDigest");
-			v->output_entry = entry->id;
-		}
-	}
-	if (strcmp(entry->event, "plan_status_changed") == 0 && JsonGetText(detail, "outputsDigest") != NULL)
-	{
-		v->outputs_digest = JsonGetText(detail, "outputsDigest");
-		v->outputs_entry = entry->id;
-	}
-}
-
-static void
-VerifyEntry(Verification *v, const Call *call, const pg_uuid_t *plan_id, const Rows *rows, uint64 row)
-{
-	Entry		entry = {0};
-	Jsonb	   *detail = RowJson(rows, row, V_DETAIL);
-	pg_uuid_t	step_id = RowUuid(rows, row, V_STEP_ID);
-	uint8		hash[32];
-	struct varlena *stored = RowVarlena(rows, row, V_HASH);
-
-	entry.tenant = call->tenant;
-	entry.plan_id = plan_id;
-	entry.id = RowEntryId(rows, row, V_ID);
-	entry.step_id = RowIsNull(rows, row, V_STEP_ID) ? NULL : &step_id;
-	entry.at = RowTime(rows, row, V_AT);
-	entry.event = RowText(rows, row, V_EVENT);
-	entry.actor = RowText(rows, row, V_ACTOR);
-	entry.session = RowText(rows, row, V_SESSION);
-	/* no entry is without; but whoever changed one may have taken it away */
-	entry.detail = detail ? JsonToText(detail) : NULL;
-
-	v->entries++;
-	if (entry.id != v->entries)
-		VerifyFails(v, entry.id, entry.event,
-					entry.id > v->entries ? "an entry before this one is missing" : "this entry was inserted");
-	EntryHash(&entry, v->head, hash);
-	if (stored == NULL || VARSIZE_ANY_EXHDR(stored) != 32 || memcmp(hash, VARDATA_ANY(stored), 32) != 0)
-		VerifyFails(v, entry.id, entry.event, "the hash does not fit the entry and the one before it");
-	memcpy(v->head, hash, sizeof(hash));
-	/* that its hash does not fit has been said */
-	if (entry.event == NULL || detail == NULL)
-		return;
-	VerifyResult(v, rows, row, &entry, detail);
-	VerifyStored(v, call, plan_id, &entry, detail);
-}
-
-/* Keep a text that was found in the scratch memory of an entry; before: what was there, which is kept already. */
-static void
-KeepText(const char **text, const char *before)
-{
-	if (*text != NULL && *text != before)
-		*text = pstrdup(*text);
-}
-
-/* Verify one entry in memory that is dropped before the next: entries may be large. */
-static void
-VerifyEntryIn(MemoryContext scratch, Verification *v, const Call *call, const pg_uuid_t *plan_id, const Rows *rows, uint64 row)
-{
-	Verification before = *v;
-	MemoryContext outer = MemoryContextSwitchTo(scratch);
-
-	VerifyEntry(v, call, plan_id, rows, row);
-	MemoryContextSwitchTo(outer);
-	KeepText(&v->bad_event, before.bad_event);
-	KeepText(&v->output_digest, before.output_digest);
-	KeepText(&v->outputs_digest, before.outputs_digest);
-	MemoryContextReset(scratch);
-	CHECK_FOR_INTERRUPTS();
-}
-
-/* Walk the first entries of a chain in batches, so that a long one does not fill the memory. No plan: the tenant's. */
-static Verification
-ChainVerify(Call *call, const pg_uuid_t *plan_id, int64 entries)
-{
-	static KeptQuery batch = {
-		"SELECT a.id, a.step_id, a.at, a.event, a.actor, a.session_id, a.detail, a.hash, s.status::text, s.result"
-		" FROM stepwise.audit AS a"
-		" LEFT JOIN stepwise.step AS s ON s.tenant = $1 AND s.id = a.step_id AND a.event = 'step_completed'"
-		" WHERE a.tenant = $1 AND a.plan_id = $2 AND a.id > $3 AND a.id <= $4 ORDER BY a.id LIMIT 1000",
-		4, {TEXTOID, UUIDOID, INT8OID, INT8OID}
-	};
-	static KeptQuery planless = {
-		"SELECT a.id, a.step_id, a.at, a.event, a.actor, a.session_id, a.detail, a.hash, NULL::text, NULL::jsonb"
-		" FROM stepwise.audit AS a WHERE a.tenant = $1 AND a.plan_id IS NULL AND a.id > $3 AND a.id <= $4"
-		" ORDER BY a.tenant, a.plan_id, a.id LIMIT 1000",
-		4, {TEXTOID, UUIDOID, INT8OID, INT8OID}
-	};
-	Verification v = {0};
-	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext, "stepwise verify", ALLOCSET_DEFAULT_SIZES);
-	int64		after = PG_INT64_MIN;
-	Rows		rows;
-
-	do
-	{
-		Args		args = {0};
-
-		ArgTenant(&args, call);
-		ArgUuid(&args, plan_id);
-		ArgDatum(&args, Int64GetDatum(after));
-		ArgDatum(&args, Int64GetDatum(entries));
-		rows = QueryRun(plan_id ? &batch : &planless, &args);
-		for (uint64 i = 0; i < rows.count; i++)
-			VerifyEntryIn(scratch, &v, call, plan_id, &rows, i);
-		if (rows.count > 0)
-			after = RowEntryId(&rows, rows.count - 1, V_ID);
-		RowsFree(&rows);
-	} while (rows.count > 0 && v.reason == NULL);
-	MemoryContextDelete(scratch);
-	return v;
-}
-
-/* Look for entries behind the newest one that the plan records. */
-static void
-VerifyNothingBehind(Call *call, const PlanRow *plan, Verification *v)
-{
-	static KeptQuery behind = {
-		"SELECT a.id, a.event FROM stepwise.plan AS p JOIN stepwise.audit AS a"
-		" ON a.tenant = $1 AND a.plan_id = $2 AND a.id > p.audit_entries"
-		" WHERE p.tenant = $1 AND p.id = $2 ORDER BY a.id LIMIT 1",
-		2, {TEXTOID, UUIDOID}
-	};
-	Rows		rows = QueryById(call, &behind, &plan->id);
-
-	if (rows.count > 0)
-		VerifyFails(v, RowEntryId(&rows, 0, 1), RowText(&rows, 0, 2), "this entry was inserted");
-	RowsFree(&rows);
-}
-
-/* The outputs of a plan are those of which its newest entries tell. */
-static void
-VerifyOutputs(Call *call, const PlanRow *plan, Verification *v)
-{
-	static KeptQuery find = {
-		"SELECT d.final_output FROM stepwise.plan_detail AS d WHERE d.tenant = $1 AND d.plan_id = $2",
-		2, {TEXTOID, UUIDOID}
-	};
-	Rows		rows;
-
-	if (v->outputs_digest != NULL && !SameDigest(v->outputs_digest, DigestText(plan->outputs)))
-		VerifyFails(v, v->outputs_entry, "plan_status_changed", "the stored outputs of the plan are not those that were recorded");
-	if (v->output_digest == NULL)
-		return;
-	rows = QueryById(call, &find, &plan->id);
-	if (rows.count == 0 || !SameDigest(v->output_digest, DigestOfText(RowText(&rows, 0, 1))))
-		VerifyFails(v, v->output_entry, "plan_modified", "the stored output is not the one that was recorded");
-	RowsFree(&rows);
-}
-
-/* Verify the chain of one plan against what its row says is the newest entry. */
-static Verification
-PlanVerify(Call *call, const PlanRow *plan)
-{
-	Verification v = ChainVerify(call, &plan->id, plan->audit_entries);
-
-	if (v.entries < plan->audit_entries)
-		VerifyFails(&v, v.entries + 1, NULL, "this entry, and what followed it, is missing");
-	else if (memcmp(v.head, plan->audit_head, 32) != 0)
-		VerifyFails(&v, v.entries, NULL, "the newest entry is not the one that the plan recorded");
-	VerifyNothingBehind(call, plan, &v);
-	VerifyOutputs(call, plan, &v);
-	return v;
-}
-
-static void
-VerificationToJson(JsonBuilder *b, const pg_uuid_t *plan_id, const Verification *v)
-{
-	JsonPutUuid(b, "planId", plan_id);
-	JsonPutBool(b, "valid", v->reason == NULL);
-	JsonPutInt(b, "entries", v->entries);
-	JsonPutText(b, "head", HexText(v->head));
-	if (v->reason != NULL)
-	{
-		JsonObjectStart(b, "firstInvalid");
-		JsonPutInt(b, "id", v->bad_id);
-		JsonPutText(b, "event", v->bad_event);
-		JsonPutText(b, "reason", v->reason);
-		JsonObjectEnd(b);
-	}
-}
-
-/* Verify a plan and the plans nested in it; the answer says whether all are valid. */
-static Jsonb *
-TreeVerify(Call *call, const PlanRow *plan)
-{
-	static KeptQuery below = {
-		"WITH RECURSIVE tree AS ("
-		" SELECT p.id FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.id = $2"
-		" UNION ALL"
-		" SELECT c.id FROM tree AS t JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = t.id"
-		" JOIN stepwise.plan AS c ON c.tenant = $1 AND c.parent_step_id = s.id WHERE s.workflow IS NOT NULL)"
-		" SELECT tree.id FROM tree WHERE tree.id <> $2 ORDER BY tree.id",
-		2, {TEXTOID, UUIDOID}
-	};
-	Verification v = PlanVerify(call, plan);
-	bool		valid = v.reason == NULL;
-	JsonBuilder b = {0};
-	Rows		rows;
-
-	JsonObjectStart(&b, NULL);
-	VerificationToJson(&b, &plan->id, &v);
-	rows = QueryById(call, &below, &plan->id);
-	JsonArrayStart(&b, "nested");
-	for (uint64 i = 0; i < rows.count; i++)
-	{
-		pg_uuid_t	id = RowUuid(&rows, i, 1);
-
-		v = PlanVerify(call, PlanMustRead(call, &id));
-		valid = valid && v.reason == NULL;
-		JsonObjectStart(&b, NULL);
-		VerificationToJson(&b, &id, &v);
-		JsonObjectEnd(&b);
-	}
-	JsonArrayEnd(&b);
-	/* the last value of a key stays: a tree is valid only if all of it is */
-	JsonPutBool(&b, "valid", valid);
-	JsonObjectEnd(&b);
-	return JsonFinish(&b);
-}
-
-/* Verify the chain of the tenant. Nothing but its newest entry says how long it is. */
-static Jsonb *
-TenantVerify(Call *call)
-{
-	Verification v = ChainVerify(call, NULL, ChainEndRead(call, false).id);
-	JsonBuilder b = {0};
-
-	JsonObjectStart(&b, NULL);
-	JsonPutText(&b, "tenant", call->tenant);
-	VerificationToJson(&b, NULL, &v);
-	JsonObjectEnd(&b);
-	return JsonFinish(&b);
-}
-
-Datum
-stepwise_verify_audit(PG_FUNCTION_ARGS)
-{
-	Call		call;
-	PlanRow    *plan;
-	Verification v;
-	JsonBuilder b = {0};
-
-	CallBeginReading(&call);
-	if (PG_ARGISNULL(0))
-		return CallEnd(&call, TenantVerify(&call));
-	plan = PlanMustRead(&call, ArgumentUuid(fcinfo, 0));
-	if (!PG_ARGISNULL(1) && PG_GETARG_BOOL(1))
-		return CallEnd(&call, TreeVerify(&call, plan));
-	v = PlanVerify(&call, plan);
-	JsonObjectStart(&b, NULL);
-	VerificationToJson(&b, &plan->id, &v);
-	JsonObjectEnd(&b);
-	return CallEnd(&call, JsonFinish(&b));
-}
-
-static Jsonb *
-TenantHead(Call *call)
-{
-	ChainEnd	end = ChainEndRead(call, false);
-	JsonBuilder b = {0};
-
-	JsonObjectStart(&b, NULL);
-	JsonPutText(&b, "tenant", call->tenant);
-	JsonPutNull(&b, "planId");
-	JsonPutInt(&b, "entries", end.id);
-	JsonPutText(&b, "head", HexText(end.hash));
-	JsonObjectEnd(&b);
-	return JsonFinish(&b);
-}
-
-Datum
-stepwise_audit_head(PG_FUNCTION_ARGS)
-{
-	Call		call;
-	PlanRow    *plan;
-	JsonBuilder b = {0};
-
-	CallBeginReading(&call);
-	if (PG_ARGISNULL(0))
-		return CallEnd(&call, TenantHead(&call));
-	plan = PlanMustRead(&call, ArgumentUuid(fcinfo, 0));
-	JsonObjectStart(&b, NULL);
-	JsonPutUuid(&b, "planId", &plan->id);
-	JsonPutInt(&b, "entries", plan->audit_entries);
-	JsonPutText(&b, "head", HexText(plan->audit_head));
-	JsonObjectEnd(&b);
-	return CallEnd(&call, JsonFinish(&b));
 }

@@ -5,7 +5,7 @@
  * The conditions of a step are tried in their order, and the first that holds
  * acts. Every evaluation is in the audit log, fired or not.
  */
-#include "api/api.h"
+#include "engine/engine.h"
 
 /* columns of the query that reads the conditions */
 enum

@@ -19,7 +19,7 @@
  * Memory: notes are in TopTransactionContext. Those of a subtransaction that
  * is rolled back are forgotten.
  */
-#include "api/api.h"
+#include "engine/engine.h"
 
 #include "access/xact.h"
 #include "catalog/namespace.h"

@@ -193,14 +193,40 @@ extern void MarkEngineUsed(void);
 extern bool EngineUsed(void);
 extern StepRow *RowStep(const Rows *rows, uint64 row);	/* of whole step rows */
 
+/* ---------- tree.c: the way in a tree of plans ---------- */
+
+extern bool NestedPlanId(Call *call, const pg_uuid_t *step_id, pg_uuid_t *plan_id); /* false: none */
+extern PlanRow *PlanAround(Call *call, const PlanRow *plan, StepRow **holder);	/* NULL: it is the root */
+extern void PutPath(JsonBuilder *b, const PlanRow *plan, const StepRow *step);
+extern struct varlena *HoldersBelow(const PlanRow *plan, const StepRow *holder);	/* of the plan that it holds */
+extern StepRow *StepAtPath(Call *call, const PlanRow *plan, const Jsonb *path); /* from the root of its tree; NULL: none */
+extern StepRow *StepOfReason(Call *call, const PlanRow *plan);	/* NULL: none */
+
+/* ---------- shape.c: the shape that plans and steps share ---------- */
+
+extern const char *TreeStatusOfStep(const StepRow *step);
+extern bool StepSucceeded(const StepRow *step);
+extern bool StepFailed(const StepRow *step);
+extern Jsonb *StepInputs(const StepRow *step);
+extern void PutOutputs(JsonBuilder *b, const struct varlena *outputs);
+extern Jsonb *StepMetadata(const StepRow *step, TimestampTz now);
+extern Jsonb *PlanMetadata(Call *call, const PlanRow *plan, TimestampTz now);
+
 /* ---------- audit.c: the chain of audit entries ---------- */
 
-extern void AuditAppend(Call *call, PlanRow *plan, const pg_uuid_t *step_id, const char *event, Jsonb *detail);
-extern char *DigestText(const void *jsonb_varlena); /* SHA-256 of a jsonb value's text, in hex; NULL for NULL */
-extern char *DigestOfText(const char *text);	/* likewise */
-
-extern char *RoleText(Oid role);
-extern char *ActorText(const Call *call);	/* role, and after a slash the name given */
+/* one entry, as it is hashed */
+typedef struct AuditEntry
+{
+	const char *tenant;
+	const pg_uuid_t *plan_id;	/* or NULL; so step_id and session */
+	int64		id;
+	const pg_uuid_t *step_id;
+	TimestampTz at;
+	const char *event;
+	const char *actor;
+	const char *session;
+	const char *detail;			/* jsonb as text */
+} AuditEntry;
 
 /* an entry that belongs to no plan */
 typedef struct PlanlessEntry
@@ -219,74 +245,28 @@ typedef struct ChainEnd
 	uint8		hash[32];
 } ChainEnd;
 
-extern ChainEnd ChainEndRead(Call *call, bool latest);
+extern void AuditAppend(Call *call, PlanRow *plan, const pg_uuid_t *step_id, const char *event, Jsonb *detail);
 extern void AuditWritePlanless(Call *call, const PlanlessEntry *planless, ChainEnd *end);
+extern ChainEnd ChainEndRead(Call *call, bool latest);
+extern void EntryHash(const AuditEntry *entry, const uint8 before[32], uint8 hash[32]);
+extern int64 RowEntryId(const Rows *rows, uint64 row, int column);
+extern char *DigestText(const void *jsonb_varlena); /* SHA-256 of a jsonb value's text, in hex; NULL for NULL */
+extern char *DigestOfText(const char *text);	/* likewise */
+extern char *HexText(const uint8 digest[32]);
+extern char *RoleText(Oid role);
+extern char *ActorText(const Call *call);	/* role, and after a slash the name given */
 
 /* ---------- chain.c: the audit chain of a tenant ---------- */
 
 extern void ChainInit(void);
 extern void AuditAppendPlanless(Call *call, const char *event, Jsonb *detail);	/* at the end of the transaction */
 
-/* ---------- state.c: the one routine that moves a step ---------- */
+/* ---------- checkpoint.c: rows of checkpoints ---------- */
 
-/* every move: check, stamp, save, count, audit; PlanSettle then draws the consequences, once */
-extern void StepMove(Call *call, PlanRow *plan, StepRow *step, StepStatus to, Jsonb *detail);
-pg_noreturn extern void StepTransitionRefuse(const StepRow *step, StepStatus to, const char *rule);	/* SW003 */
-extern void StepStamp(StepRow *step, StepStatus to, TimestampTz now);	/* check the transition, set what goes with it */
-extern bool StepStampInPlan(Call *call, PlanRow *plan, StepRow *step);	/* the part that needs the plan */
-extern void StepAudit(Call *call, PlanRow *plan, const StepRow *step, StepStatus from, const Jsonb *detail);
-extern void StepMoved(Call *call, PlanRow *plan, StepRow *step, StepStatus from, Jsonb *detail);
-extern void StepPause(Call *call, PlanRow *plan, StepRow *step, Jsonb *reason);	/* a pending step cannot go on; NULL: it can */
-extern void PlanMove(Call *call, PlanRow *plan, PlanStatus to, Jsonb *detail);
-extern void PlanDrain(Call *call, PlanRow *plan);	/* only branches and dependents */
-extern void PlanReconsider(Call *call, PlanRow *plan);	/* what is blocked in it; the caller settles */
-extern void PlanSettle(Call *call, PlanRow *plan); /* branches, dependents, status, pause reason, parent; saves */
-extern void PlanCheckOpen(const PlanRow *plan);	/* SW003 when the plan has ended */
-extern void PlanCheckModifiable(const PlanRow *plan);	/* SW004 unless planning or executing */
-extern Jsonb *MoveDetail(const char *from, const char *to, const Jsonb *extra);
-
-/* what a settled parent means for a step that depends on it */
-typedef enum DependentVerdict
-{
-	DEPENDENT_WAITS,
-	DEPENDENT_RUNS,
-	DEPENDENT_SKIPPED
-} DependentVerdict;
-
-extern DependentVerdict DependentVerdictOf(const PlanRow *plan, StepStatus parent, Outcome outcome, bool required);
-
-/* ---------- guard.c: triggers for raw SQL ---------- */
-
-extern bool RestoreMayInsert(void);
-extern struct TriggerData *TriggerOf(FunctionCallInfo fcinfo);	/* must be called as a trigger */
-extern Datum TriggerPass(const struct TriggerData *trigger);	/* let the row pass */
-
-/* ---------- create.c: rows of new plans and added steps ---------- */
-
-/* where a plan comes from, beside its definition */
-typedef struct PlanOrigin
-{
-	const char *workflow;		/* or NULL */
-	int			version;
-	const char *goal;
-	Jsonb	   *inputs;
-	const char *design_rationale;
-	const char *idempotency_key;
-	const char *request_digest;
-	PlanRow    *parent;			/* of a nested plan; so holder, the step */
-	StepRow    *holder;
-} PlanOrigin;
-
-extern PlanRow *PlanCreate(Call *call, const Definition *definition, const PlanOrigin *origin);
-extern Definition *WorkflowOpen(Call *call, PlanOrigin *origin, Faults *faults);
-extern pg_uuid_t *PlanAddSteps(Call *call, PlanRow *plan, const Jsonb *steps, int after, Faults *faults, int *count);
-extern StepRow *PlanAddCheckpointStep(Call *call, PlanRow *plan, const StepRow *after);
-extern void ShiftSteps(Call *call, const PlanRow *plan, int after, int by);
-extern const Jsonb *PlanInputNames(Call *call, const PlanRow *plan);
-
-/* ---------- branch.c: what is decided when a step completes ---------- */
-
-extern void BranchesAfter(Call *call, PlanRow *plan, StepRow *step);
+extern void CheckpointOpen(Call *call, PlanRow *plan, StepRow *step);
+extern void CheckpointClose(Call *call, const StepRow *step);
+extern void CheckpointsClose(Call *call, const PlanRow *plan);	/* the plan has ended */
+extern char *ShownDigest(const StepRow *step);
 
 /* ---------- resolve.c: values of references ---------- */
 
@@ -310,11 +290,23 @@ typedef struct ResolveFault
 
 extern Jsonb *ResolveJson(Call *call, PlanRow *plan, const Jsonb *template, ResolveFault *fault);	/* NULL: fault */
 extern char *ResolveText(Call *call, PlanRow *plan, const char *template, const char *param, ResolveFault *fault);
-extern ConditionResult StepConditionDecide(Call *call, PlanRow *plan, const StepRow *step, char **why, ResolveFault *open);	/* open: what has not ended */
+extern ConditionResult StepConditionDecide(Call *call, PlanRow *plan, const StepRow *step, char **why,
+										   ResolveFault *open); /* open: what has not ended */
 extern ConditionResult BranchConditionDecide(Call *call, PlanRow *plan, StepRow *completed, Datum path,
 											 struct varlena *operands, char **why);
 extern struct varlena *PlanOutputs(Call *call, PlanRow *plan);
 extern Jsonb *ResolveSketch(Call *call, PlanRow *plan, const Jsonb *template);	/* <…> where there is no value yet */
+
+/* ---------- fill.c: references in what a step is given ---------- */
+
+extern bool FillArguments(Call *call, PlanRow *plan, StepRow *step, ResolveFault *fault);
+extern Jsonb *FillResources(Call *call, PlanRow *plan, const StepRow *step, ResolveFault *fault);
+extern char *FillStepText(Call *call, PlanRow *plan, const StepRow *step, struct varlena *template, const char *param,
+						  ResolveFault *fault);
+extern bool StepFillInputs(Call *call, PlanRow *plan, StepRow *step);	/* when it starts without having been found */
+extern void StepFillFault(Call *call, PlanRow *plan, StepRow *step, ResolveFault *fault);
+extern char *ClaimedInstructions(Call *call, PlanRow *plan, const StepRow *step);
+extern Jsonb *ClaimedResources(Call *call, PlanRow *plan, const StepRow *step);
 
 /* ---------- mention.c: where the steps of a plan name each other ---------- */
 
@@ -342,43 +334,93 @@ extern Jsonb *SchemaReason(const StepRow *step, const SchemaFault *fault);
 extern Jsonb *ResourceErrorReason(const StepRow *step, const char *uri, const char *error, bool retryable,
 								  const char *suggested);
 extern bool ReasonOfRun(const Jsonb *reason);	/* it stops a run, and no agent */
-extern Jsonb *ReasonWithPath(Call *call, PlanRow *plan, Jsonb *reason);
-extern StepRow *StepOfReason(Call *call, const PlanRow *plan);	/* the step that blocks a plan, at any depth; NULL: none */
-extern StepRow *StepAtPath(Call *call, const PlanRow *plan, const Jsonb *path); /* from the root of its tree; NULL: none */
+extern Jsonb *ReasonWithPath(PlanRow *plan, Jsonb *reason);
 
-/* ---------- review.c: reviews and checkpoints ---------- */
+/* ---------- state.c: move a step, move a plan ---------- */
 
-extern void CheckpointOpen(Call *call, PlanRow *plan, StepRow *step);
-extern void CheckpointClose(Call *call, const StepRow *step);
-extern void CheckpointsClose(Call *call, const PlanRow *plan);	/* the plan has ended */
-extern void StepRequestReview(Call *call, PlanRow *plan, StepRow *step, const char *summary, Jsonb *questions);
-
-/* ---------- tree.c: nested plans ---------- */
-
-extern bool NestedPlanId(Call *call, const pg_uuid_t *step_id, pg_uuid_t *plan_id);	/* false: none */
-extern PlanRow *PlanAround(Call *call, const PlanRow *plan, StepRow **holder);
-extern const char *TreeStatusOfStep(const StepRow *step);
-extern bool StepSucceeded(const StepRow *step);
-extern bool StepFailed(const StepRow *step);
-extern void PutOutputs(JsonBuilder *b, const struct varlena *outputs);
-extern Jsonb *StepMetadata(const StepRow *step, TimestampTz now);
-extern Jsonb *PlanMetadata(Call *call, const PlanRow *plan, TimestampTz now);
-extern Jsonb *StepInputs(const StepRow *step); /* resolved arguments */
-extern size_t BlockSize(const StepRow *step);	/* in the execution tree */
-#define TREE_HINT \
-	"Ask for less: stepwise.execution(plan_id, depth) with a smaller depth, or of a nested plan;" \
-	" stepwise.get_step_context(step_id) shows one step."
-extern void TreeRise(Call *call, PlanRow *plan);	/* tell the step that holds a nested plan how it stands */
-extern Jsonb *OldestCheckpoint(Call *call, const PlanRow *plan);	/* NULL: none */
-extern Jsonb *WorkflowResponse(Call *call, PlanRow *plan, bool detail);
-extern bool NestedOpen(Call *call, PlanRow *plan, StepRow *step);
 #define CANCELLED_WITH_PLAN	"plan cancelled: " /* how the message of a step that was skipped for that begins */
+
+extern void StepMove(Call *call, PlanRow *plan, StepRow *step, StepStatus to, Jsonb *detail);
+extern void StepStamp(StepRow *step, StepStatus to, TimestampTz now);
+extern bool StepStampInPlan(Call *call, PlanRow *plan, StepRow *step);
+extern void StepMoved(Call *call, PlanRow *plan, StepRow *step, StepStatus from, Jsonb *detail);
+extern void StepAudit(Call *call, PlanRow *plan, const StepRow *step, StepStatus from, const Jsonb *detail);
+extern void StepPause(Call *call, PlanRow *plan, StepRow *step, Jsonb *reason); /* NULL: it can go on */
+pg_noreturn extern void StepTransitionRefuse(const StepRow *step, StepStatus to, const char *rule); /* SW003 */
+extern void PlanMove(Call *call, PlanRow *plan, PlanStatus to, Jsonb *detail);
 extern void PlanCancel(Call *call, PlanRow *plan, const char *reason);
-extern Jsonb *NestedCancel(Call *call, PlanRow *plan, const StepRow *step); /* the step has ended */
-extern void NestedCancelAll(Call *call, PlanRow *plan); /* the plan has failed */
+extern Jsonb *NestedDetail(const PlanRow *nested);
+extern void PlanCheckOpen(const PlanRow *plan); /* SW003 when the plan has ended */
+extern void PlanCheckModifiable(const PlanRow *plan);	/* SW004 unless planning or executing */
+extern Jsonb *MoveDetail(const char *from, const char *to, const Jsonb *extra);
 
-/* ---------- next.c: find the step that can be done next ---------- */
+/* ---------- dependents.c: what the end of a step means for those that depend on it ---------- */
 
+typedef enum DependentVerdict
+{
+	DEPENDENT_WAITS,
+	DEPENDENT_RUNS,
+	DEPENDENT_SKIPPED
+} DependentVerdict;
+
+extern DependentVerdict DependentVerdictOf(const PlanRow *plan, StepStatus parent, Outcome outcome, bool required);
+extern void DependentsLook(Call *call, PlanRow *plan, const StepRow *step);
+extern void ParentsLook(Call *call, PlanRow *plan, StepRow *step);
+
+/* ---------- ask.c: let a step wait for a person ---------- */
+
+extern void StepRequestReview(Call *call, PlanRow *plan, StepRow *step, const char *summary, Jsonb *questions);
+extern void StepPrompt(Call *call, PlanRow *plan, StepRow *step, const char *prompt);
+
+/* ---------- insert.c: rows of steps and dependencies ---------- */
+
+typedef struct Links Links;		/* dependencies on their way into the table */
+
+extern void PutInterval(JsonBuilder *b, const char *key, Interval *interval);
+extern void PutCondition(JsonBuilder *b, const Condition *condition, const char *source_key, const char *path_key,
+						 const char *operands_key);
+extern void PutStep(JsonBuilder *b, const StepDefinition *step, const pg_uuid_t *id, int order, bool sequential,
+					bool branches, int blockers);
+extern void InsertRows(Call *call, KeptQuery *query, const PlanRow *plan, JsonBuilder *b);
+extern void InsertSteps(Call *call, const PlanRow *plan, JsonBuilder *b);
+extern Links *LinksBegin(Call *call, const PlanRow *plan);
+extern void LinksAdd(Links *links, const pg_uuid_t *step_id, const pg_uuid_t *parent_id, bool required);
+extern void LinksEnd(Links *links);
+
+/* ---------- create.c: rows of new plans ---------- */
+
+/* where a plan comes from, beside its definition */
+typedef struct PlanOrigin
+{
+	const char *workflow;		/* or NULL */
+	int			version;
+	const char *goal;
+	Jsonb	   *inputs;
+	const char *design_rationale;
+	const char *idempotency_key;
+	const char *request_digest;
+	PlanRow    *parent;			/* of a nested plan; so holder, the step */
+	StepRow    *holder;
+} PlanOrigin;
+
+extern PlanRow *PlanCreate(Call *call, const Definition *definition, const PlanOrigin *origin);
+extern Definition *WorkflowOpen(Call *call, PlanOrigin *origin, Faults *faults);
+extern void CheckInputsObject(Faults *faults, const Jsonb *inputs);
+
+/* ---------- add.c: add steps to a plan that exists ---------- */
+
+extern pg_uuid_t *PlanAddSteps(Call *call, PlanRow *plan, const Jsonb *steps, int after, Faults *faults, int *count);
+extern StepRow *PlanAddCheckpointStep(Call *call, PlanRow *plan, const StepRow *after);
+extern void ShiftSteps(Call *call, const PlanRow *plan, int after, int by);
+extern const Jsonb *PlanInputNames(Call *call, const PlanRow *plan);
+
+/* ---------- branch.c: branching conditions ---------- */
+
+extern void BranchesAfter(Call *call, PlanRow *plan, StepRow *step);
+
+/* ---------- judge.c: decide what becomes of a pending step ---------- */
+
+/* the next step, and what it takes to do it */
 typedef struct Next
 {
 	bool		run;			/* set before: a run asks, not an agent */
@@ -389,24 +431,54 @@ typedef struct Next
 	Tool	   *tool;			/* of a run: NULL if it only reads resources */
 } Next;
 
-extern bool NextFind(Call *call, PlanRow *scope, Next *next);
-extern bool NextPeek(Call *call, PlanRow *scope, Next *next);	/* false: next->step is what is waited for, or NULL */
+typedef enum Due
+{
+	DUE_READY,
+	DUE_GIVE_UP,				/* it was claimed too often */
+	DUE_SKIP,					/* its condition is false */
+	DUE_ASK,					/* it is a prompt */
+	DUE_NEST,					/* it runs a workflow */
+	DUE_WAITS,					/* it reads a step that has not ended */
+	DUE_BLOCKED
+} Due;
+
+typedef struct Judgement
+{
+	char	   *prompt;			/* of DUE_ASK, filled */
+	StepRow    *awaited;		/* of DUE_WAITS: the step that it reads */
+	Jsonb	   *reason;			/* of DUE_BLOCKED; so the next */
+	char	   *message;		/* or NULL */
+} Judgement;
+
+extern Due	Judge(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j);
+
+/* ---------- settle.c: the consequences of what has moved ---------- */
+
+extern void PlanSettle(Call *call, PlanRow *plan);
+extern void PlanDrain(Call *call, PlanRow *plan);
 extern void StepReconsider(Call *call, PlanRow *plan, StepRow *step);
-extern bool StepFillInputs(Call *call, PlanRow *plan, StepRow *step);	/* when it starts without having been found */
+extern void StepBlock(Call *call, PlanRow *plan, StepRow *step, const Judgement *j);
+
+/* ---------- nested.c: open the plan that is nested in a step ---------- */
+
+extern bool NestedOpen(Call *call, PlanRow *plan, StepRow *step);	/* false: the step has failed */
+
+/* ---------- claim.c: claims ---------- */
+
 extern void ReleaseExpired(Call *call, PlanRow *root);
 extern void StepRelease(Call *call, PlanRow *plan, StepRow *step, const char *why);
 extern StepRow *ClaimOfWorker(Call *call, const PlanRow *root, const char *worker);
-extern void StepFillFault(Call *call, PlanRow *plan, StepRow *step, ResolveFault *fault);	/* what it cannot be filled with */
-extern char *ClaimedInstructions(Call *call, PlanRow *plan, const StepRow *step);
-extern Jsonb *ClaimedResources(Call *call, PlanRow *plan, const StepRow *step);
 
-/* ---------- runner.c: run a plan in the database ---------- */
+/* ---------- next.c: find the step that can be done next ---------- */
 
-extern Jsonb *RunObstacle(Call *call, const StepRow *step, Next *next, char **why); /* NULL: a run can do it */
+extern bool NextFind(Call *call, PlanRow *scope, Next *next);
+extern bool NextPeek(Call *call, PlanRow *scope, Next *next);	/* false: next->step is what is waited for, or NULL */
+
+/* ---------- finish.c: end a step in progress ---------- */
+
 extern Outcome ResultOutcome(const Jsonb *result);	/* failure if it says isError */
 extern void StepComplete(Call *call, PlanRow *plan, StepRow *step, Jsonb *result, Outcome outcome);
 extern void StepFail(Call *call, PlanRow *plan, StepRow *step, const ToolFault *fault, Jsonb *reason);
-extern Jsonb *TaskAnswer(Call *call, const pg_uuid_t *plan_id); /* how a plan stands, as run answers it */
 extern bool StepIsRetryable(Call *call, const StepRow *step);
 
 #endif							/* STEPWISE_ENGINE_H */

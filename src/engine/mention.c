@@ -10,7 +10,7 @@
  *
  * What was accepted parses; should it not, it mentions nothing.
  */
-#include "api/api.h"
+#include "engine/engine.h"
 
 #include "utils/array.h"
 
@@ -189,7 +189,7 @@ WalkOutputs(Call *call, const PlanRow *plan, Walk *walk)
 
 	walk->order = 0;
 	walk->place = "outputs";
-	WalkJson(walk, PlanJson(call, &read, &plan->id));
+	WalkJson(walk, QueryJsonById(call, &read, &plan->id));
 }
 
 List *

@@ -16,29 +16,9 @@
  *
  * Locks: the caller holds the root. Plans on the way are locked as they come.
  */
-#include "api/api.h"
+#include "engine/engine.h"
 
 #include "miscadmin.h"
-
-/* what is to be made of a pending step */
-typedef enum Due
-{
-	DUE_READY,
-	DUE_GIVE_UP,				/* it was claimed too often */
-	DUE_SKIP,					/* its condition is false */
-	DUE_ASK,					/* it is a prompt */
-	DUE_NEST,					/* it runs a workflow */
-	DUE_WAITS,					/* it reads a step that has not ended */
-	DUE_BLOCKED
-} Due;
-
-typedef struct Judgement
-{
-	char	   *prompt;			/* of DUE_ASK, filled */
-	StepRow    *awaited;		/* of DUE_WAITS: the step that it reads */
-	Jsonb	   *reason;			/* of DUE_BLOCKED; so the next */
-	char	   *message;		/* or NULL */
-} Judgement;
 
 /* what the search makes of a step */
 typedef enum Verdict
@@ -51,179 +31,6 @@ typedef enum Verdict
 } Verdict;
 
 static bool SearchNested(Call *call, PlanRow *plan, StepRow *step, Next *next);
-
-/* ---------- filling a step ---------- */
-
-/* Fill a text of a step; the text itself when there is nothing to fill. */
-static char *
-FillStepText(Call *call, PlanRow *plan, const StepRow *step, struct varlena *template, const char *param, ResolveFault *fault)
-{
-	char	   *written;
-
-	if (template == NULL)
-		return NULL;
-	written = TextOf(template);
-	return step->dynamic ? ResolveText(call, plan, written, param, fault) : written;
-}
-
-/* Fill the URIs of a step; NULL if it has none, or a fault. */
-static Jsonb *
-FillResources(Call *call, PlanRow *plan, const StepRow *step, ResolveFault *fault)
-{
-	Jsonb	   *written;
-
-	if (step->resources == NULL)
-		return NULL;
-	written = JsonOf(step->resources);
-	fault->param = "resources";
-	return step->dynamic ? ResolveJson(call, plan, written, fault) : written;
-}
-
-/* Arguments over the limits block their step, and no other. */
-static bool
-ArgumentsFit(const Jsonb *inputs, ResolveFault *fault)
-{
-	char	   *excess = JsonExcess(inputs);
-
-	if (excess == NULL)
-		return true;
-	fault->problem = RESOLVE_MISSING;
-	fault->param = "arguments";
-	fault->message = psprintf("what the arguments resolve to %s", excess);
-	return false;
-}
-
-/* Fill the arguments of a step; false: there is nothing to fill, or a fault. */
-static bool
-FillArguments(Call *call, PlanRow *plan, StepRow *step, ResolveFault *fault)
-{
-	Jsonb	   *inputs;
-
-	if (!step->dynamic || step->arguments == NULL)
-		return false;
-	inputs = ResolveJson(call, plan, JsonOf(step->arguments), fault);
-	if (inputs == NULL || !ArgumentsFit(inputs, fault))
-		return false;
-	step->inputs = (struct varlena *) inputs;
-	return true;
-}
-
-/*
- * Fill the arguments of a step that starts in another way than by the search:
- * submitted or reviewed while pending, or set by hand. Who did it without them
- * is not held up; what cannot be filled stays a template.
- */
-bool
-StepFillInputs(Call *call, PlanRow *plan, StepRow *step)
-{
-	ResolveFault fault = {0};
-
-	return FillArguments(call, plan, step, &fault);
-}
-
-/* Find again why a step cannot be filled: for who explains a pause. */
-void
-StepFillFault(Call *call, PlanRow *plan, StepRow *step, ResolveFault *fault)
-{
-	FillArguments(call, plan, step, fault);
-	if (fault->problem == RESOLVE_FINE)
-		FillResources(call, plan, step, fault);
-	if (fault->problem == RESOLVE_FINE)
-		FillStepText(call, plan, step, step->instructions, "instructions", fault);
-	if (fault->problem == RESOLVE_FINE)
-		FillStepText(call, plan, step, step->prompt, "prompt", fault);
-}
-
-/* ---------- judging a step ---------- */
-
-/* Judge a value that is missing: it is only not there yet, or it blocks the step. */
-static Due
-JudgeFault(const StepRow *step, const ResolveFault *fault, Judgement *j)
-{
-	if (fault->problem == RESOLVE_NOT_READY)
-	{
-		j->awaited = fault->producer;
-		return DUE_WAITS;
-	}
-	j->message = fault->message;
-	j->reason = UnresolvedReason(step, fault);
-	return DUE_BLOCKED;
-}
-
-static Due
-JudgeCondition(Call *call, PlanRow *plan, const StepRow *step, Judgement *j)
-{
-	ResolveFault open = {0};
-	char	   *why = NULL;
-
-	if (step->condition_path == NULL)
-		return DUE_READY;
-	switch (StepConditionDecide(call, plan, step, &why, &open))
-	{
-		case CONDITION_TRUE:
-			return DUE_READY;
-		case CONDITION_FALSE:
-			return DUE_SKIP;
-		default:
-			if (open.problem == RESOLVE_NOT_READY)
-				return JudgeFault(step, &open, j);
-			j->reason = ConditionReason(step, why);
-			return DUE_BLOCKED;
-	}
-}
-
-static Due
-JudgePrompt(Call *call, PlanRow *plan, const StepRow *step, Judgement *j)
-{
-	ResolveFault fault = {0};
-
-	j->prompt = FillStepText(call, plan, step, step->prompt, "prompt", &fault);
-	return j->prompt ? DUE_ASK : JudgeFault(step, &fault, j);
-}
-
-/* Fill arguments, resources and instructions; READY means that all could be. */
-static Due
-JudgeArguments(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j)
-{
-	ResolveFault fault = {0};
-
-	FillArguments(call, plan, step, &fault);
-	if (fault.problem == RESOLVE_FINE)
-		next->resources = FillResources(call, plan, step, &fault);
-	if (fault.problem == RESOLVE_FINE)
-		next->instructions = FillStepText(call, plan, step, step->instructions, "instructions", &fault);
-	return fault.problem == RESOLVE_FINE ? DUE_READY : JudgeFault(step, &fault, j);
-}
-
-/* A run does only what a tool in the database can do; the rest is the client's. */
-static Due
-JudgeRun(Call *call, const StepRow *step, Next *next, Judgement *j)
-{
-	j->reason = RunObstacle(call, step, next, &j->message);
-	return j->reason ? DUE_BLOCKED : DUE_READY;
-}
-
-/* Decide what is to be made of a pending step; nothing is written. */
-static Due
-Judge(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j)
-{
-	Due			due;
-
-	/* a step that was claimed too often is not handed out again by itself */
-	if (step->max_attempts > 0 && step->attempt >= step->max_attempts)
-		return DUE_GIVE_UP;
-	due = JudgeCondition(call, plan, step, j);
-	if (due != DUE_READY)
-		return due;
-	if (step->prompt != NULL)
-		return JudgePrompt(call, plan, step, j);
-	due = JudgeArguments(call, plan, step, next, j);
-	if (due != DUE_READY)
-		return due;
-	if (step->workflow != NULL)
-		return DUE_NEST;
-	return next->run ? JudgeRun(call, step, next, j) : DUE_READY;
-}
 
 /* ---------- preparing a step ---------- */
 
@@ -243,20 +50,6 @@ Skip(Call *call, PlanRow *plan, StepRow *step)
 	return VERDICT_GONE;
 }
 
-/* A prompt waits at once, as a checkpoint. */
-static Verdict
-Ask(Call *call, PlanRow *plan, StepRow *step, const char *prompt)
-{
-	Waiting    *waiting = palloc0(sizeof(Waiting));
-
-	waiting->checkpoint_id = UuidNew();
-	waiting->prompt = prompt;
-	StepMove(call, plan, step, STEP_IN_PROGRESS, NULL);
-	step->waiting = waiting;
-	StepMove(call, plan, step, STEP_AWAITING_INPUT, NULL);
-	return VERDICT_WAITS;
-}
-
 /* Note that a step waits for another; it may have been blocked before that one was tried again. */
 static Verdict
 Await(Call *call, PlanRow *plan, StepRow *step, const StepRow *awaited)
@@ -265,15 +58,6 @@ Await(Call *call, PlanRow *plan, StepRow *step, const StepRow *awaited)
 	if (awaited != NULL && !UuidEqual(&awaited->plan_id, &plan->id))
 		plan->reads_below = true;
 	return VERDICT_WAITS;
-}
-
-/* Note on a step why it cannot go on. */
-static Verdict
-NoteBlocked(Call *call, PlanRow *plan, StepRow *step, const Judgement *j)
-{
-	step->message = j->message;
-	StepPause(call, plan, step, j->reason);
-	return VERDICT_BLOCKED;
 }
 
 static Verdict
@@ -290,13 +74,15 @@ PrepareStep(Call *call, PlanRow *plan, StepRow *step, Next *next)
 		case DUE_SKIP:
 			return Skip(call, plan, step);
 		case DUE_ASK:
-			return Ask(call, plan, step, j.prompt);
+			StepPrompt(call, plan, step, j.prompt);
+			return VERDICT_WAITS;
 		case DUE_NEST:
 			return NestedOpen(call, plan, step) ? VERDICT_NESTED : VERDICT_GONE;
 		case DUE_WAITS:
 			return Await(call, plan, step, j.awaited);
 		default:
-			return NoteBlocked(call, plan, step, &j);
+			StepBlock(call, plan, step, &j);
+			return VERDICT_BLOCKED;
 	}
 }
 
@@ -311,22 +97,6 @@ Prepare(Call *call, PlanRow *plan, StepRow *step, Next *next)
 		PlanSettle(call, plan);
 	TurnEnd(outer, verdict == VERDICT_READY);
 	return verdict;
-}
-
-/* Look again at a pending step that is blocked: what blocked it may have changed. */
-void
-StepReconsider(Call *call, PlanRow *plan, StepRow *step)
-{
-	Next		next = {0};
-	Judgement	j = {0};
-
-	if (step->status != STEP_PENDING || step->pause_reason == NULL)
-		return;
-	next.run = ReasonOfRun(JsonOf(step->pause_reason));
-	if (Judge(call, plan, step, &next, &j) == DUE_BLOCKED)
-		NoteBlocked(call, plan, step, &j);
-	else
-		StepPause(call, plan, step, NULL);
 }
 
 /* ---------- searching one plan ---------- */
@@ -695,89 +465,4 @@ NextPeek(Call *call, PlanRow *scope, Next *next)
 	if (!found)
 		next->step = awaited;
 	return found;
-}
-
-/* ---------- claims ---------- */
-
-/* A plan that failed leaves its steps as they were; what is claimed there is nobody's work any more. */
-#define IN_OPEN_PLAN \
-	" AND EXISTS (SELECT FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.id = s.plan_id AND p.completed_at IS NULL)"
-
-/* An expired lease counts as released. */
-void
-ReleaseExpired(Call *call, PlanRow *root)
-{
-	static KeptQuery find = {
-		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.root_id = $2 AND s.lease_expires_at < $3" IN_OPEN_PLAN
-		" ORDER BY s.lease_expires_at LIMIT 1",
-		3, {TEXTOID, UUIDOID, TIMESTAMPTZOID}
-	};
-
-	while (root->leases)
-	{
-		Args		args = {0};
-		StepRow    *step;
-		PlanRow    *plan;
-
-		ArgTenant(&args, call);
-		ArgUuid(&args, &root->id);
-		ArgTime(&args, GetCurrentTimestamp());
-		step = StepFetch(&find, &args);
-		if (step == NULL)
-			return;
-		plan = PlanInTree(call, root, &step->plan_id);
-		StepRelease(call, plan, step, "lease expired");
-		PlanSettle(call, plan);
-	}
-}
-
-/* Give a claim back, and say why. */
-void
-StepRelease(Call *call, PlanRow *plan, StepRow *step, const char *why)
-{
-	JsonBuilder b = {0};
-
-	JsonObjectStart(&b, NULL);
-	JsonPutText(&b, "reason", why);
-	if (step->worker != NULL)
-		JsonPutText(&b, "worker", step->worker);
-	JsonObjectEnd(&b);
-	StepMove(call, plan, step, STEP_PENDING, JsonFinish(&b));
-}
-
-/* Find the claim that a worker holds in the tree; a worker that asks again gets it again. */
-StepRow *
-ClaimOfWorker(Call *call, const PlanRow *root, const char *worker)
-{
-	static KeptQuery find = {
-		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.root_id = $2 AND s.holder = $3" IN_OPEN_PLAN
-		" ORDER BY s.started_at LIMIT 1",
-		3, {TEXTOID, UUIDOID, TEXTOID}
-	};
-	Args		args = {0};
-
-	ArgTenant(&args, call);
-	ArgUuid(&args, &root->id);
-	ArgText(&args, worker);
-	return StepFetch(&find, &args);
-}
-
-/* Fill the instructions of a step that is claimed already. */
-char *
-ClaimedInstructions(Call *call, PlanRow *plan, const StepRow *step)
-{
-	ResolveFault fault = {0};
-	char	   *filled = FillStepText(call, plan, step, step->instructions, "instructions", &fault);
-
-	return filled ? filled : TextOf(step->instructions);
-}
-
-/* Likewise its resources. */
-Jsonb *
-ClaimedResources(Call *call, PlanRow *plan, const StepRow *step)
-{
-	ResolveFault fault = {0};
-	Jsonb	   *filled = FillResources(call, plan, step, &fault);
-
-	return filled ? filled : JsonOf(step->resources);
 }

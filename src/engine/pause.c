@@ -14,7 +14,7 @@
  *
  *	{"call": {"function": "get_step_context", "arguments": {"step_id": …}}, "bytes": …}
  */
-#include "api/api.h"
+#include "engine/engine.h"
 
 #define REASON_MAX_BYTES	8000
 #define MEMBER_MAX_BYTES	1000	/* of one key, where the whole is too large */
@@ -224,7 +224,7 @@ ReasonOfRun(const Jsonb *reason)
 
 /* A reason of a nested plan has the path of its step from the root, the same at every level. */
 Jsonb *
-ReasonWithPath(Call *call, PlanRow *plan, Jsonb *reason)
+ReasonWithPath(PlanRow *plan, Jsonb *reason)
 {
 	char	   *name = JsonGetText(reason, "blockedStep");
 	StepRow		step = {.name = name ? name : JsonGetText(reason, "failedStep")};
@@ -237,38 +237,4 @@ ReasonWithPath(Call *call, PlanRow *plan, Jsonb *reason)
 	PutPath(&b, plan, &step);
 	JsonObjectEnd(&b);
 	return JsonMerge(reason, JsonFinish(&b));
-}
-
-/* Find the step at the end of a path of names, which begins at the root. */
-StepRow *
-StepAtPath(Call *call, const PlanRow *plan, const Jsonb *path)
-{
-	pg_uuid_t	plan_id = plan->root_id;
-	StepRow    *step = NULL;
-	JsonbValue	name;
-
-	for (int i = 0; JsonGetIndex(path, i, &name); i++)
-	{
-		if (step != NULL && !NestedPlanId(call, &step->id, &plan_id))
-			return NULL;
-		step = StepReadByName(call, &plan_id, JsonValueText(&name));
-		if (step == NULL)
-			return NULL;
-	}
-	return step;
-}
-
-/* Find the step that the reason of a plan is about. */
-StepRow *
-StepOfReason(Call *call, const PlanRow *plan)
-{
-	Jsonb	   *reason = JsonOf(plan->pause_reason);
-	Jsonb	   *path = JsonGetJson(reason, "path");
-	char	   *name;
-
-	if (path != NULL)
-		return StepAtPath(call, plan, path);
-	name = JsonGetText(reason, "blockedStep");
-	name = name ? name : JsonGetText(reason, "failedStep");
-	return name ? StepReadByName(call, &plan->id, name) : NULL;
 }

@@ -9,7 +9,7 @@
  * What cannot be resolved is no error here but a ResolveFault, because it
  * mostly becomes a pause reason.
  */
-#include "api/api.h"
+#include "engine/engine.h"
 
 #include "mb/pg_wchar.h"
 #include "utils/array.h"

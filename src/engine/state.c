@@ -13,12 +13,15 @@
  *
  * Locks: the caller holds the tree's root and the plan.
  */
-#include "api/api.h"
+#include "engine/engine.h"
 
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 
 #define MESSAGE_BYTES	2000	/* of a message that is taken from a result */
+
+static Jsonb *NestedCancel(Call *call, PlanRow *plan, const StepRow *step);
+static void NestedCancelAll(Call *call, PlanRow *plan);
 
 /* ---------- moving a step ---------- */
 
@@ -301,33 +304,6 @@ StepAudit(Call *call, PlanRow *plan, const StepRow *step, StepStatus from, const
 	MemoryContextSwitchTo(outer);
 }
 
-/*
- * A failed step is tried again: what reads it waits for it now. Whatever blocks a
- * step, its condition may read the one that is tried again, and come out false.
- */
-void
-PlanReconsider(Call *call, PlanRow *plan)
-{
-	static KeptQuery find = {
-		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2"
-		" AND s.status = 'pending' AND s.pause_reason IS NOT NULL ORDER BY s.step_order",
-		2, {TEXTOID, UUIDOID}
-	};
-	Rows		rows;
-
-	if (plan->paused == 0)
-		return;
-	rows = QueryById(call, &find, &plan->id);
-	for (uint64 i = 0; i < rows.count; i++)
-	{
-		MemoryContext outer = TurnBegin(call);
-
-		StepReconsider(call, plan, RowStep(&rows, i));
-		TurnEnd(outer, false);
-	}
-	RowsFree(&rows);
-}
-
 /* Count and audit a move that is already in the table; note what has to look at it. */
 void
 StepMoved(Call *call, PlanRow *plan, StepRow *step, StepStatus from, Jsonb *detail)
@@ -341,10 +317,7 @@ StepMoved(Call *call, PlanRow *plan, StepRow *step, StepStatus from, Jsonb *deta
 	if (from == STEP_AWAITING_INPUT)
 		CheckpointClose(call, step);
 	if (from == STEP_FAILED && step->status != STEP_SKIPPED)
-	{
-		PlanReconsider(call, plan);
 		plan->retried = true;
-	}
 	if (step->status == STEP_AWAITING_INPUT && step->waiting != NULL)
 		CheckpointOpen(call, plan, step);
 	if (TimeIsSet(step->completed_at) ? !plan->sequential || step->branches : step->status == STEP_PENDING && step->blockers > 0)
@@ -391,178 +364,6 @@ StepPause(Call *call, PlanRow *plan, StepRow *step, Jsonb *reason)
 
 /* ---------- dependents ---------- */
 
-/* how a step that is settled looks to those that depend on it */
-typedef enum Settlement
-{
-	SETTLED_SUCCESS,
-	SETTLED_FAILURE,
-	SETTLED_FAILED,
-	SETTLED_SKIPPED
-} Settlement;
-
-/* may a dependent run? [settlement][required] */
-static const bool DependentRuns[][2] = {
-	[SETTLED_SUCCESS] = {true, true},
-	[SETTLED_FAILURE] = {true, false},
-	[SETTLED_FAILED] = {false, false},
-	[SETTLED_SKIPPED] = {true, false},
-};
-
-static const char *const SettlementText[] = {
-	[SETTLED_SUCCESS] = "completed",
-	[SETTLED_FAILURE] = "completed with outcome failure",
-	[SETTLED_FAILED] = "failed",
-	[SETTLED_SKIPPED] = "was skipped",
-};
-
-static Settlement
-SettlementOf(StepStatus status, Outcome outcome)
-{
-	if (status == STEP_FAILED)
-		return SETTLED_FAILED;
-	if (status == STEP_SKIPPED)
-		return SETTLED_SKIPPED;
-	return outcome == OUTCOME_FAILURE ? SETTLED_FAILURE : SETTLED_SUCCESS;
-}
-
-DependentVerdict
-DependentVerdictOf(const PlanRow *plan, StepStatus parent, Outcome outcome, bool required)
-{
-	if (parent != STEP_COMPLETED && parent != STEP_FAILED && parent != STEP_SKIPPED)
-		return DEPENDENT_WAITS;
-	/* under pause they wait until the failed step is retried, skipped or answered */
-	if (parent == STEP_FAILED && plan->on_failure == ON_FAILURE_PAUSE)
-		return DEPENDENT_WAITS;
-	return DependentRuns[SettlementOf(parent, outcome)][required] ? DEPENDENT_RUNS : DEPENDENT_SKIPPED;
-}
-
-/* One thing less to wait for. */
-static void
-DependentsRelease(Call *call, const StepRow *step, const DependentVerdict verdicts[2])
-{
-	ListCell   *cell;
-
-	foreach(cell, StepDependents(call, &step->id))
-	{
-		const Dependent *dependent = lfirst(cell);
-
-		if (verdicts[dependent->required] == DEPENDENT_RUNS)
-			StepUnblock(call, &dependent->step_id);
-	}
-}
-
-static void
-DependentSkip(Call *call, PlanRow *plan, StepRow *child, const StepRow *parent, bool required)
-{
-	child->message = psprintf("%s step \"%s\" %s", required ? "required" : "optional", parent->name,
-							  SettlementText[SettlementOf(parent->status, parent->outcome)]);
-	StepMove(call, plan, child, STEP_SKIPPED, NULL);
-}
-
-/* Find the steps on the other end of a step's dependencies, required or optional ones. */
-static Rows
-RelatedSteps(Call *call, KeptQuery *query, const StepRow *step, bool required)
-{
-	Args		args = {0};
-
-	ArgTenant(&args, call);
-	ArgUuid(&args, &step->id);
-	ArgBool(&args, required);
-	return QueryRun(query, &args);
-}
-
-static void
-DependentsSkip(Call *call, PlanRow *plan, const StepRow *step, bool required)
-{
-	static KeptQuery find = {
-		"SELECT s.* FROM stepwise.dependency AS d JOIN stepwise.step AS s ON s.tenant = $1 AND s.id = d.step_id"
-		" WHERE d.tenant = $1 AND d.depends_on = $2 AND d.required = $3 AND s.status = 'pending' ORDER BY s.step_order",
-		3, {TEXTOID, UUIDOID, BOOLOID}
-	};
-	Rows		rows = RelatedSteps(call, &find, step, required);
-
-	for (uint64 i = 0; i < rows.count; i++)
-	{
-		StepRow    *child = RowStep(&rows, i);
-
-		DependentSkip(call, plan, child, step, required);
-	}
-	RowsFree(&rows);
-}
-
-/*
- * A step that is tried again, or was given back, may have missed what became
- * of those that it waits for: then nobody else would skip it.
- */
-static void
-ParentsLook(Call *call, PlanRow *plan, StepRow *step)
-{
-	static KeptQuery find = {
-		"SELECT s.* FROM stepwise.dependency AS d JOIN stepwise.step AS s ON s.tenant = $1 AND s.id = d.depends_on"
-		" WHERE d.tenant = $1 AND d.step_id = $2 AND d.required = $3 ORDER BY s.step_order",
-		3, {TEXTOID, UUIDOID, BOOLOID}
-	};
-
-	/* one that settled in the same call may have skipped it already */
-	if (StepMustRead(call, &step->id)->status != STEP_PENDING)
-		return;
-	for (int required = 0; required <= 1; required++)
-	{
-		Rows		rows = RelatedSteps(call, &find, step, required);
-
-		for (uint64 i = 0; i < rows.count && step->status == STEP_PENDING; i++)
-		{
-			StepRow    *parent = RowStep(&rows, i);
-
-			if (DependentVerdictOf(plan, parent->status, parent->outcome, required) == DEPENDENT_SKIPPED)
-				DependentSkip(call, plan, step, parent, required);
-		}
-		RowsFree(&rows);
-	}
-}
-
-static void
-DependentsLook(Call *call, PlanRow *plan, const StepRow *step)
-{
-	DependentVerdict verdicts[2];
-
-	for (int required = 0; required <= 1; required++)
-		verdicts[required] = DependentVerdictOf(plan, step->status, step->outcome, required);
-	if (verdicts[false] == DEPENDENT_RUNS || verdicts[true] == DEPENDENT_RUNS)
-		DependentsRelease(call, step, verdicts);
-	for (int required = 0; required <= 1; required++)
-		if (verdicts[required] == DEPENDENT_SKIPPED)
-			DependentsSkip(call, plan, step, required);
-}
-
-/* Let branches and dependents look at what has settled; either may settle more. */
-void
-PlanDrain(Call *call, PlanRow *plan)
-{
-	/* not foreach: the list grows while we walk it */
-	for (plan->drained = 0; plan->drained < list_length(plan->settled); plan->drained++)
-	{
-		StepRow    *step = list_nth(plan->settled, plan->drained);
-
-		if (step->branches && step->status == STEP_COMPLETED && !PlanIsTerminal(plan->status))
-		{
-			/* a branch before this one may have added steps, and so moved this one on */
-			if (plan->drained > 0)
-				step->order = StepMustRead(call, &step->id)->order;
-			BranchesAfter(call, plan, step);
-		}
-		if (!plan->sequential && !PlanIsTerminal(plan->status))
-		{
-			if (step->status == STEP_PENDING)
-				ParentsLook(call, plan, step);
-			else
-				DependentsLook(call, plan, step);
-		}
-		CHECK_FOR_INTERRUPTS();
-	}
-	plan->settled = NIL;
-}
-
 /* ---------- the plan ---------- */
 
 /* Move a plan; what is not in the table passes through executing. */
@@ -603,64 +404,116 @@ PlanMove(Call *call, PlanRow *plan, PlanStatus to, Jsonb *detail)
 		NestedCancelAll(call, plan);
 }
 
-/* What is stored: the derived status, but never back to planning, and stalled until a step moves. */
-static PlanStatus
-PlanTarget(const PlanRow *plan)
-{
-	PlanStatus	derived = PlanDeriveStatus(plan->counts, plan->on_failure);
+/* ---------- ending what is nested ---------- */
 
-	if (PlanIsTerminal(plan->status) || (plan->status == PLAN_STALLED && !plan->moved))
-		return plan->status;
-	if (derived == PLAN_PLANNING && plan->status != PLAN_PLANNING)
-		return PLAN_EXECUTING;
-	return derived;
-}
-
-/* Find the reason of the first step, in order, that still blocks. */
-static Jsonb *
-FirstPauseReason(Call *call, PlanRow *plan)
+/* End every open step of a plan, then the plan; below is the reason for what is nested in it. */
+static void
+PlanEnd(Call *call, PlanRow *plan, const char *reason, const char *below)
 {
-	static KeptQuery find = {
-		"SELECT s.pause_reason FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2"
-		" AND s.pause_reason IS NOT NULL ORDER BY s.tenant, s.plan_id, s.step_order LIMIT 1",
+	static KeptQuery open = {
+		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2"
+		" AND s.status IN ('pending', 'in_progress', 'awaiting_input') ORDER BY s.step_order",
 		2, {TEXTOID, UUIDOID}
 	};
-	Jsonb	   *reason = NULL;
 	Rows		rows;
 
-	if (plan->paused == 0 || PlanIsTerminal(plan->status))
-		return NULL;
-	rows = QueryById(call, &find, &plan->id);
-	if (rows.count > 0)
-		reason = ReasonWithPath(call, plan, RowJson(&rows, 0, 1));
+	PlanCheckOpen(plan);
+	plan->ending = CallKeepText(call, unconstify(char *, below));
+	rows = QueryById(call, &open, &plan->id);
+	for (uint64 i = 0; i < rows.count; i++)
+	{
+		StepRow    *step = RowStep(&rows, i);
+
+		step->message = psprintf(CANCELLED_WITH_PLAN "%s", reason ? CutText(reason, REASON_TEXT_BYTES) : "no reason given");
+		StepMove(call, plan, step, STEP_SKIPPED, NULL);
+	}
 	RowsFree(&rows);
-	return reason;
+	plan->settled = NIL;
+	plan->message = CallKeepText(call, reason ? pstrdup(reason) : NULL);
+	PlanMove(call, plan, PLAN_CANCELLED, JsonTextOf("reason", reason));
 }
 
-static void
-PlanUpdatePauseReason(Call *call, PlanRow *plan)
-{
-	Jsonb	   *before = JsonOf(plan->pause_reason);
-	Jsonb	   *reason = FirstPauseReason(call, plan);
-
-	if (JsonEqual(before, reason))
-		return;
-	plan->pause_reason = CallKeep(call, (struct varlena *) reason);
-	/* that a plan has ended says also that its pause has */
-	if (PlanIsTerminal(plan->status))
-		return;
-	AuditAppend(call, plan, NULL, "plan_paused", JsonObjectOf("reason", reason));
-}
-
-/* Draw the consequences of what has moved, and save the plan. */
 void
-PlanSettle(Call *call, PlanRow *plan)
+PlanCancel(Call *call, PlanRow *plan, const char *reason)
 {
-	PlanDrain(call, plan);
-	PlanMove(call, plan, PlanTarget(plan), NULL);
-	PlanUpdatePauseReason(call, plan);
-	PlanSave(call, plan);
-	if (plan->nested)
-		TreeRise(call, plan);
-	plan->moved = plan->retried = false;
+	PlanEnd(call, plan, reason, psprintf("plan \"%s\" above it was cancelled%s", plan->name, BecauseShort(reason)));
+}
+
+/* What the chain of the plan above says of a nested plan. */
+Jsonb *
+NestedDetail(const PlanRow *nested)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutUuid(&b, "nestedPlanId", &nested->id);
+	JsonPutText(&b, "nestedStatus", PlanStatusName[nested->status]);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+/* End a nested plan, and what is nested in it, because of what is above; for the chain of that, or NULL if it had ended. */
+static Jsonb *
+NestedEnd(Call *call, PlanRow *root, const pg_uuid_t *nested_id, const char *reason)
+{
+	PlanRow    *nested = PlanInTree(call, root, nested_id);
+
+	if (PlanIsTerminal(nested->status))
+		return NULL;
+	PlanEnd(call, nested, reason, reason);
+	nested->pause_reason = NULL;
+	PlanSave(call, nested);
+	return NestedDetail(nested);
+}
+
+/* The step that holds a nested plan has ended: so does the plan. NULL: it had already. */
+static Jsonb *
+NestedCancel(Call *call, PlanRow *plan, const StepRow *step)
+{
+	const char *reason = plan->ending;
+	pg_uuid_t	nested_id;
+
+	if (!NestedPlanId(call, &step->id, &nested_id))
+		return NULL;
+	if (reason == NULL)
+		reason = psprintf("step \"%s\" that holds it is %s%s", step->name, StepStatusName[step->status], BecauseShort(step->message));
+	return NestedEnd(call, plan->root, &nested_id, reason);
+}
+
+/* A nested plan was ended with the plan around it: its reason is no longer that of the step that holds it. */
+static void
+HolderForget(Call *call, PlanRow *plan, const pg_uuid_t *step_id)
+{
+	StepRow    *step = StepRead(call, step_id);
+
+	if (step != NULL && step->status == STEP_IN_PROGRESS)
+		StepPause(call, plan, step, NULL);
+}
+
+/* A plan has failed: its other steps stay as they are, but what is nested in them cannot go on. */
+static void
+NestedCancelAll(Call *call, PlanRow *plan)
+{
+	static KeptQuery open = {
+		"SELECT n.id, s.id FROM stepwise.step AS s JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = s.id"
+		" WHERE s.tenant = $1 AND s.plan_id = $2 AND s.status IN ('in_progress', 'awaiting_input') AND s.workflow IS NOT NULL"
+		" AND n.completed_at IS NULL ORDER BY s.step_order",
+		2, {TEXTOID, UUIDOID}
+	};
+	Rows		rows;
+
+	if (!plan->root->nests)
+		return;
+	rows = QueryById(call, &open, &plan->id);
+	for (uint64 i = 0; i < rows.count; i++)
+	{
+		pg_uuid_t	nested_id = RowUuid(&rows, i, 1);
+		pg_uuid_t	step_id = RowUuid(&rows, i, 2);
+		char	   *reason = psprintf("plan \"%s\" above it failed%s", plan->name, BecauseShort(plan->message));
+
+		AuditAppend(call, plan, &step_id, "plan_modified",
+					JsonMerge(JsonTextOf("action", "cancel_nested"), NestedEnd(call, plan->root, &nested_id, reason)));
+		HolderForget(call, plan, &step_id);
+	}
+	RowsFree(&rows);
 }

@@ -5,7 +5,7 @@
  * Pure: no SPI, no catalog but the labels of the enum types. The engine and
  * the SQL functions use the same code.
  */
-#include "api/api.h"
+#include "engine/engine.h"
 
 #include "access/htup_details.h"
 #include "catalog/pg_enum.h"

@@ -10,7 +10,7 @@
  * A call has one Plan per plan, found again in call->plans; a Step is what
  * was read, and is saved whole.
  */
-#include "api/api.h"
+#include "engine/engine.h"
 
 #include "access/htup_details.h"
 #include "access/xact.h"

@@ -54,32 +54,6 @@ typedef struct Done
 
 /* ---------- what stops a run before the call ---------- */
 
-/*
- * Say why a step that is ready is not for a run to do; NULL: it is. *why
- * explains what the reason does not.
- */
-Jsonb *
-RunObstacle(Call *call, const StepRow *step, Next *next, char **why)
-{
-	SchemaFault fault = {0};
-	Jsonb	   *arguments = StepInputs(step);
-
-	next->tool = step->tool ? ToolFind(call, step->tool) : NULL;
-	if (step->tool == NULL && step->resources != NULL)
-		return NULL;
-	if (next->tool == NULL || next->tool->function == NULL)
-		return ClientToolReason(step, arguments, next->instructions);
-	if (next->tool->input_schema == NULL)
-		return NULL;
-	/* they are read only after the claim, and handed over under this name */
-	if (step->resources != NULL)
-		arguments = JsonMerge(arguments, JsonObjectOf("resources", next->resources));
-	if (SchemaMatch(next->tool->input_schema, arguments, &fault))
-		return NULL;
-	*why = fault.why;
-	return SchemaReason(step, &fault);
-}
-
 /* ---------- claiming ---------- */
 
 /* Copy what the tool needs out of the call. */
@@ -163,58 +137,6 @@ TaskDo(const Task *task)
 }
 
 /* ---------- filing ---------- */
-
-/* The outcome of a completed step whose tool says itself that it did not succeed. */
-Outcome
-ResultOutcome(const Jsonb *result)
-{
-	JsonbValue	value;
-
-	if (JsonGet(result, "isError", &value) && value.type == jbvBool && value.val.boolean)
-		return OUTCOME_FAILURE;
-	return OUTCOME_SUCCESS;
-}
-
-/* Complete a step that is in progress. */
-void
-StepComplete(Call *call, PlanRow *plan, StepRow *step, Jsonb *result, Outcome outcome)
-{
-	step->result = (struct varlena *) result;
-	step->outcome = outcome;
-	StepMove(call, plan, step, STEP_COMPLETED, NULL);
-	PlanSettle(call, plan);
-}
-
-/* What _workflow.result shows of a failed step. */
-static Jsonb *
-ErrorOfFault(const ToolFault *fault)
-{
-	JsonBuilder b = {0};
-
-	if (fault->reported != NULL)
-		return fault->reported;
-	JsonObjectStart(&b, NULL);
-	JsonPutText(&b, "error", fault->message);
-	if (*fault->code)
-		JsonPutText(&b, "code", fault->code);
-	if (fault->detail != NULL)
-		JsonPutText(&b, "detail", fault->detail);
-	if (fault->hint != NULL)
-		JsonPutText(&b, "hint", fault->hint);
-	JsonObjectEnd(&b);
-	return JsonFinish(&b);
-}
-
-/* Fail a step that is in progress; the reason shows if its plan pauses for that. */
-void
-StepFail(Call *call, PlanRow *plan, StepRow *step, const ToolFault *fault, Jsonb *reason)
-{
-	step->message = fault->message;
-	step->error = (struct varlena *) ErrorOfFault(fault);
-	step->pause_reason = (struct varlena *) reason;
-	StepMove(call, plan, step, STEP_FAILED, *fault->code ? JsonTextOf("code", fault->code) : NULL);
-	PlanSettle(call, plan);
-}
 
 /* The tool that a client calls instead: the step's, or if it only reads, that of the step after it. */
 static const char *
@@ -305,7 +227,7 @@ Jsonb *
 TaskAnswer(Call *call, const pg_uuid_t *plan_id)
 {
 	static KeptQuery read = {"SELECT j FROM stepwise.task_json($1, $2) AS j", 2, {TEXTOID, UUIDOID}};
-	Jsonb	   *answer = PlanJson(call, &read, plan_id);
+	Jsonb	   *answer = QueryJsonById(call, &read, plan_id);
 
 	/* run_steps has committed: it may have been purged since */
 	if (answer == NULL)
@@ -395,16 +317,4 @@ stepwise_run_steps(PG_FUNCTION_ARGS)
 	answer = RunAnswer(&run);
 	PopActiveSnapshot();
 	return ResultRow(answer);
-}
-
-/* May a failed step be tried again? The step says, otherwise its tool. */
-bool
-StepIsRetryable(Call *call, const StepRow *step)
-{
-	Tool	   *tool;
-
-	if (step->retryable >= 0)
-		return step->retryable;
-	tool = step->tool ? ToolFind(call, step->tool) : NULL;
-	return tool != NULL && tool->retryable;
 }

@@ -23,6 +23,7 @@
 #include "utils/rel.h"
 #include "utils/rls.h"
 
+PG_FUNCTION_INFO_V1(stepwise_audit_guard);
 PG_FUNCTION_INFO_V1(stepwise_engine_guard);
 PG_FUNCTION_INFO_V1(stepwise_step_guard);
 PG_FUNCTION_INFO_V1(stepwise_steps_changed);
@@ -661,4 +662,18 @@ stepwise_steps_changed(PG_FUNCTION_ARGS)
 	MemoryContextSwitchTo(outer);
 	MemoryContextDelete(context);
 	return PointerGetDatum(NULL);
+}
+
+/* Refuse every write to the log that is not the engine's, nor a restore's. */
+Datum
+stepwise_audit_guard(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigger = TriggerOf(fcinfo);
+
+	if (!EngineWrites() && !(TRIGGER_FIRED_BY_INSERT(trigger->tg_event) && RestoreMayInsert()))
+		ereport(ERROR,
+				(errcode(ERRCODE_AUDIT_IMMUTABLE),
+				 errmsg("the audit log is append-only, and only the engine appends"),
+				 errhint("Entries are written by the functions of pg_stepwise; CALL stepwise.purge(before) removes those of finished plans.")));
+	return TriggerPass(trigger);
 }

@@ -1,0 +1,304 @@
+/*
+ * create_plan.c
+ *	  create_plan and start_workflow
+ *
+ * Both may be repeated with an idempotency key: the second call answers with
+ * the plan of the first.
+ */
+#include "api/api.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+PG_FUNCTION_INFO_V1(stepwise_create_plan);
+PG_FUNCTION_INFO_V1(stepwise_start_workflow);
+
+/* arguments of create_plan */
+enum
+{
+	CP_NAME, CP_GOAL, CP_STEPS, CP_BRANCHING, CP_INPUTS, CP_OUTPUTS, CP_ON_FAILURE, CP_SESSION, CP_RATIONALE, CP_NOTES,
+	CP_STALL_AFTER, CP_KEY, CP_SEPARATE_REVIEWER
+};
+
+/* Find the plan that was created with this key; a different request is an error. What is found is read under one snapshot. */
+static PlanRow *
+PlanOfKey(Call *call, const PlanOrigin *origin)
+{
+	static KeptQuery find = {
+		"SELECT p.id, d.request_digest FROM stepwise.plan AS p"
+		" JOIN stepwise.plan_detail AS d ON d.tenant = $1 AND d.plan_id = p.id"
+		" WHERE p.tenant = $1 AND p.idempotency_key = $2",
+		2, {TEXTOID, TEXTOID}
+	};
+	pg_uuid_t	id;
+	char	   *digest;
+	Rows		rows;
+
+	if (origin->idempotency_key == NULL)
+		return NULL;
+	/* one at a time per key, so that the second finds the first */
+	CallLockOfMany(call, "idempotency key", origin->idempotency_key);
+	/* a plan that is found is not locked, and may be purged while it is answered */
+	ReadBegin(call);
+	rows = QueryByName(call, &find, origin->idempotency_key);
+	if (rows.count == 0)
+	{
+		ReadEnd(call);
+		return NULL;
+	}
+	id = RowUuid(&rows, 0, 1);
+	digest = RowText(&rows, 0, 2);
+	if (digest == NULL || strcmp(digest, origin->request_digest) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_IDEMPOTENCY_CONFLICT),
+				 errmsg("idempotency key \"%s\" was used with other content", origin->idempotency_key),
+				 errdetail("It belongs to plan \"%s\".", UuidText(&id)),
+				 errhint("Use a new key for a new plan, or repeat the first call unchanged.")));
+	return PlanMustRead(call, &id);
+}
+
+static void
+PutFirstStep(JsonBuilder *b, const StepRow *step)
+{
+	JsonObjectStart(b, "firstStep");
+	JsonPutUuid(b, "stepId", &step->id);
+	JsonPutInt(b, "stepOrder", step->order);
+	JsonPutText(b, "name", step->name);
+	JsonPutText(b, "stepType", step->type);
+	JsonPutText(b, "instructions", TextOf(step->instructions));
+	JsonObjectEnd(b);
+}
+
+/* A plan has a first step at all times. */
+static StepRow *
+FirstStep(Call *call, const PlanRow *plan)
+{
+	StepRow    *step = StepReadByOrder(call, &plan->id, 1);
+
+	if (step == NULL)
+		PlanNotFound(&plan->id);
+	return step;
+}
+
+static Jsonb *
+CreatedAnswer(Call *call, const PlanRow *plan, bool existing)
+{
+	static KeptQuery ids = {
+		"SELECT s.id FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 ORDER BY s.step_order",
+		2, {TEXTOID, UUIDOID}
+	};
+	JsonBuilder b = {0};
+	Rows		rows = QueryById(call, &ids, &plan->id);
+
+	JsonObjectStart(&b, NULL);
+	JsonPutUuid(&b, "planId", &plan->id);
+	JsonPutText(&b, "name", plan->name);
+	JsonPutText(&b, "goal", plan->goal);
+	JsonPutText(&b, "status", PlanStatusName[plan->status]);
+	JsonPutText(&b, "planStatus", PlanStatusName[plan->status]);
+	if (plan->workflow != NULL)
+	{
+		JsonPutText(&b, "workflow", plan->workflow);
+		JsonPutInt(&b, "version", plan->version);
+	}
+	JsonPutInt(&b, "stepCount", rows.count);
+	JsonArrayStart(&b, "stepIds");
+	for (uint64 i = 0; i < rows.count; i++)
+	{
+		pg_uuid_t	id = RowUuid(&rows, i, 1);
+
+		JsonPutUuid(&b, NULL, &id);
+	}
+	JsonArrayEnd(&b);
+	PutFirstStep(&b, FirstStep(call, plan));
+	if (existing)
+		JsonPutBool(&b, "existing", true);
+	JsonObjectEnd(&b);
+	RowsFree(&rows);
+	return JsonFinish(&b);
+}
+
+/* Link the session's latest started skill execution to the plan that it made. */
+static void
+LinkSkill(Call *call, const PlanRow *plan)
+{
+	static KeptQuery link = {
+		"UPDATE stepwise.skill_execution SET plan_id = $3 WHERE tenant = $1 AND id = ("
+		"SELECT e.id FROM stepwise.skill_execution AS e WHERE e.tenant = $1 AND e.session_id = $2 AND e.status = 'started'"
+		" ORDER BY e.tenant DESC, e.session_id DESC, e.id DESC LIMIT 1) AND plan_id IS NULL",
+		3, {TEXTOID, TEXTOID, UUIDOID}
+	};
+	Args		args = {0};
+
+	if (call->session == NULL)
+		return;
+	ArgTenant(&args, call);
+	ArgText(&args, call->session);
+	ArgUuid(&args, &plan->id);
+	QueryRun(&link, &args);
+}
+
+/*
+ * Put the arguments together as one definition, so that there is one grammar.
+ * The values of a builder take several times the memory of what they make, so
+ * they are dropped at once.
+ */
+static Jsonb *
+DefinitionOfArguments(FunctionCallInfo fcinfo)
+{
+	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext, "stepwise definition", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext outer = MemoryContextSwitchTo(scratch);
+	JsonBuilder b = {0};
+	Jsonb	   *definition;
+
+	JsonObjectStart(&b, NULL);
+	if (!PG_ARGISNULL(CP_NAME))
+		JsonPutText(&b, "name", ArgumentText(fcinfo, CP_NAME));
+	if (!PG_ARGISNULL(CP_STEPS))
+		JsonPutJson(&b, "steps", ArgumentJson(fcinfo, CP_STEPS));
+	if (!PG_ARGISNULL(CP_BRANCHING))
+		JsonPutJson(&b, "branchingConditions", ArgumentJson(fcinfo, CP_BRANCHING));
+	if (!PG_ARGISNULL(CP_OUTPUTS))
+		JsonPutJson(&b, "outputs", ArgumentJson(fcinfo, CP_OUTPUTS));
+	if (!PG_ARGISNULL(CP_ON_FAILURE))
+		JsonPutText(&b, "onFailure", ArgumentText(fcinfo, CP_ON_FAILURE));
+	if (!PG_ARGISNULL(CP_STALL_AFTER))
+		PutInterval(&b, "stallAfter", PG_GETARG_INTERVAL_P(CP_STALL_AFTER));
+	if (!PG_ARGISNULL(CP_SEPARATE_REVIEWER))
+		JsonPutBool(&b, "separateReviewer", PG_GETARG_BOOL(CP_SEPARATE_REVIEWER));
+	if (!PG_ARGISNULL(CP_NOTES))
+		JsonPutText(&b, "outputFormattingNotes", ArgumentText(fcinfo, CP_NOTES));
+	JsonObjectEnd(&b);
+	definition = JsonFinish(&b);
+	MemoryContextSwitchTo(outer);
+	definition = JsonCopy(definition);
+	MemoryContextDelete(scratch);
+	return definition;
+}
+
+static void
+CheckIdempotencyKey(const char *key)
+{
+	if (key != NULL && *key == '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("idempotency_key must not be empty"),
+				 errhint("Leave it out, or make one up for this request.")));
+	CheckNameLimit(key, "idempotency_key");
+}
+
+/* What makes two creating calls the same: all but session and key. Without a key nobody will ask. */
+static char *
+RequestDigest(const char *key, const Jsonb *definition, const char *goal, const Jsonb *inputs, const char *rationale)
+{
+	MemoryContext scratch;
+	MemoryContext outer;
+	JsonBuilder b = {0};
+	char	   *digest;
+
+	if (key == NULL)
+		return NULL;
+	scratch = AllocSetContextCreate(CurrentMemoryContext, "stepwise request", ALLOCSET_DEFAULT_SIZES);
+	outer = MemoryContextSwitchTo(scratch);
+	JsonArrayStart(&b, NULL);
+	JsonPutJson(&b, NULL, definition);
+	JsonPutText(&b, NULL, goal);
+	JsonPutJson(&b, NULL, inputs);
+	JsonPutText(&b, NULL, rationale);
+	JsonArrayEnd(&b);
+	digest = DigestText(JsonFinish(&b));
+	MemoryContextSwitchTo(outer);
+	digest = pstrdup(digest);
+	MemoryContextDelete(scratch);
+	return digest;
+}
+
+static void
+CheckGoal(Faults *faults, const char *goal)
+{
+	if (goal == NULL || *goal == '\0')
+		FaultAdd(faults, ERRCODE_INVALID_DEFINITION, "goal", "Say in a sentence what the plan is to achieve.",
+				 "goal is missing");
+}
+
+static Jsonb *
+CreatePlan(Call *call, const Jsonb *json, PlanOrigin *origin)
+{
+	Faults		faults = {0};
+	PlanRow    *plan = PlanOfKey(call, origin);
+	Definition *definition;
+
+	if (plan != NULL)
+		return CreatedAnswer(call, plan, true);
+	CheckGoal(&faults, origin->goal);
+	CheckInputsObject(&faults, origin->inputs);
+	definition = DefinitionAcceptPlan(call, json, JsonIsObject(origin->inputs) ? origin->inputs : JsonEmptyObject(), &faults);
+	FaultsRaise(&faults, "definition");
+	CheckJsonLimits(origin->inputs, "inputs");
+	plan = PlanCreate(call, definition, origin);
+	LinkSkill(call, plan);
+	return CreatedAnswer(call, plan, false);
+}
+
+Datum
+stepwise_create_plan(PG_FUNCTION_ARGS)
+{
+	Call		call;
+	PlanOrigin	origin = {0};
+	Jsonb	   *definition;
+
+	CallBegin(&call);
+	CallInSession(&call, ArgumentText(fcinfo, CP_SESSION));
+	definition = DefinitionOfArguments(fcinfo);
+	origin.goal = ArgumentText(fcinfo, CP_GOAL);
+	origin.inputs = ArgumentJson(fcinfo, CP_INPUTS);
+	origin.design_rationale = ArgumentText(fcinfo, CP_RATIONALE);
+	origin.idempotency_key = ArgumentText(fcinfo, CP_KEY);
+	CheckIdempotencyKey(origin.idempotency_key);
+	CheckTextLimit(origin.goal, "goal");
+	CheckTextLimit(origin.design_rationale, "design_rationale");
+	origin.request_digest = RequestDigest(origin.idempotency_key, definition, origin.goal, origin.inputs, origin.design_rationale);
+	return CallEnd(&call, CreatePlan(&call, definition, &origin));
+}
+
+static Jsonb *
+StartWorkflow(Call *call, PlanOrigin *origin)
+{
+	Faults		faults = {0};
+	PlanRow    *plan = PlanOfKey(call, origin);
+	Definition *definition;
+
+	if (plan != NULL)
+		return CreatedAnswer(call, plan, true);
+	definition = WorkflowOpen(call, origin, &faults);
+	FaultsRaise(&faults, "inputs");
+	CheckJsonLimits(origin->inputs, "inputs");
+	plan = PlanCreate(call, definition, origin);
+	LinkSkill(call, plan);
+	return CreatedAnswer(call, plan, false);
+}
+
+Datum
+stepwise_start_workflow(PG_FUNCTION_ARGS)
+{
+	Call		call;
+	PlanOrigin	origin = {0};
+	JsonBuilder b = {0};
+
+	CallBegin(&call);
+	CallInSession(&call, ArgumentText(fcinfo, 3));
+	origin.workflow = ArgumentText(fcinfo, 0);
+	origin.inputs = ArgumentJson(fcinfo, 1);
+	/* 0 would be the newest; who names a version wants that one */
+	origin.version = PG_ARGISNULL(2) ? 0 : PG_GETARG_INT32(2) > 0 ? PG_GETARG_INT32(2) : -1;
+	origin.idempotency_key = ArgumentText(fcinfo, 4);
+	CheckIdempotencyKey(origin.idempotency_key);
+	if (origin.workflow == NULL)
+		origin.workflow = "";
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "workflow", origin.workflow);
+	JsonPutInt(&b, "version", origin.version);
+	JsonObjectEnd(&b);
+	origin.request_digest = RequestDigest(origin.idempotency_key, JsonFinish(&b), NULL, origin.inputs, NULL);
+	return CallEnd(&call, StartWorkflow(&call, &origin));
+}

@@ -1,0 +1,223 @@
+/*
+ * execution.c
+ *	  the execution tree, and how a workflow answers
+ *
+ * Nothing is locked; one answer is read under one snapshot.
+ */
+#include "api/api.h"
+
+#include "miscadmin.h"
+
+PG_FUNCTION_INFO_V1(stepwise_execution);
+PG_FUNCTION_INFO_V1(stepwise_workflow_response);
+
+/* ---------- how a step looks in the tree ---------- */
+
+/* ---------- nested plans ---------- */
+
+/* ---------- the execution tree ---------- */
+
+#define BLOCK_BYTES		1024	/* what a block takes beside its inputs, outputs and message */
+
+static void PutBlocks(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, int depth);
+
+/* A plan and a step have one shape; only where the values come from differs. */
+static void
+PutStepBlock(JsonBuilder *b, Call *call, const StepRow *step, int depth)
+{
+	pg_uuid_t	nested_id;
+
+	JsonObjectStart(b, step->name);
+	JsonPutJson(b, "inputs", StepInputs(step));
+	PutOutputs(b, step->result);
+	JsonPutJson(b, "metadata", StepMetadata(step, GetCurrentTimestamp()));
+	if (step->workflow != NULL && depth > 0 && NestedPlanId(call, &step->id, &nested_id))
+		PutBlocks(b, call, &nested_id, depth - 1);
+	else
+		JsonPutJson(b, "blocks", JsonEmptyObject());
+	JsonObjectEnd(b);
+}
+
+/* How much of an answer the block of a step takes, without those that are nested in it. */
+size_t
+BlockSize(const StepRow *step)
+{
+	return BLOCK_BYTES + RawSize(step->inputs ? step->inputs : step->arguments) + RawSize(step->result) +
+		(step->message ? strlen(step->message) : 0);
+}
+
+static void
+PutBlocks(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, int depth)
+{
+	static KeptQuery read = {
+		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 ORDER BY s.step_order",
+		2, {TEXTOID, UUIDOID}
+	};
+	List	   *steps = NIL;
+	ListCell   *cell;
+	Rows		rows;
+
+	check_stack_depth();
+	CHECK_FOR_INTERRUPTS();
+	rows = QueryById(call, &read, plan_id);
+	for (uint64 i = 0; i < rows.count; i++)
+	{
+		steps = lappend(steps, RowStep(&rows, i));
+		AnswerTake(call, BlockSize(llast(steps)), TREE_HINT);
+	}
+	JsonObjectStart(b, "blocks");
+	foreach(cell, steps)
+		PutStepBlock(b, call, lfirst(cell), depth);
+	JsonObjectEnd(b);
+	RowsFree(&rows);
+}
+
+static Jsonb *
+Execution(Call *call, const PlanRow *plan, int depth)
+{
+	JsonBuilder b = {0};
+
+	AnswerTake(call, RawSize(plan->inputs) + RawSize(plan->outputs), TREE_HINT);
+	JsonObjectStart(&b, NULL);
+	JsonPutJson(&b, "inputs", JsonOf(plan->inputs));
+	PutOutputs(&b, plan->outputs);
+	JsonPutJson(&b, "metadata", PlanMetadata(call, plan, GetCurrentTimestamp()));
+	if (depth > 0)
+		PutBlocks(&b, call, &plan->id, depth - 1);
+	else
+		JsonPutJson(&b, "blocks", JsonEmptyObject());
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+static int
+CheckDepthArgument(FunctionCallInfo fcinfo, int n)
+{
+	if (PG_ARGISNULL(n))
+		return INT_MAX;
+	if (PG_GETARG_INT32(n) < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("depth must not be negative"),
+				 errhint("0 shows the plan alone, 1 its steps too, 2 the steps nested in them, and so on.")));
+	return PG_GETARG_INT32(n);
+}
+
+Datum
+stepwise_execution(PG_FUNCTION_ARGS)
+{
+	Call		call;
+	int			depth;
+
+	CallBeginReading(&call);
+	depth = CheckDepthArgument(fcinfo, 1);
+	return CallEnd(&call, Execution(&call, PlanMustRead(&call, ArgumentUuid(fcinfo, 0)), depth));
+}
+
+/* ---------- how a workflow answers ---------- */
+
+/* Find the first step of a plan that did not succeed; NULL: there is none. */
+static StepRow *
+FirstUnsuccessful(Call *call, const pg_uuid_t *plan_id)
+{
+	static KeptQuery find = {
+		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2"
+		" AND (s.status = 'failed' OR s.outcome = 'failure') ORDER BY s.step_order LIMIT 1",
+		2, {TEXTOID, UUIDOID}
+	};
+	Args		args = {0};
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, plan_id);
+	return StepFetch(&find, &args);
+}
+
+/* Say why a plan did not succeed: its own message, or what the first step that did not says, down to the bottom. */
+static char *
+FailureMessage(Call *call, const PlanRow *plan)
+{
+	StepRow    *step;
+	pg_uuid_t	nested_id;
+
+	check_stack_depth();
+	if (plan->message != NULL)
+		return plan->message;
+	if (plan->status == PLAN_CANCELLED)
+		return pstrdup("the plan was cancelled");
+	step = FirstUnsuccessful(call, &plan->id);
+	if (step == NULL)
+		return pstrdup("the plan failed");
+	if (step->status == STEP_FAILED)
+		return psprintf("step \"%s\" failed: %s", step->name, step->message ? step->message : "no reason given");
+	if (step->workflow != NULL && NestedPlanId(call, &step->id, &nested_id))
+		return psprintf("step \"%s\" completed with outcome failure: %s", step->name,
+						FailureMessage(call, PlanMustRead(call, &nested_id)));
+	return psprintf("step \"%s\" completed with outcome failure%s", step->name, Because(step->message));
+}
+
+/* The oldest checkpoint that waits in a plan or below it, as JSON; NULL if there is none. */
+Jsonb *
+OldestCheckpoint(Call *call, const PlanRow *plan)
+{
+	static KeptQuery read = {"SELECT j FROM stepwise.oldest_checkpoint_json($1, $2) AS j", 2, {TEXTOID, UUIDOID}};
+
+	return QueryJsonById(call, &read, &plan->id);
+}
+
+static void
+PutPaused(JsonBuilder *b, Call *call, const PlanRow *plan)
+{
+	Jsonb	   *checkpoint = plan->status == PLAN_AWAITING_REVIEW ? OldestCheckpoint(call, plan) : NULL;
+
+	if (checkpoint != NULL)
+	{
+		JsonPutText(b, "checkpoint_id", JsonGetText(checkpoint, "checkpointId"));
+		JsonPutText(b, "prompt", JsonGetText(checkpoint, "prompt"));
+	}
+	else
+		JsonPutJson(b, "pause_reason", JsonOf(plan->pause_reason));
+}
+
+Jsonb *
+WorkflowResponse(Call *call, PlanRow *plan, bool detail)
+{
+	JsonBuilder b = {0};
+	bool		ended = PlanIsTerminal(plan->status);
+
+	JsonObjectStart(&b, NULL);
+	if (plan->status == PLAN_COMPLETED && plan->outcome == OUTCOME_SUCCESS)
+	{
+		JsonPutText(&b, "status", "success");
+		JsonPutJson(&b, "outputs", JsonOf(plan->outputs));
+	}
+	else if (ended)
+	{
+		JsonPutText(&b, "status", "failure");
+		JsonPutText(&b, "error", FailureMessage(call, plan));
+	}
+	else if (plan->status == PLAN_AWAITING_REVIEW || plan->pause_reason != NULL)
+	{
+		JsonPutText(&b, "status", "paused");
+		PutPaused(&b, call, plan);
+	}
+	else
+		JsonPutText(&b, "status", "running");
+	if (detail)
+	{
+		AnswerTake(call, RawSize(plan->outputs), TREE_HINT);
+		JsonPutJson(&b, "metadata", PlanMetadata(call, plan, GetCurrentTimestamp()));
+		PutBlocks(&b, call, &plan->id, INT_MAX);
+	}
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+Datum
+stepwise_workflow_response(PG_FUNCTION_ARGS)
+{
+	Call		call;
+	bool		detail = !PG_ARGISNULL(1) && PG_GETARG_BOOL(1);
+
+	CallBeginReading(&call);
+	return CallEnd(&call, WorkflowResponse(&call, PlanMustRead(&call, ArgumentUuid(fcinfo, 0)), detail));
+}

@@ -1,0 +1,330 @@
+/*
+ * add.c
+ *	  add steps to a plan that exists
+ *
+ * Steps come from modify_plan and from branching conditions. They are checked
+ * by the grammar of definitions, together with the steps that the plan has.
+ */
+#include "engine/engine.h"
+
+#include "miscadmin.h"
+#include "utils/array.h"
+
+/* a step that the plan has, and whether it still holds others up */
+typedef struct PresentStep
+{
+	pg_uuid_t	id;
+	StepStatus	status;
+	Outcome		outcome;
+} PresentStep;
+
+/* the steps that are being added, and those that are there */
+typedef struct Addition
+{
+	PlanRow    *plan;
+	int			after;
+	const Definition *definition;
+	PresentStep *present;
+	int			npresent;
+	pg_uuid_t  *ids;			/* of the new ones */
+	char	  **skip;			/* of each new one: why it cannot run any more, or NULL */
+} Addition;
+
+static KnownStep *
+ReadKnownSteps(Call *call, const PlanRow *plan, PresentStep **present, int *count)
+{
+	static KeptQuery read = {
+		"SELECT s.name, s.binding, s.workflow, s.wave, s.id, s.status::text, s.outcome::text FROM stepwise.step AS s"
+		" WHERE s.tenant = $1 AND s.plan_id = $2 ORDER BY s.step_order",
+		2, {TEXTOID, UUIDOID}
+	};
+	KnownStep  *known;
+	Rows		rows = QueryById(call, &read, &plan->id);
+
+	*count = (int) rows.count;
+	known = palloc0(sizeof(KnownStep) * Max(rows.count, 1));
+	*present = palloc0(sizeof(PresentStep) * Max(rows.count, 1));
+	for (uint64 i = 0; i < rows.count; i++)
+	{
+		known[i].name = RowText(&rows, i, 1);
+		known[i].binding = RowText(&rows, i, 2);
+		known[i].workflow = RowText(&rows, i, 3);
+		known[i].wave = RowInt(&rows, i, 4);
+		(*present)[i].id = RowUuid(&rows, i, 5);
+		(*present)[i].status = NameIndex(RowText(&rows, i, 6), StepStatusName, STEP_STATUSES);
+		(*present)[i].outcome = NameIndex(RowText(&rows, i, 7), OutcomeName, OUTCOMES);
+	}
+	RowsFree(&rows);
+	return known;
+}
+
+/* Make room, or close a hole: what stands behind an order moves by so much. */
+void
+ShiftSteps(Call *call, const PlanRow *plan, int after, int by)
+{
+	static KeptQuery shift = {
+		"UPDATE stepwise.step SET step_order = step_order + $4, wave = CASE WHEN $5 THEN step_order + $4 - 1 ELSE wave END"
+		" WHERE tenant = $1 AND plan_id = $2 AND step_order > $3",
+		5, {TEXTOID, UUIDOID, INT4OID, INT4OID, BOOLOID}
+	};
+	Args		args = {0};
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, &plan->id);
+	ArgInt(&args, after);
+	ArgInt(&args, by);
+	ArgBool(&args, plan->sequential);
+	QueryRun(&shift, &args);
+}
+
+static const pg_uuid_t *
+AdditionStepId(const Addition *a, int number)
+{
+	return number <= a->npresent ? &a->present[number - 1].id : &a->ids[number - a->npresent - 1];
+}
+
+/* Has a step ended without having told its dependents yet? Then a new one will be told too. */
+static bool
+IsSettling(const PlanRow *plan, const pg_uuid_t *step_id)
+{
+	for (int i = plan->drained; i < list_length(plan->settled); i++)
+		if (UuidEqual(&((StepRow *) list_nth(plan->settled, i))->id, step_id))
+			return true;
+	return false;
+}
+
+/* Count what a new step has to wait for; a parent that has settled does not count. */
+static int
+AdditionBlockers(Addition *a, int i, const KnownStep *known)
+{
+	int			blockers = 0;
+	ListCell   *cell;
+
+	foreach(cell, a->definition->steps[i].depends)
+	{
+		DependencyDefinition *dependency = lfirst(cell);
+		DependentVerdict verdict = DEPENDENT_WAITS;
+
+		if (dependency->parent <= a->npresent && !IsSettling(a->plan, &a->present[dependency->parent - 1].id))
+			verdict = DependentVerdictOf(a->plan, a->present[dependency->parent - 1].status,
+										 a->present[dependency->parent - 1].outcome, dependency->required);
+		if (verdict == DEPENDENT_WAITS)
+			blockers++;
+		else if (verdict == DEPENDENT_SKIPPED)
+		{
+			if (a->skip[i] != NULL)
+				pfree(a->skip[i]);
+			a->skip[i] = psprintf("%s step \"%s\" did not succeed", dependency->required ? "required" : "optional",
+								  known[dependency->parent - 1].name);
+		}
+	}
+	return blockers;
+}
+
+static void
+InsertAddition(Call *call, Addition *a, const KnownStep *known)
+{
+	JsonBuilder steps = {0};
+	Links	   *links;
+
+	JsonArrayStart(&steps, NULL);
+	for (int i = 0; i < a->definition->nsteps; i++)
+	{
+		a->ids[i] = UuidNew();
+		PutStep(&steps, &a->definition->steps[i], &a->ids[i], a->after + i + 1, a->plan->sequential, false, AdditionBlockers(a, i, known));
+	}
+	JsonArrayEnd(&steps);
+	InsertSteps(call, a->plan, &steps);
+	links = LinksBegin(call, a->plan);
+	for (int i = 0; i < a->definition->nsteps; i++)
+	{
+		ListCell   *cell;
+
+		foreach(cell, a->definition->steps[i].depends)
+		{
+			DependencyDefinition *dependency = lfirst(cell);
+
+			LinksAdd(links, &a->ids[i], AdditionStepId(a, dependency->parent), dependency->required);
+		}
+	}
+	LinksEnd(links);
+}
+
+static void
+CheckStepCount(Faults *faults, const PlanRow *plan, int present, int added)
+{
+	if (present + added > MaxSteps)
+		FaultAdd(faults, ERRCODE_VALUE_TOO_LARGE, "steps", NULL,
+				 "plan \"%s\" would have %d steps; stepwise.max_steps is %d", plan->name, present + added, MaxSteps);
+}
+
+/* A sequence stays one: with one dependency all other steps would be ready at once. */
+static void
+CheckStillSequential(Faults *faults, const PlanRow *plan, const Definition *definition)
+{
+	if (plan->sequential && !definition->sequential)
+		FaultAdd(faults, ERRCODE_INVALID_DEFINITION, "steps", "Leave dependsOn out: the steps go in order.",
+				 "the steps of plan \"%s\" go in order, so added ones cannot have dependsOn", plan->name);
+}
+
+/* The inputs that steps may refer to: those given, and those that the workflow declares. */
+const Jsonb *
+PlanInputNames(Call *call, const PlanRow *plan)
+{
+	const Jsonb *given = JsonOf(plan->inputs);
+	Jsonb	   *workflow = plan->workflow ? WorkflowDefinition(call, plan->workflow, plan->version) : NULL;
+
+	return workflow ? JsonMerge(JsonGetJson(workflow, "inputs"), given) : given;
+}
+
+/* The workflows of a plan and of those in which it is nested, the innermost last. */
+static List *
+Callers(Call *call, PlanRow *plan)
+{
+	List	   *names = NIL;
+
+	while (plan != NULL)
+	{
+		if (plan->workflow != NULL)
+			names = lcons(plan->workflow, names);
+		plan = plan->nested ? PlanInTree(call, plan->root, &StepMustRead(call, &plan->parent_step_id)->plan_id) : NULL;
+	}
+	return names;
+}
+
+/* Add steps after an order (0: before all, -1: at the end); faults instead of errors. The ids come back. */
+pg_uuid_t *
+PlanAddSteps(Call *call, PlanRow *plan, const Jsonb *steps, int after, Faults *faults, int *count)
+{
+	Addition	a = {.plan = plan};
+	KnownStep  *known = ReadKnownSteps(call, plan, &a.present, &a.npresent);
+
+	a.after = after < 0 ? a.npresent : after;
+	a.definition = DefinitionAcceptSteps(call, steps, known, a.npresent, a.after, plan->sequential,
+										 PlanInputNames(call, plan), Callers(call, plan), faults);
+	CheckStepCount(faults, plan, a.npresent, a.definition->nsteps);
+	CheckStillSequential(faults, plan, a.definition);
+	if (FaultsAny(faults))
+		return NULL;
+	a.ids = palloc(sizeof(pg_uuid_t) * a.definition->nsteps);
+	a.skip = palloc0(sizeof(char *) * a.definition->nsteps);
+	ShiftSteps(call, plan, a.after, a.definition->nsteps);
+	InsertAddition(call, &a, known);
+	plan->counts[STEP_PENDING] += a.definition->nsteps;
+	plan->next_order = Min(plan->next_order, a.after + 1);
+	plan->workable = true;
+	for (int i = 0; i < a.definition->nsteps; i++)
+		if (a.skip[i] != NULL)
+		{
+			StepRow    *step = StepMustRead(call, &a.ids[i]);
+
+			step->message = a.skip[i];
+			StepMove(call, plan, step, STEP_SKIPPED, NULL);
+		}
+	*count = a.definition->nsteps;
+	return a.ids;
+}
+
+static char *
+FreeStepName(Call *call, const PlanRow *plan, const char *base)
+{
+	for (int i = 1;; i++)
+	{
+		char	   *name = i == 1 ? psprintf("%.50s_review", base) : psprintf("%.50s_review_%d", base, i);
+
+		if (StepReadByName(call, &plan->id, name) == NULL)
+			return name;
+	}
+}
+
+/* What waits for the reviewed step waits for the review too, but not for its approval: a skipped review lets it go on. */
+static void
+DependOnReview(Call *call, const PlanRow *plan, const StepRow *reviewed, const StepRow *review)
+{
+	static KeptQuery depend = {
+		"WITH child AS ("
+		" INSERT INTO stepwise.dependency (tenant, plan_id, step_id, depends_on, required)"
+		" SELECT $1, $2, d.step_id, $4, false FROM stepwise.dependency AS d WHERE d.tenant = $1 AND d.depends_on = $3"
+		" RETURNING step_id)"
+		" UPDATE stepwise.step AS s SET blockers = s.blockers + 1, ready = NULL FROM child"
+		" WHERE s.tenant = $1 AND s.id = child.step_id",
+		4, {TEXTOID, UUIDOID, UUIDOID, UUIDOID}
+	};
+	Args		args = {0};
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, &plan->id);
+	ArgUuid(&args, &reviewed->id);
+	ArgUuid(&args, &review->id);
+	QueryRun(&depend, &args);
+}
+
+/*
+ * Move on the waves of what depends on a step that was put in between. None
+ * moves by more than one, so each step is met once: those that moved, then those
+ * that depend on them, and so on.
+ */
+static void
+RaiseWaves(Call *call, const pg_uuid_t *step_id)
+{
+	static KeptQuery raise = {
+		"UPDATE stepwise.step AS s SET wave = x.wave FROM ("
+		" SELECT d.step_id, pg_catalog.max(p.wave) + 1 AS wave FROM pg_catalog.unnest($2) AS moved (id)"
+		" JOIN stepwise.step AS p ON p.tenant = $1 AND p.id = moved.id"
+		" JOIN stepwise.dependency AS d ON d.tenant = $1 AND d.depends_on = p.id GROUP BY d.step_id) AS x"
+		" WHERE s.tenant = $1 AND s.id = x.step_id AND s.wave < x.wave RETURNING s.id",
+		2, {TEXTOID, UUIDARRAYOID}
+	};
+	Datum	   *moved = palloc(sizeof(Datum));
+	int			count = 1;
+
+	moved[0] = UUIDPGetDatum(step_id);
+	while (count > 0)
+	{
+		Args		args = {0};
+		Rows		rows;
+
+		ArgTenant(&args, call);
+		ArgDatum(&args, PointerGetDatum(construct_array(moved, count, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR)));
+		rows = QueryRun(&raise, &args);
+		count = (int) rows.count;
+		moved = palloc(sizeof(Datum) * Max(count, 1));
+		for (int i = 0; i < count; i++)
+		{
+			pg_uuid_t  *id = palloc(sizeof(pg_uuid_t));
+
+			*id = RowUuid(&rows, i, 1);
+			moved[i] = UUIDPGetDatum(id);
+		}
+		RowsFree(&rows);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+StepRow *
+PlanAddCheckpointStep(Call *call, PlanRow *plan, const StepRow *after)
+{
+	StepDefinition definition = {0};
+	JsonBuilder b = {0};
+	pg_uuid_t	id = UuidNew();
+	StepRow    *step;
+
+	definition.name = FreeStepName(call, plan, after->name);
+	definition.type = "checkpoint";
+	definition.wave = after->wave + 1;
+	definition.retryable = -1;
+	ShiftSteps(call, plan, after->order, 1);
+	JsonArrayStart(&b, NULL);
+	PutStep(&b, &definition, &id, after->order + 1, plan->sequential, false, 0);
+	JsonArrayEnd(&b);
+	InsertSteps(call, plan, &b);
+	plan->counts[STEP_PENDING]++;
+	plan->next_order = Min(plan->next_order, after->order + 1);
+	step = StepMustRead(call, &id);
+	if (!plan->sequential)
+	{
+		DependOnReview(call, plan, after, step);
+		RaiseWaves(call, &id);
+	}
+	return step;
+}

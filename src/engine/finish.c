@@ -1,0 +1,69 @@
+/*
+ * finish.c
+ *	  end a step in progress with a result or with a fault
+ */
+#include "engine/engine.h"
+
+/* The outcome of a completed step whose tool says itself that it did not succeed. */
+Outcome
+ResultOutcome(const Jsonb *result)
+{
+	JsonbValue	value;
+
+	if (JsonGet(result, "isError", &value) && value.type == jbvBool && value.val.boolean)
+		return OUTCOME_FAILURE;
+	return OUTCOME_SUCCESS;
+}
+
+/* Complete a step that is in progress. */
+void
+StepComplete(Call *call, PlanRow *plan, StepRow *step, Jsonb *result, Outcome outcome)
+{
+	step->result = (struct varlena *) result;
+	step->outcome = outcome;
+	StepMove(call, plan, step, STEP_COMPLETED, NULL);
+	PlanSettle(call, plan);
+}
+
+/* What _workflow.result shows of a failed step. */
+static Jsonb *
+ErrorOfFault(const ToolFault *fault)
+{
+	JsonBuilder b = {0};
+
+	if (fault->reported != NULL)
+		return fault->reported;
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "error", fault->message);
+	if (*fault->code)
+		JsonPutText(&b, "code", fault->code);
+	if (fault->detail != NULL)
+		JsonPutText(&b, "detail", fault->detail);
+	if (fault->hint != NULL)
+		JsonPutText(&b, "hint", fault->hint);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+/* Fail a step that is in progress; the reason shows if its plan pauses for that. */
+void
+StepFail(Call *call, PlanRow *plan, StepRow *step, const ToolFault *fault, Jsonb *reason)
+{
+	step->message = fault->message;
+	step->error = (struct varlena *) ErrorOfFault(fault);
+	step->pause_reason = (struct varlena *) reason;
+	StepMove(call, plan, step, STEP_FAILED, *fault->code ? JsonTextOf("code", fault->code) : NULL);
+	PlanSettle(call, plan);
+}
+
+/* May a failed step be tried again? The step says, otherwise its tool. */
+bool
+StepIsRetryable(Call *call, const StepRow *step)
+{
+	Tool	   *tool;
+
+	if (step->retryable >= 0)
+		return step->retryable;
+	tool = step->tool ? ToolFind(call, step->tool) : NULL;
+	return tool != NULL && tool->retryable;
+}

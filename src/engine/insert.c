@@ -1,0 +1,165 @@
+/*
+ * insert.c
+ *	  insert rows of steps and dependencies, many by one statement
+ */
+#include "engine/engine.h"
+
+#include "utils/array.h"
+
+/*
+ * Dependencies on their way into the table. A plan of 1,000 steps can have half
+ * a million of them: they go in as arrays, some thousands by one statement.
+ */
+#define LINKS_AT_ONCE	5000
+
+struct Links
+{
+	Call	   *call;
+	const PlanRow *plan;
+	int			count;
+	Datum		step_ids[LINKS_AT_ONCE];
+	Datum		parent_ids[LINKS_AT_ONCE];
+	Datum		required[LINKS_AT_ONCE];
+};
+
+void
+PutInterval(JsonBuilder *b, const char *key, Interval *interval)
+{
+	JsonPutText(b, key, interval ? IntervalText(interval) : NULL);
+}
+
+/* A compiled condition: its source, its path, and the references it reads. */
+void
+PutCondition(JsonBuilder *b, const Condition *condition, const char *source_key, const char *path_key, const char *operands_key)
+{
+	JsonPutText(b, source_key, condition->source);
+	JsonPutText(b, path_key, DatumGetCString(DirectFunctionCall1(jsonpath_out, condition->path)));
+	if (condition->raw)
+		return;
+	JsonArrayStart(b, operands_key);
+	for (int i = 0; i < condition->noperands; i++)
+		JsonPutText(b, NULL, condition->operands[i]->source);
+	JsonArrayEnd(b);
+}
+
+void
+PutStep(JsonBuilder *b, const StepDefinition *step, const pg_uuid_t *id, int order, bool sequential, bool branches, int blockers)
+{
+	JsonObjectStart(b, NULL);
+	JsonPutUuid(b, "id", id);
+	JsonPutInt(b, "step_order", order);
+	JsonPutInt(b, "wave", sequential ? order - 1 : step->wave);
+	JsonPutInt(b, "blockers", blockers);
+	if (!sequential && blockers == 0)
+		JsonPutBool(b, "ready", true);
+	JsonPutBool(b, "branches", branches);
+	JsonPutBool(b, "dynamic", step->dynamic);
+	if (step->retryable >= 0)
+		JsonPutBool(b, "retryable", step->retryable == 1);
+	JsonPutPositive(b, "max_attempts", step->max_attempts);
+	PutInterval(b, "stall_after", step->stall_after);
+	JsonPutText(b, "name", step->name);
+	JsonPutText(b, "type", step->type ? step->type : "custom");
+	JsonPutText(b, "tool", step->tool);
+	JsonPutText(b, "workflow", step->workflow);
+	JsonPutPositive(b, "version", step->version);
+	JsonPutText(b, "binding", step->binding);
+	JsonPutText(b, "prompt", step->prompt);
+	JsonPutText(b, "instructions", step->instructions);
+	if (step->arguments != NULL)
+		JsonPutJson(b, "arguments", step->arguments);
+	if (step->resources != NULL)
+		JsonPutJson(b, "resources", step->resources);
+	if (step->condition != NULL)
+		PutCondition(b, step->condition, "condition", "condition_path", "condition_operands");
+	JsonObjectEnd(b);
+}
+
+/* Run a query over (tenant, plan, root, array of rows); one that needs no root still has to name its parameter. */
+void
+InsertRows(Call *call, KeptQuery *query, const PlanRow *plan, JsonBuilder *b)
+{
+	Args		args = {0};
+
+	ArgTenant(&args, call);
+	ArgUuid(&args, &plan->id);
+	ArgUuid(&args, &plan->root_id);
+	ArgDatum(&args, JsonbPGetDatum(JsonFinish(b)));
+	QueryRun(query, &args);
+}
+
+void
+InsertSteps(Call *call, const PlanRow *plan, JsonBuilder *b)
+{
+	static KeptQuery insert = {
+		"INSERT INTO stepwise.step (tenant, id, plan_id, root_id, step_order, wave, blockers, ready, branches, dynamic,"
+		" retryable, max_attempts, stall_after, name, type, tool, workflow, version, binding, prompt, instructions,"
+		" arguments, resources, condition, condition_path, condition_operands)"
+		" SELECT $1, x.id, $2, $3, x.step_order, x.wave, x.blockers, x.ready, x.branches, x.dynamic,"
+		" x.retryable, x.max_attempts, x.stall_after, x.name, x.type, x.tool, x.workflow, x.version, x.binding, x.prompt,"
+		" x.instructions, x.arguments, x.resources, x.condition, x.condition_path, x.condition_operands"
+		" FROM pg_catalog.jsonb_to_recordset($4) AS x (id uuid, step_order int, wave int, blockers int, ready boolean,"
+		" branches boolean, dynamic boolean, retryable boolean, max_attempts int, stall_after interval, name text,"
+		" type text, tool text, workflow text, version int, binding text, prompt text, instructions text,"
+		" arguments jsonb, resources jsonb, condition text, condition_path jsonpath, condition_operands text[])",
+		4, {TEXTOID, UUIDOID, UUIDOID, JSONBOID}
+	};
+
+	InsertRows(call, &insert, plan, b);
+}
+
+Links *
+LinksBegin(Call *call, const PlanRow *plan)
+{
+	Links	   *links = palloc(sizeof(Links));
+
+	links->call = call;
+	links->plan = plan;
+	links->count = 0;
+	return links;
+}
+
+/* Write the dependencies that were collected. */
+static void
+LinksInsert(Links *links)
+{
+	static KeptQuery insert = {
+		"INSERT INTO stepwise.dependency (tenant, plan_id, step_id, depends_on, required)"
+		" SELECT $1, $2, x.step_id, x.depends_on, x.required"
+		" FROM ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4), pg_catalog.unnest($5))"
+		" AS x (step_id, depends_on, required)",
+		5, {TEXTOID, UUIDOID, UUIDARRAYOID, UUIDARRAYOID, BOOLARRAYOID}
+	};
+	Args		args = {0};
+
+	if (links->count == 0)
+		return;
+	ArgTenant(&args, links->call);
+	ArgUuid(&args, &links->plan->id);
+	ArgDatum(&args, PointerGetDatum(construct_array(links->step_ids, links->count, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR)));
+	ArgDatum(&args, PointerGetDatum(construct_array(links->parent_ids, links->count, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR)));
+	ArgDatum(&args, PointerGetDatum(construct_array(links->required, links->count, BOOLOID, 1, true, TYPALIGN_CHAR)));
+	QueryRun(&insert, &args);
+	for (int i = 2; i < args.count; i++)
+		pfree(DatumGetPointer(args.values[i]));
+	links->count = 0;
+}
+
+/* Add a dependency; both ids must live until LinksEnd. */
+void
+LinksAdd(Links *links, const pg_uuid_t *step_id, const pg_uuid_t *parent_id, bool required)
+{
+	if (links->count == LINKS_AT_ONCE)
+		LinksInsert(links);
+	links->step_ids[links->count] = UUIDPGetDatum(step_id);
+	links->parent_ids[links->count] = UUIDPGetDatum(parent_id);
+	links->required[links->count] = BoolGetDatum(required);
+	links->count++;
+}
+
+void
+LinksEnd(Links *links)
+{
+	LinksInsert(links);
+	pfree(links);
+}
