@@ -149,12 +149,11 @@ ArtifactDigests(const Artifact *a)
 	return JsonFinish(&b);
 }
 
-/* Write down that something was stored, and save the plan. */
+/* Write down that something was stored. */
 static void
 AuditStored(Call *call, PlanRow *plan, const pg_uuid_t *step_id, const char *action, const Jsonb *brief, const Jsonb *digests)
 {
 	AuditAppend(call, plan, step_id, "plan_modified", JsonMerge(JsonMerge(JsonTextOf("action", action), brief), digests));
-	PlanSave(call, plan);
 }
 
 static Jsonb *

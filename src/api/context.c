@@ -57,8 +57,6 @@ NoteSession(Call *call, const PlanRow *plan)
 	CheckTextLimit(call->session, "session_id");
 	locked = PlanLock(call, &plan->id);
 	PlanNoteSession(call, locked);
-	if (locked->touched)
-		PlanSave(call, locked);
 }
 
 static Jsonb *

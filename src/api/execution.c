@@ -159,7 +159,7 @@ FailureMessage(Call *call, const PlanRow *plan)
 Jsonb *
 OldestCheckpoint(Call *call, const PlanRow *plan)
 {
-	static KeptQuery read = {"SELECT j FROM stepwise.oldest_checkpoint_json($1, $2) AS j", 2, {TEXTOID, UUIDOID}};
+	static KeptQuery read = {"SELECT j FROM stepwise.oldest_checkpoint_json($1, $2) AS j", 2, {TEXTOID, UUIDOID}, .reads_plans = true};
 
 	return QueryJsonById(call, &read, &plan->id);
 }

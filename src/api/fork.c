@@ -463,7 +463,7 @@ CopyNested(Call *call, PlanRow *root, PlanRow *parent, Datum old_holder, Datum n
 	AuditBranches(call, copy, nested, &copies);
 	AuditEnded(call, copy);
 	root->nests = true;
-	PlanSave(call, copy);
+	PlanTouch(root);
 }
 
 /* Ask again for a review that a branch after a kept step had asked for. */
@@ -545,7 +545,6 @@ Fork(Call *call, PlanRow *plan, const char *from_step)
 	copy->moved = true;
 	PlanSettle(call, copy);
 	AuditAppend(call, plan, &from->id, "plan_modified", LinkDetail("forked", "forkedTo", &copy->id, from_step));
-	PlanSave(call, plan);
 	return ForkAnswer(plan, copy, &copies, from_step);
 }
 

@@ -504,7 +504,7 @@ NoteLease(Call *call, PlanRow *root, const StepRow *step)
 	if (!TimeIsSet(step->lease_expires_at) || root->leases)
 		return;
 	root->leases = true;
-	PlanSave(call, root);
+	PlanTouch(root);
 }
 
 /* Find the time that a move has left on its row; NULL: none. */

@@ -113,7 +113,7 @@ PlanNoteSession(Call *call, PlanRow *plan)
 	if (call->session == NULL || (before && strcmp(before, call->session) == 0))
 		return;
 	plan->session_id = pstrdup(call->session);
-	plan->touched = true;
+	PlanTouch(plan);
 	if (before == NULL)
 		return;
 	JsonObjectStart(&b, NULL);
@@ -134,7 +134,8 @@ ClaimAgain(Call *call, PlanRow *root, StepRow *step, const Claim *claim)
 	step->active_at = GetCurrentTimestamp();
 	if (claim->lease != NULL)
 	{
-		root->leases = root->touched = true;
+		root->leases = true;
+		PlanTouch(root);
 		step->lease_expires_at = TimeAfter(step->active_at, claim->lease);
 	}
 	StepSave(call, step);
@@ -152,7 +153,8 @@ ClaimStep(Call *call, Next *next, const Claim *claim)
 		step->worker = step->holder = pstrdup(claim->worker);
 	if (claim->lease != NULL)
 	{
-		next->plan->root->leases = next->plan->root->touched = true;
+		next->plan->root->leases = true;
+		PlanTouch(next->plan->root);
 		step->lease_expires_at = TimeAfter(GetCurrentTimestamp(), claim->lease);
 	}
 	StepMove(call, next->plan, step, STEP_IN_PROGRESS, NULL);
@@ -170,10 +172,7 @@ ClaimNext(Call *call, PlanRow *scope, const Claim *claim)
 	if (held != NULL)
 		return ClaimAgain(call, scope->root, held, claim);
 	if (!NextFind(call, scope, &next))
-	{
-		PlansSave(call);
 		return NextAnswer(call, scope);
-	}
 	ClaimStep(call, &next, claim);
 	return ReadyAnswer(call, &next, false);
 }
@@ -181,19 +180,11 @@ ClaimNext(Call *call, PlanRow *scope, const Claim *claim)
 static Jsonb *
 NextStep(Call *call, PlanRow *scope, const Claim *claim)
 {
-	Jsonb	   *answer;
-
 	call->actor = claim->worker;
 	PlanNoteSession(call, scope);
 	if (!PlanIsTerminal(scope->root->status))
 		ReleaseExpired(call, scope->root);
-	answer = ClaimNext(call, scope, claim);
-	/* the step may be one of a nested plan, which alone is saved then */
-	if (scope->touched)
-		PlanSave(call, scope);
-	if (scope->root != scope && scope->root->touched)
-		PlanSave(call, scope->root);
-	return answer;
+	return ClaimNext(call, scope, claim);
 }
 
 static Claim
@@ -351,7 +342,7 @@ SubmitStep(Call *call, PlanRow *plan, StepRow *step, const Submission *s)
 	if (IsDuplicate(step, s))
 	{
 		plan->branch = step->branches ? BranchTaken(call, step) : NULL;
-		PlanSave(call, plan);
+		PlanTouch(plan);
 		return SubmitAnswer(plan, step, true);
 	}
 	PlanCheckOpen(plan);
@@ -406,14 +397,11 @@ stepwise_advance(PG_FUNCTION_ARGS)
 	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, SUBMIT_STEP_ID), &step);
 	CheckOptionalAttempt(fcinfo, SUBMIT_ATTEMPT, step);
 	call.actor = claim.worker ? claim.worker : step->worker;
-	/* a search through nested plans reads their rows: then each change is saved at once */
-	call.deferred = !plan->root->nests;
 	submitted = SubmitStep(&call, plan, step, &s);
 	JsonObjectStart(&b, NULL);
 	JsonPutJson(&b, "submitted", submitted);
 	JsonPutJson(&b, "next", NextStep(&call, plan->root, &claim));
 	JsonObjectEnd(&b);
-	PlansSave(&call);
 	return CallEnd(&call, JsonFinish(&b));
 }
 
@@ -519,7 +507,7 @@ Heartbeat(Call *call, PlanRow *plan, StepRow *step, Interval *extend)
 		plan->root->leases = true;
 	}
 	StepSave(call, step);
-	PlanSave(call, plan->root);
+	PlanTouch(plan->root);
 	JsonObjectStart(&b, NULL);
 	PutStepAnswer(&b, plan, step);
 	JsonPutInt(&b, "attempt", step->attempt);

@@ -61,12 +61,12 @@ HasStalledStep(Call *call, const PlanRow *plan, Interval *stall_after)
 
 /* Stalled plans above a step that moves are looked for only where there are any. */
 static void
-NoteStall(Call *call, PlanRow *root)
+NoteStall(PlanRow *root)
 {
 	if (root->stalls)
 		return;
 	root->stalls = true;
-	PlanSave(call, root);
+	PlanTouch(root);
 }
 
 /* Mark a locked plan, and the nested ones in which a claim is stalled: so a move there wakes every level above it. */
@@ -84,8 +84,7 @@ MarkTree(Call *call, PlanRow *plan, Interval *stall_after)
 	if (plan->status != PLAN_EXECUTING || !HasStalledStep(call, plan, stall_after))
 		return;
 	PlanMove(call, plan, PLAN_STALLED, NULL);
-	NoteStall(call, plan->root);
-	PlanSave(call, plan);
+	NoteStall(plan->root);
 	if (!plan->root->nests)
 		return;
 	rows = QueryById(call, &open, &plan->id);

@@ -307,7 +307,6 @@ AuditExtra(Call *call, PlanRow *scope, const Report *report, const char *variabl
 	JsonPutText(&b, "resultDigest", DigestText(report->result));
 	JsonObjectEnd(&b);
 	AuditAppend(call, scope, NULL, "plan_modified", JsonFinish(&b));
-	PlanSave(call, scope);
 }
 
 /* Keep what no step waits for; nothing else changes. */

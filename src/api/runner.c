@@ -76,22 +76,6 @@ TaskNew(const Call *call, const Next *next)
 	return task;
 }
 
-/* Nothing may be unsaved when the tool runs. */
-static void
-SaveAll(Call *call)
-{
-	ListCell   *cell;
-
-	PlansSave(call);
-	foreach(cell, call->plans)
-	{
-		PlanRow    *plan = lfirst(cell);
-
-		if (plan->touched)
-			PlanSettle(call, plan);
-	}
-}
-
 /* Claim the next step that a run can do; NULL: there is none. */
 static Task *
 TaskClaim(Call *call, const Run *run)
@@ -152,7 +136,7 @@ ToolAfterResource(Call *call, const StepRow *step)
 
 /* File what came of a step; false: it has to be done again, which is not for this run. */
 static bool
-TaskFile(Call *call, const Task *task, const Done *done, bool deferred)
+TaskFile(Call *call, const Task *task, const Done *done)
 {
 	StepRow    *step;
 	PlanRow    *plan = PlanLockOfStep(call, &task->step_id, &step);
@@ -162,8 +146,6 @@ TaskFile(Call *call, const Task *task, const Done *done, bool deferred)
 	/* the tool itself may have ended the step, or the plan, or given the step back */
 	if (step->status != STEP_IN_PROGRESS || step->attempt != task->attempt || PlanIsTerminal(plan->status))
 		return step->status != STEP_PENDING;
-	/* a search through nested plans reads their rows: then each change is saved at once */
-	call->deferred = deferred && !plan->root->nests;
 	if (fault == NULL)
 	{
 		StepComplete(call, plan, step, done->result, ResultOutcome(done->result));
@@ -188,10 +170,9 @@ RunTurn(Run *run, const Task *last, const Done *done)
 
 	CallBeginIn(&call, run->tenant);
 	if (last != NULL)
-		run->left = TaskFile(&call, last, done, !run->commits) ? run->left - 1 : 0;
+		run->left = TaskFile(&call, last, done) ? run->left - 1 : 0;
 	if (run->left > 0 && (last == NULL || !run->commits))
 		task = TaskClaim(&call, run);
-	SaveAll(&call);
 	CallEnd(&call, NULL);
 	return task;
 }
@@ -226,7 +207,7 @@ RunTurns(Run *run)
 Jsonb *
 TaskAnswer(Call *call, const pg_uuid_t *plan_id)
 {
-	static KeptQuery read = {"SELECT j FROM stepwise.task_json($1, $2) AS j", 2, {TEXTOID, UUIDOID}};
+	static KeptQuery read = {"SELECT j FROM stepwise.task_json($1, $2) AS j", 2, {TEXTOID, UUIDOID}, .reads_plans = true};
 	Jsonb	   *answer = QueryJsonById(call, &read, plan_id);
 
 	/* run_steps has committed: it may have been purged since */

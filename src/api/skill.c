@@ -284,8 +284,6 @@ LogSkill(Call *call, SkillNote *note)
 		WriteNote(call, note);
 	}
 	AuditSkill(call, plan, note);
-	if (plan != NULL)
-		PlanSave(call, plan);
 	return SkillAnswer(call, plan, note);
 }
 

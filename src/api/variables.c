@@ -128,7 +128,6 @@ AuditVariables(Call *call, PlanRow *plan, const Jsonb *given)
 	PutNames(&b, "deleted", given, true);
 	JsonObjectEnd(&b);
 	AuditAppend(call, plan, NULL, "plan_modified", JsonFinish(&b));
-	PlanSave(call, plan);
 }
 
 static Jsonb *
@@ -189,7 +188,7 @@ TakeVariables(Call *call, const pg_uuid_t *plan_id)
 static Jsonb *
 TaskVariables(Call *call, const pg_uuid_t *plan_id)
 {
-	static KeptQuery read = {"SELECT j FROM stepwise.task_variables_json($1, $2) AS j", 2, {TEXTOID, UUIDOID}};
+	static KeptQuery read = {"SELECT j FROM stepwise.task_variables_json($1, $2) AS j", 2, {TEXTOID, UUIDOID}, .reads_plans = true};
 	Jsonb	   *variables = NULL;
 
 	if (plan_id != NULL)

@@ -84,6 +84,7 @@ typedef struct KeptQuery
 	Oid			types[QUERY_MAX_ARGS];
 	SPIPlanPtr	plan;			/* prepared at first use, kept for the backend */
 	bool		latest;			/* reads what is committed by now, at stricter isolation levels too */
+	bool		reads_plans;	/* reads what a call changes in plans: the call saves that first */
 } KeptQuery;
 
 /*
@@ -149,7 +150,7 @@ typedef struct Call
 	int			guc_level;		/* to which its search path goes back; 0: it has not been locked */
 	bool		as_owner;
 	bool		reading;		/* under one snapshot, the active one; see ReadBegin */
-	bool		deferred;		/* plans are saved once, at the end: PlansSave */
+	void		(*save) (struct Call *call);	/* writes what the call has changed, or NULL: CallSave */
 	TimestampTz now;			/* 0: the clock has not been read yet; see CallNow */
 	List	   *plans;			/* of PlanRow: those that this call has locked */
 	size_t		answer_bytes;	/* what its answer will hold, as far as it is known; see AnswerTake */
@@ -158,7 +159,8 @@ typedef struct Call
 extern void CallBegin(Call *call);	/* in the caller's tenant */
 extern void CallBeginReading(Call *call);	/* likewise, to read under one snapshot only */
 extern void CallBeginIn(Call *call, const char *tenant);	/* for triggers, maintenance and procedures */
-extern Datum CallEnd(Call *call, Jsonb *answer);	/* NULL: no answer */
+extern Datum CallEnd(Call *call, Jsonb *answer);	/* saves what has changed; NULL: no answer */
+extern void CallSave(Call *call);
 extern void ReadBegin(Call *call);	/* from here on under one snapshot, and nothing is written */
 extern void ReadEnd(Call *call);	/* also at CallEnd */
 extern void CallInSession(Call *call, char *session);	/* NULL: none was given */

@@ -217,6 +217,8 @@ QueryRun(KeptQuery *query, const Args *args)
 
 	if (args->count != query->nargs)
 		elog(ERROR, "query got %d arguments instead of %d: %s", args->count, query->nargs, query->sql);
+	if (query->reads_plans && args->call != NULL)
+		CallSave(args->call);
 	level = PathLock();
 	if (level != 0 && args->call != NULL)
 	{
@@ -439,6 +441,7 @@ ReadBegin(Call *call)
 {
 	if (call->reading)
 		elog(ERROR, "the call reads under one snapshot already");
+	CallSave(call);
 	CommandCounterIncrement();
 	PushActiveSnapshot(GetTransactionSnapshot());
 	call->reading = true;
@@ -453,12 +456,24 @@ ReadEnd(Call *call)
 	call->reading = false;
 }
 
+/*
+ * Write what the call has changed and not written yet. CallEnd does it, and
+ * before that a query that reads such rows (reads_plans).
+ */
+void
+CallSave(Call *call)
+{
+	if (call->save != NULL)
+		call->save(call);
+}
+
 /* Put everything back; the answer is copied out to the memory of the caller. */
 Datum
 CallEnd(Call *call, Jsonb *answer)
 {
 	Datum		result = (Datum) 0;
 
+	CallSave(call);
 	OwnerLeave(call);
 	/* copied first: it may be in SPI's memory, for instance after a bare SPI_execute */
 	if (answer != NULL)

@@ -195,7 +195,7 @@ EntryWrite(Call *call, const AuditEntry *entry, Jsonb *detail, const uint8 hash[
 		Async_Notify("stepwise", NULL);
 }
 
-/* Append an entry to the chain of a locked plan; the caller saves the plan. */
+/* Append an entry to the chain of a locked plan. */
 void
 AuditAppend(Call *call, PlanRow *plan, const pg_uuid_t *step_id, const char *event, Jsonb *detail)
 {
@@ -207,6 +207,7 @@ AuditAppend(Call *call, PlanRow *plan, const pg_uuid_t *step_id, const char *eve
 		detail = JsonEmptyObject();
 	entry.tenant = call->tenant;
 	entry.plan_id = &plan->id;
+	PlanTouch(plan);
 	entry.id = ++plan->audit_entries;
 	entry.step_id = step_id;
 	entry.at = CallNow(call, plan);

@@ -15,7 +15,7 @@ ReleaseExpired(Call *call, PlanRow *root)
 	static KeptQuery find = {
 		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.root_id = $2 AND s.lease_expires_at < $3" IN_OPEN_PLAN
 		" ORDER BY s.lease_expires_at LIMIT 1",
-		3, {TEXTOID, UUIDOID, TIMESTAMPTZOID}
+		3, {TEXTOID, UUIDOID, TIMESTAMPTZOID}, .reads_plans = true
 	};
 
 	while (root->leases)
@@ -57,7 +57,7 @@ ClaimOfWorker(Call *call, const PlanRow *root, const char *worker)
 	static KeptQuery find = {
 		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.root_id = $2 AND s.holder = $3" IN_OPEN_PLAN
 		" ORDER BY s.started_at LIMIT 1",
-		3, {TEXTOID, UUIDOID, TEXTOID}
+		3, {TEXTOID, UUIDOID, TEXTOID}, .reads_plans = true
 	};
 	Args		args = {0};
 

@@ -258,8 +258,9 @@ PlanCreate(Call *call, const Definition *definition, const PlanOrigin *origin)
 	InsertPlan(call, plan, origin->idempotency_key);
 	InsertPlanDetail(call, plan, definition, origin);
 	InsertDefinition(call, plan, definition);
+	plan->touched = false;
 	if (origin->holder == NULL)
-		call->plans = lappend(call->plans, plan);
+		PlanKeep(call, plan, NULL);
 	return plan;
 }
 

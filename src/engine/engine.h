@@ -68,7 +68,7 @@ typedef struct PlanRow
 	bool		moved;			/* a step has moved */
 	bool		retried;		/* a step that had failed is tried again */
 	bool		reads_below;	/* a step waits for one of a plan nested in it */
-	bool		touched;		/* something has changed since it was saved */
+	bool		touched;		/* something has changed since it was written */
 	const char *ending;			/* it is being cancelled: why what is nested in it ends too */
 	List	   *settled;		/* of StepRow: moved to an end, or back to wait; branches, dependents, parents have yet to look */
 	int			drained;		/* at so many of them they have looked */
@@ -167,8 +167,8 @@ extern PlanRow *PlanLockIfFree(Call *call, const pg_uuid_t *plan_id, bool *found
 extern PlanRow *PlanRead(Call *call, const pg_uuid_t *plan_id);	/* no lock; NULL: none */
 extern PlanRow *PlanInTree(Call *call, PlanRow *root, const pg_uuid_t *plan_id);	/* another plan of a locked tree */
 extern TimestampTz CallNow(Call *call, const PlanRow *plan);	/* when what this call changes has changed */
-extern void PlanSave(Call *call, PlanRow *plan);
-extern void PlansSave(Call *call);	/* those that were deferred */
+extern PlanRow *PlanKeep(Call *call, PlanRow *plan, PlanRow *root);	/* root NULL: it is one */
+extern void PlanTouch(PlanRow *plan);
 extern StepRow *StepRead(Call *call, const pg_uuid_t *step_id);	/* NULL: none */
 extern StepRow *StepMustRead(Call *call, const pg_uuid_t *step_id);	/* SW002 */
 extern StepRow *StepReadByName(Call *call, const pg_uuid_t *plan_id, const char *name);

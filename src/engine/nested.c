@@ -75,8 +75,7 @@ NestedOpen(Call *call, PlanRow *plan, StepRow *step)
 	StepMove(call, plan, step, STEP_IN_PROGRESS, NULL);
 	PlanCreate(call, definition, &origin);
 	plan->root->nests = true;
+	PlanTouch(plan->root);
 	PlanSettle(call, plan);
-	if (plan->root != plan)
-		PlanSave(call, plan->root);
 	return true;
 }

@@ -292,7 +292,7 @@ NextWorkable(Call *call, PlanRow *root, const PlanRow *tried)
 		"SELECT p.id FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.root_id = $2 AND p.workable"
 		" AND ($3 IS NULL OR p.depth < $4 OR (p.depth = $4 AND p.id > $3))"
 		" ORDER BY p.tenant, p.root_id, p.depth DESC, p.id LIMIT 1",
-		4, {TEXTOID, UUIDOID, UUIDOID, INT4OID}
+		4, {TEXTOID, UUIDOID, UUIDOID, INT4OID}, .reads_plans = true
 	};
 	Args		args = {0};
 	PlanRow    *plan = NULL;

@@ -196,11 +196,10 @@ static void
 Wake(Call *call, PlanRow *plan, bool retried)
 {
 	if (plan->status == PLAN_STALLED)
-		plan->moved = plan->touched = true;
+		plan->moved = true;
 	if (retried)
 		PlanReconsider(call, plan);
-	if (plan->touched)
-		PlanSettle(call, plan);
+	PlanSettle(call, plan);
 }
 
 /* Wake the plan around a nested one of which a step has moved, and those further up; most are awake, and read only. */
@@ -253,7 +252,7 @@ PlanSettle(Call *call, PlanRow *plan)
 	PlanDrain(call, plan);
 	PlanMove(call, plan, PlanTarget(plan), NULL);
 	PlanUpdatePauseReason(call, plan);
-	PlanSave(call, plan);
+	PlanTouch(plan);
 	if (plan->nested)
 		TreeRise(call, plan);
 	plan->moved = plan->retried = false;

@@ -249,7 +249,8 @@ PlanCount(Call *call, PlanRow *plan, StepRow *step, StepStatus from)
 	else if (from == STEP_PENDING && step->order == plan->next_order)
 		plan->next_order++;
 	plan->workable = plan->counts[STEP_PENDING] > 0;
-	plan->moved = plan->touched = true;
+	plan->moved = true;
+	PlanTouch(plan);
 	if (step->status == STEP_FAILED && plan->on_failure == ON_FAILURE_FAIL && plan->message == NULL)
 		plan->message = CallKeepText(call, psprintf("step \"%s\" failed: %s", step->name,
 													 step->message ? step->message : "no reason given"));
@@ -358,7 +359,7 @@ StepPause(Call *call, PlanRow *plan, StepRow *step, Jsonb *reason)
 	/* what it held back can be handed out */
 	if (reason == NULL && !PlanIsTerminal(plan->status))
 		plan->workable = plan->counts[STEP_PENDING] > 0;
-	plan->touched = true;
+	PlanTouch(plan);
 	StepSave(call, step);
 }
 
@@ -462,7 +463,7 @@ NestedEnd(Call *call, PlanRow *root, const pg_uuid_t *nested_id, const char *rea
 		return NULL;
 	PlanEnd(call, nested, reason, reason);
 	nested->pause_reason = NULL;
-	PlanSave(call, nested);
+	PlanTouch(nested);
 	return NestedDetail(nested);
 }
 
@@ -498,7 +499,7 @@ NestedCancelAll(Call *call, PlanRow *plan)
 		"SELECT n.id, s.id FROM stepwise.step AS s JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = s.id"
 		" WHERE s.tenant = $1 AND s.plan_id = $2 AND s.status IN ('in_progress', 'awaiting_input') AND s.workflow IS NOT NULL"
 		" AND n.completed_at IS NULL ORDER BY s.step_order",
-		2, {TEXTOID, UUIDOID}
+		2, {TEXTOID, UUIDOID}, .reads_plans = true
 	};
 	Rows		rows;
 

@@ -4,11 +4,11 @@
  *
  * Locks: the root plan of the tree first, then the plan, FOR NO KEY UPDATE,
  * then the steps. Every function that changes something begins with one of
- * the PlanLock functions and ends with PlanSave: a lock alone would lose a
- * completion under REPEATABLE READ.
+ * the PlanLock functions.
  *
- * A call has one Plan per plan, found again in call->plans; a Step is what
- * was read, and is saved whole.
+ * A call has one PlanRow per plan, found again in call->plans. Whoever changes
+ * it calls PlanTouch; it is written once, at the end of the call (CallSave). A
+ * StepRow is what was read, and is written at once and whole by StepSave.
  */
 #include "engine/engine.h"
 
@@ -66,6 +66,8 @@ typedef struct Fields
 	Datum		values[ROW_MAX_COLUMNS];
 	bool		nulls[ROW_MAX_COLUMNS];
 } Fields;
+
+static void PlansWrite(Call *call);
 
 /* ---------- fields ---------- */
 
@@ -134,8 +136,7 @@ FieldEnum(const Fields *f, int column, const char *const *names, int count)
 	return EnumIndex(DatumGetObjectId(f->values[column]), names, count);
 }
 
-/* A row of another shape than this library was built for must not be read. */
-/* Null, before there is an entry: zeros. */
+/* Read a hash; before there is an entry it is null, and reads as zeros. */
 static void
 FieldHash(const Fields *f, int column, uint8 hash[32])
 {
@@ -147,6 +148,7 @@ FieldHash(const Fields *f, int column, uint8 hash[32])
 		memcpy(hash, VARDATA_ANY(value), 32);
 }
 
+/* A row of another shape than this library was built for must not be read. */
 static void
 CheckShape(TupleDesc desc, int columns, const char *table)
 {
@@ -262,13 +264,15 @@ PlanLocked(const Call *call, const pg_uuid_t *plan_id)
 	return NULL;
 }
 
-static PlanRow *
+/* Have the call know a plan whose row it has locked or inserted. */
+PlanRow *
 PlanKeep(Call *call, PlanRow *plan, PlanRow *root)
 {
 	MemoryContext current = MemoryContextSwitchTo(call->context);
 
 	plan->root = root ? root : plan;
 	call->plans = lappend(call->plans, plan);
+	call->save = PlansWrite;
 	MemoryContextSwitchTo(current);
 	return plan;
 }
@@ -415,15 +419,14 @@ CallNow(Call *call, const PlanRow *plan)
 	return call->now;
 }
 
-void
-PlanSave(Call *call, PlanRow *plan)
+/* Write the row of a plan. */
+static void
+PlanWrite(Call *call, PlanRow *plan)
 {
 	Changes		c = {0};
 	Key			key = IdKey(call, &plan->id);
 
-	plan->touched = call->deferred;
-	if (call->deferred)
-		return;
+	plan->touched = false;
 	plan->updated_at = CallNow(call, plan);
 	SetEnum(&c, PLAN_COL_STATUS, "plan_status", PlanStatusName[plan->status]);
 	SetEnum(&c, PLAN_COL_OUTCOME, "outcome", OutcomeName[plan->outcome]);
@@ -451,22 +454,30 @@ PlanSave(Call *call, PlanRow *plan)
 	RowUpdate("plan", "plan_pkey", &key, &plan->tid, HasId, &plan->id, &c);
 }
 
-/* Save what was deferred; from here on every save is at once again. */
-void
-PlansSave(Call *call)
+/* Write the plans that this call has changed since they were last written. */
+static void
+PlansWrite(Call *call)
 {
 	ListCell   *cell;
 
-	if (!call->deferred)
-		return;
-	call->deferred = false;
 	foreach(cell, call->plans)
 	{
 		PlanRow    *plan = lfirst(cell);
 
 		if (plan->touched)
-			PlanSave(call, plan);
+			PlanWrite(call, plan);
 	}
+}
+
+/*
+ * Have a plan written at the end of the call. A function that changes anything
+ * below a plan must do this: under REPEATABLE READ a lock alone would not
+ * conflict with a concurrent change.
+ */
+void
+PlanTouch(PlanRow *plan)
+{
+	plan->touched = true;
 }
 
 /* ---------- where a step belongs ---------- */
