@@ -11,7 +11,7 @@
  * data whole counts first how large it will be, from what the rows say of
  * their fields, which costs nothing to read.
  */
-#include "api/api.h"
+#include "base/base.h"
 
 #include "access/detoast.h"
 #include "mb/pg_wchar.h"
@@ -137,6 +137,17 @@ CheckOptionalTitle(const char *value, const char *what)
 {
 	if (value != NULL)
 		CheckTitle(value, what);
+}
+
+/* Refuse a name or pattern that is not one line, is too long, or is blank. */
+void
+CheckLine(const char *word, const char *what)
+{
+	if (word == NULL || TextIsBlank(word) || strpbrk(word, "\r\n") != NULL ||
+		pg_mbstrlen(word) > TITLE_MAX_CHARS)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("%s must be one line of 1 to %d characters", what, TITLE_MAX_CHARS)));
 }
 
 /* ---------- answers ---------- */
