@@ -10,7 +10,6 @@
 /* ---------- loop.c: the agent's loop ---------- */
 
 extern void PlanNoteSession(Call *call, PlanRow *plan); /* session_resumed; the caller saves */
-extern bool OnlyEngineDoes(const StepRow *step);	/* it takes no result from outside */
 
 /* ---------- variables.c: the variables of a plan ---------- */
 
@@ -37,8 +36,6 @@ extern void CheckAttempt(const StepRow *step, int attempt);	/* SW009 */
 extern void CheckOptionalAttempt(FunctionCallInfo fcinfo, int n, const StepRow *step);
 extern void CheckInProgress(const StepRow *step, StepStatus to, const char *rule);
 extern void CheckFailed(const StepRow *step);
-extern void CheckNotHolder(const StepRow *step, const char *what);
-extern void CheckNotPrompt(const StepRow *step);
 extern void CheckConfidence(double confidence);
 extern void CheckResultGiven(const Jsonb *result);	/* SW005 */
 extern Outcome CheckOutcome(const char *outcome);

@@ -24,17 +24,6 @@ CheckOptionalAttempt(FunctionCallInfo fcinfo, int n, const StepRow *step)
 		CheckAttempt(step, PG_GETARG_INT32(n));
 }
 
-void
-CheckNotHolder(const StepRow *step, const char *what)
-{
-	if (step->workflow != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_TRANSITION),
-				 errmsg("step \"%s\" runs workflow \"%s\" and cannot be %s", step->name, step->workflow, what),
-				 errdetail("Its result is what its nested plan makes."),
-				 errhint("stepwise.get_next_step(plan_id) hands out the steps of the nested plan; stepwise.skip_step or stepwise.fail_step end it.")));
-}
-
 /* Some functions take a narrower path than the transition table: rule says which. */
 void
 CheckInProgress(const StepRow *step, StepStatus to, const char *rule)
@@ -48,17 +37,6 @@ CheckFailed(const StepRow *step)
 {
 	if (step->status != STEP_FAILED)
 		StepTransitionRefuse(step, STEP_PENDING, "Only a failed step can be tried again.");
-}
-
-/* What waits for a person is not the agent's to answer. */
-void
-CheckNotPrompt(const StepRow *step)
-{
-	if (step->prompt != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_TRANSITION),
-				 errmsg("step \"%s\" asks a person and cannot be submitted", step->name),
-				 errhint("stepwise.get_next_step(plan_id) opens its checkpoint; stepwise.resume(checkpoint_id, response) answers it.")));
 }
 
 void

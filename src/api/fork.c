@@ -424,7 +424,7 @@ AdoptSteps(Call *call, PlanRow *copy, const Copies *copies)
 			continue;
 		}
 		AdoptStep(call, copy, step);
-		if (step->workflow != NULL)
+		if (StepHoldsPlan(step))
 			CopyNested(call, copy->root, copy, copies->old_ids[i], copies->new_ids[i]);
 	}
 }
@@ -457,7 +457,7 @@ CopyNested(Call *call, PlanRow *root, PlanRow *parent, Datum old_holder, Datum n
 		StepRow    *step = StepMustRead(call, DatumGetUUIDP(copies.new_ids[i]));
 
 		AuditAdopted(call, copy, step);
-		if (step->workflow != NULL)
+		if (StepHoldsPlan(step))
 			CopyNested(call, root, copy, copies.old_ids[i], copies.new_ids[i]);
 	}
 	AuditBranches(call, copy, nested, &copies);

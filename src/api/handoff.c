@@ -159,20 +159,19 @@ static void
 MoveLeaveOut(Wait *w)
 {
 	const StepRow *step = w->step;
-	char	   *what = step->workflow ? psprintf("runs workflow \"%s\"", step->workflow) : pstrdup("asks a person");
 
 	AddMove(w, MOVE_WORDS, psprintf("Step \"%s\" %s, so it takes no result from outside: leave it out."
 									" If its work is needed, first add another step for it with stepwise.modify_plan.",
-									step->name, what), NULL);
+									step->name, StepDoes(step)), NULL);
 	MoveSkip(w);
 }
 
 static void
 MoveDoIt(Wait *w)
 {
-	if (OnlyEngineDoes(w->step))
+	if (!StepRuleOf(w->step)->by_worker)
 		MoveLeaveOut(w);
-	else if (w->step->tool != NULL)
+	else if (StepKindOf(w->step) == KIND_TOOL)
 		MoveRecord(w);
 	else
 		MoveSubmit(w);
@@ -190,7 +189,7 @@ MoveAfterError(Wait *w)
 {
 	JsonbValue	retryable;
 
-	if (w->step->tool == NULL || (JsonGet(w->reason, "retryable", &retryable) && retryable.val.boolean))
+	if (StepKindOf(w->step) != KIND_TOOL || (JsonGet(w->reason, "retryable", &retryable) && retryable.val.boolean))
 		MoveRetry(w);
 	else
 		MoveRecord(w);
@@ -244,7 +243,7 @@ MoveAfterProducer(Wait *w)
 static void
 MoveAfterCondition(Wait *w)
 {
-	if (OnlyEngineDoes(w->step))
+	if (!StepRuleOf(w->step)->by_worker)
 	{
 		MoveLeaveOut(w);
 		return;
@@ -345,7 +344,7 @@ SayDependency(const Wait *w)
 static char *
 SayClient(const Wait *w)
 {
-	if (w->step->tool == NULL)
+	if (StepKindOf(w->step) != KIND_TOOL)
 		return psprintf("step \"%s\" has instructions to follow, and no tool", w->step->name);
 	return psprintf("step \"%s\" is done with tool \"%s\", which the client calls", w->step->name, w->step->tool);
 }
@@ -458,24 +457,32 @@ SayNext(const StepRow *step)
 	return psprintf("step \"%s\" is next", step->name);
 }
 
+static bool
+ToolIsInDatabase(Call *call, const char *name)
+{
+	Tool	   *tool = ToolFind(call, name);
+
+	return tool != NULL && tool->function != NULL;
+}
+
 /* A step is next: for a run, if its tool is in the database; otherwise for an agent. */
 static void
 WaitOfNext(Wait *w, const Next *next)
 {
 	const StepRow *step = next->step;
-	Tool	   *tool = step->tool ? ToolFind(w->call, step->tool) : NULL;
+	bool		run = StepKindOf(step) == KIND_TOOL && ToolIsInDatabase(w->call, step->tool);
 
 	w->plan = next->plan;
 	w->on = "agent";
 	w->since = w->plan->updated_at;
 	w->message = SayNext(step);
-	AddMove(w, MOVE_CALL, tool && tool->function ? "run" : "get_next_step", PlanArgument(w));
+	AddMove(w, MOVE_CALL, run ? "run" : "get_next_step", PlanArgument(w));
 }
 
 static bool
 IsClaim(const StepRow *step)
 {
-	return step->status == STEP_IN_PROGRESS && step->workflow == NULL;
+	return step->status == STEP_IN_PROGRESS && !StepHoldsPlan(step);
 }
 
 /* Find the claim in a plan, or in those nested in it, that has been quiet for longest; NULL: none. */
@@ -669,22 +676,28 @@ static void
 TellStep(StringInfo out, const Wait *w, PlanRow *plan, const StepRow *step)
 {
 	Jsonb	   *arguments = step->arguments ? JsonOf(step->arguments) : JsonEmptyObject();
-	Tool	   *tool = step->tool ? ToolFind(w->call, step->tool) : NULL;
 
 	appendStringInfo(out, "%s: ", step->name);
-	if (step->tool != NULL)
-		appendStringInfo(out, "tool %s with %s (%s)\n", step->tool,
-						 JsonToText(ResolveSketch(w->call, plan, arguments)),
-						 tool && tool->function ? "in the database" : "the client's");
-	else if (step->workflow != NULL)
-		appendStringInfo(out, "workflow %s with %s\n", step->workflow,
-						 JsonToText(ResolveSketch(w->call, plan, arguments)));
-	else if (step->prompt != NULL)
-		appendStringInfo(out, "asks a person: %s\n", SketchedText(w, plan, step->prompt));
-	else if (step->instructions != NULL)
-		appendStringInfo(out, "%s\n", SketchedText(w, plan, step->instructions));
-	else
-		appendStringInfoString(out, step->resources ? "reads resources\n" : "no instructions\n");
+	switch (StepKindOf(step))
+	{
+		case KIND_TOOL:
+			appendStringInfo(out, "tool %s with %s (%s)\n", step->tool,
+							 JsonToText(ResolveSketch(w->call, plan, arguments)),
+							 ToolIsInDatabase(w->call, step->tool) ? "in the database" : "the client's");
+			break;
+		case KIND_WORKFLOW:
+			appendStringInfo(out, "workflow %s with %s\n", step->workflow,
+							 JsonToText(ResolveSketch(w->call, plan, arguments)));
+			break;
+		case KIND_PROMPT:
+			appendStringInfo(out, "asks a person: %s\n", SketchedText(w, plan, step->prompt));
+			break;
+		default:
+			if (step->instructions != NULL)
+				appendStringInfo(out, "%s\n", SketchedText(w, plan, step->instructions));
+			else
+				appendStringInfoString(out, step->resources ? "reads resources\n" : "no instructions\n");
+	}
 }
 
 /* Find the next step of a plan that is pending, or holds a nested plan that is open. */

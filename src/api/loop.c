@@ -54,13 +54,6 @@ TimeAfter(TimestampTz from, Interval *interval)
 												   IntervalPGetDatum(interval)));
 }
 
-/* Nobody can open a nested plan, or ask through a checkpoint, in place of the engine. */
-bool
-OnlyEngineDoes(const StepRow *step)
-{
-	return step->workflow != NULL || step->prompt != NULL;
-}
-
 /* ---------- answers ---------- */
 
 /* ---------- next ---------- */
@@ -338,7 +331,7 @@ SubmitAnswer(const PlanRow *plan, const StepRow *step, bool duplicate)
 static Jsonb *
 SubmitStep(Call *call, PlanRow *plan, StepRow *step, const Submission *s)
 {
-	CheckNotHolder(step, "submitted");
+	CheckByWorker(step, "submitted");
 	if (IsDuplicate(step, s))
 	{
 		plan->branch = step->branches ? BranchTaken(call, step) : NULL;
@@ -347,10 +340,7 @@ SubmitStep(Call *call, PlanRow *plan, StepRow *step, const Submission *s)
 	}
 	PlanCheckOpen(plan);
 	if (step->status == STEP_PENDING)
-	{
-		CheckNotPrompt(step);
 		StepMove(call, plan, step, STEP_IN_PROGRESS, NULL);
-	}
 	CheckInProgress(step, STEP_COMPLETED, "Only a step that is pending or in progress can be submitted.");
 	step->result = (struct varlena *) s->result;
 	step->result_summary = s->summary ? (struct varlena *) cstring_to_text(s->summary) : NULL;
@@ -487,7 +477,7 @@ stepwise_release_step(PG_FUNCTION_ARGS)
 	CallBegin(&call);
 	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, 0), &step);
 	CheckOptionalAttempt(fcinfo, 1, step);
-	CheckNotHolder(step, "released");
+	CheckByWorker(step, "released");
 	CheckInProgress(step, STEP_PENDING, "Only a step in progress can be released.");
 	call.actor = step->worker;
 	StepRelease(&call, plan, step, "released");
@@ -532,7 +522,7 @@ stepwise_heartbeat(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_DEFINITION),
 				 errmsg("heartbeat needs the attempt"),
 				 errhint("It is the \"attempt\" that stepwise.get_next_step answered.")));
-	CheckNotHolder(step, "claimed");
+	CheckByWorker(step, "claimed");
 	CheckAttempt(step, PG_GETARG_INT32(1));
 	PlanCheckOpen(plan);
 	CheckInProgress(step, STEP_IN_PROGRESS, "Only a step in progress has a heartbeat.");

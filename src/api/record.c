@@ -196,7 +196,7 @@ StepOfName(Call *call, const PlanRow *scope, const Report *report)
 	StepRow    *own = StepReadByName(call, &scope->id, report->step_name);
 	StepRow    *below;
 
-	if (own != NULL && !OnlyEngineDoes(own))
+	if (own != NULL && StepRuleOf(own)->by_worker)
 		return own;
 	below = StepOfNameBelow(call, scope, report);
 	return below ? below : own;
@@ -335,8 +335,7 @@ RecordToStep(Call *call, PlanRow *plan, StepRow *step, const Report *report)
 	ToolFault  *fault;
 
 	PlanCheckOpen(plan);
-	CheckNotHolder(step, "answered");
-	CheckNotPrompt(step);
+	CheckByWorker(step, "submitted");
 	if (!IsOpenForReport(step) && step->status != STEP_IN_PROGRESS)
 		StepTransitionRefuse(step, report->is_error ? STEP_FAILED : STEP_COMPLETED,
 							 "Only a step that is pending, in progress or failed takes the result of a tool.");

@@ -150,7 +150,7 @@ ReviewFind(Call *call, const StepRow *step, const char *summary, Jsonb *question
 static void
 CheckReviewable(const StepRow *step)
 {
-	if (OnlyEngineDoes(step) || (step->status != STEP_IN_PROGRESS && step->status != STEP_PENDING))
+	if (!StepRuleOf(step)->by_worker || (step->status != STEP_IN_PROGRESS && step->status != STEP_PENDING))
 		StepTransitionRefuse(step, STEP_AWAITING_INPUT,
 							 "A review can be requested of a step that is pending or in progress, and neither runs a workflow nor asks a person.");
 }

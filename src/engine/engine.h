@@ -322,6 +322,74 @@ extern Jsonb *ResourceErrorReason(const StepRow *step, const char *uri, const ch
 extern bool ReasonOfRun(const Jsonb *reason);	/* it stops a run, and no agent */
 extern Jsonb *ReasonWithPath(PlanRow *plan, Jsonb *reason);
 
+/* ---------- ready.c: what a step of each kind needs before it can be done ---------- */
+
+/* the next step, and what it takes to do it */
+typedef struct Next
+{
+	bool		run;			/* set before: a run asks, not an agent */
+	PlanRow    *plan;
+	StepRow    *step;
+	char	   *instructions;	/* filled; so the next */
+	Jsonb	   *resources;
+	Tool	   *tool;			/* of a run: NULL if it only reads resources */
+} Next;
+
+typedef enum Due
+{
+	DUE_READY,
+	DUE_GIVE_UP,				/* it was claimed too often */
+	DUE_SKIP,					/* its condition is false */
+	DUE_ASK,					/* it is a prompt */
+	DUE_NEST,					/* it runs a workflow */
+	DUE_WAITS,					/* it reads a step that has not ended */
+	DUE_BLOCKED
+} Due;
+
+typedef struct Judgement
+{
+	char	   *prompt;			/* of DUE_ASK, filled */
+	StepRow    *awaited;		/* of DUE_WAITS: the step that it reads */
+	Jsonb	   *reason;			/* of DUE_BLOCKED; so the next */
+	char	   *message;		/* or NULL */
+} Judgement;
+
+extern Due	JudgeFault(const StepRow *step, const ResolveFault *fault, Judgement *j);
+extern Due	ReadyInstructions(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j);
+extern Due	ReadyResources(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j);
+extern Due	ReadyTool(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j);
+extern Due	ReadyPrompt(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j);
+extern Due	ReadyNested(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j);
+
+/* ---------- kind.c: kinds of step ---------- */
+
+typedef enum StepKind
+{
+	KIND_INSTRUCTIONS,
+	KIND_RESOURCES,
+	KIND_TOOL,
+	KIND_PROMPT,
+	KIND_WORKFLOW
+} StepKind;
+
+typedef struct StepKindRule
+{
+	bool		by_worker;		/* handed out to a worker, who submits it; otherwise the engine does it by itself */
+	bool		holds_plan;		/* done by a plan that is nested in the step */
+	Due			(*ready) (Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j);
+	const char *does;			/* what a step does that is not for a worker; so the next two */
+	const char *refusal_detail; /* or NULL */
+	const char *refusal_hint;
+	const char *hint[STEP_STATUSES];	/* what to call in this state; NULL: as for other kinds */
+} StepKindRule;
+
+extern StepKind StepKindOf(const StepRow *step);
+extern const StepKindRule *StepRuleOf(const StepRow *step);
+extern bool StepHoldsPlan(const StepRow *step);
+extern char *StepDoes(const StepRow *step);
+extern void CheckByWorker(const StepRow *step, const char *what);	/* SW003 */
+extern bool StepIsRetryable(Call *call, const StepRow *step);
+
 /* ---------- state.c: move a step, move a plan ---------- */
 
 #define CANCELLED_WITH_PLAN	"plan cancelled: " /* how the message of a step that was skipped for that begins */
@@ -406,36 +474,6 @@ extern void BranchesAfter(Call *call, PlanRow *plan, StepRow *step);
 
 /* ---------- judge.c: decide what becomes of a pending step ---------- */
 
-/* the next step, and what it takes to do it */
-typedef struct Next
-{
-	bool		run;			/* set before: a run asks, not an agent */
-	PlanRow    *plan;
-	StepRow    *step;
-	char	   *instructions;	/* filled; so the next */
-	Jsonb	   *resources;
-	Tool	   *tool;			/* of a run: NULL if it only reads resources */
-} Next;
-
-typedef enum Due
-{
-	DUE_READY,
-	DUE_GIVE_UP,				/* it was claimed too often */
-	DUE_SKIP,					/* its condition is false */
-	DUE_ASK,					/* it is a prompt */
-	DUE_NEST,					/* it runs a workflow */
-	DUE_WAITS,					/* it reads a step that has not ended */
-	DUE_BLOCKED
-} Due;
-
-typedef struct Judgement
-{
-	char	   *prompt;			/* of DUE_ASK, filled */
-	StepRow    *awaited;		/* of DUE_WAITS: the step that it reads */
-	Jsonb	   *reason;			/* of DUE_BLOCKED; so the next */
-	char	   *message;		/* or NULL */
-} Judgement;
-
 extern Due	Judge(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j);
 
 /* ---------- settle.c: the consequences of what has moved ---------- */
@@ -465,6 +503,5 @@ extern bool NextPeek(Call *call, PlanRow *scope, Next *next);	/* false: next->st
 extern Outcome ResultOutcome(const Jsonb *result);	/* failure if it says isError */
 extern void StepComplete(Call *call, PlanRow *plan, StepRow *step, Jsonb *result, Outcome outcome);
 extern void StepFail(Call *call, PlanRow *plan, StepRow *step, const ToolFault *fault, Jsonb *reason);
-extern bool StepIsRetryable(Call *call, const StepRow *step);
 
 #endif							/* STEPWISE_ENGINE_H */

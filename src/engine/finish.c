@@ -55,15 +55,3 @@ StepFail(Call *call, PlanRow *plan, StepRow *step, const ToolFault *fault, Jsonb
 	StepMove(call, plan, step, STEP_FAILED, *fault->code ? JsonTextOf("code", fault->code) : NULL);
 	PlanSettle(call, plan);
 }
-
-/* May a failed step be tried again? The step says, otherwise its tool. */
-bool
-StepIsRetryable(Call *call, const StepRow *step)
-{
-	Tool	   *tool;
-
-	if (step->retryable >= 0)
-		return step->retryable;
-	tool = step->tool ? ToolFind(call, step->tool) : NULL;
-	return tool != NULL && tool->retryable;
-}

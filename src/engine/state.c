@@ -55,15 +55,13 @@ static const char *const HintFrom[STEP_STATUSES] = {
 	[STEP_SKIPPED] = "A skipped step is final. Add a step with stepwise.modify_plan to do the work after all.",
 };
 
-/* Those that only the engine does can be neither claimed nor submitted. */
+/* Say what to call instead: the kind of the step may know better than its state. */
 static const char *
 HintOf(const StepRow *step)
 {
-	if (step->workflow != NULL && (step->status == STEP_PENDING || step->status == STEP_IN_PROGRESS))
-		return "stepwise.get_next_step(plan_id) hands out the steps of its nested plan; stepwise.skip_step(step_id) ends it.";
-	if (step->prompt != NULL && step->status == STEP_PENDING)
-		return "stepwise.get_next_step(plan_id) opens its checkpoint; stepwise.resume(checkpoint_id, response) answers it.";
-	return HintFrom[step->status];
+	const char *hint = StepRuleOf(step)->hint[step->status];
+
+	return hint ? hint : HintFrom[step->status];
 }
 
 /*
@@ -191,8 +189,8 @@ DefaultWaiting(const StepRow *step)
 	Waiting    *waiting = palloc0(sizeof(Waiting));
 
 	waiting->checkpoint_id = UuidNew();
-	waiting->review = step->prompt == NULL;
-	waiting->prompt = step->prompt ? TextOf(step->prompt) : psprintf("Step \"%s\" waits for a decision.", step->name);
+	waiting->review = StepKindOf(step) != KIND_PROMPT;
+	waiting->prompt = !waiting->review ? TextOf(step->prompt) : psprintf("Step \"%s\" waits for a decision.", step->name);
 	return waiting;
 }
 
@@ -224,7 +222,7 @@ StepStampInPlan(Call *call, PlanRow *plan, StepRow *step)
 		step->pause_reason = (struct varlena *) ToolErrorReason(step, step->message, step->retryable == 1);
 		changed = true;
 	}
-	if (step->status == STEP_AWAITING_INPUT && step->workflow == NULL)
+	if (step->status == STEP_AWAITING_INPUT && !StepHoldsPlan(step))
 	{
 		if (step->waiting == NULL)
 			step->waiting = DefaultWaiting(step);
@@ -312,7 +310,7 @@ StepMoved(Call *call, PlanRow *plan, StepRow *step, StepStatus from, Jsonb *deta
 	Jsonb	   *nested = NULL;
 
 	PlanCount(call, plan, step, from);
-	if (step->workflow != NULL && step->status != STEP_IN_PROGRESS && step->status != STEP_AWAITING_INPUT)
+	if (StepHoldsPlan(step) && step->status != STEP_IN_PROGRESS && step->status != STEP_AWAITING_INPUT)
 		nested = NestedCancel(call, plan, step);
 	StepAudit(call, plan, step, from, nested ? JsonMerge(detail, nested) : detail);
 	if (from == STEP_AWAITING_INPUT)

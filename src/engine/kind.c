@@ -1,0 +1,106 @@
+/*
+ * kind.c
+ *	  kinds of step
+ *
+ * What a step does follows from its definition: it asks a person, runs a
+ * workflow, calls a tool, reads resources, or has plain instructions. One
+ * table says what that means. A new kind is a line in it, and a function that
+ * says when a step of that kind is ready (ready.c).
+ */
+#include "engine/engine.h"
+
+static const StepKindRule Kinds[] = {
+	[KIND_INSTRUCTIONS] = {
+		.by_worker = true,
+		.ready = ReadyInstructions,
+	},
+	[KIND_RESOURCES] = {
+		.by_worker = true,
+		.ready = ReadyResources,
+	},
+	[KIND_TOOL] = {
+		.by_worker = true,
+		.ready = ReadyTool,
+	},
+	[KIND_PROMPT] = {
+		.does = "asks a person",
+		.ready = ReadyPrompt,
+		.refusal_hint = "stepwise.get_next_step(plan_id) opens its checkpoint; stepwise.resume(checkpoint_id, response) answers it.",
+		.hint = {
+			[STEP_PENDING] = "stepwise.get_next_step(plan_id) opens its checkpoint; stepwise.resume(checkpoint_id, response) answers it.",
+		},
+	},
+	[KIND_WORKFLOW] = {
+		.does = "runs workflow",
+		.holds_plan = true,
+		.ready = ReadyNested,
+		.refusal_detail = "Its result is what its nested plan makes.",
+		.refusal_hint = "stepwise.get_next_step(plan_id) hands out the steps of the nested plan; stepwise.skip_step or stepwise.fail_step end it.",
+		.hint = {
+			[STEP_PENDING] = "stepwise.get_next_step(plan_id) hands out the steps of its nested plan; stepwise.skip_step(step_id) ends it.",
+			[STEP_IN_PROGRESS] = "stepwise.get_next_step(plan_id) hands out the steps of its nested plan; stepwise.skip_step(step_id) ends it.",
+		},
+	},
+};
+
+/* Find the kind of a step; a definition has at most one of prompt, workflow and tool. */
+StepKind
+StepKindOf(const StepRow *step)
+{
+	if (step->prompt != NULL)
+		return KIND_PROMPT;
+	if (step->workflow != NULL)
+		return KIND_WORKFLOW;
+	if (step->tool != NULL)
+		return KIND_TOOL;
+	return step->resources != NULL ? KIND_RESOURCES : KIND_INSTRUCTIONS;
+}
+
+/* Find what holds for the kind of a step. */
+const StepKindRule *
+StepRuleOf(const StepRow *step)
+{
+	return &Kinds[StepKindOf(step)];
+}
+
+/* Say whether a step is done by a plan that is nested in it. */
+bool
+StepHoldsPlan(const StepRow *step)
+{
+	return StepRuleOf(step)->holds_plan;
+}
+
+/* Say in words what a step does that no worker can do. */
+char *
+StepDoes(const StepRow *step)
+{
+	const char *does = StepRuleOf(step)->does;
+
+	return StepHoldsPlan(step) ? psprintf("%s \"%s\"", does, step->workflow) : pstrdup(does);
+}
+
+/* Refuse to let a worker do what only the engine does; what is a participle. */
+void
+CheckByWorker(const StepRow *step, const char *what)
+{
+	const StepKindRule *rule = StepRuleOf(step);
+
+	if (!rule->by_worker)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSITION),
+				 errmsg("step \"%s\" %s and cannot be %s", step->name, StepDoes(step), what),
+				 rule->refusal_detail ? errdetail("%s", rule->refusal_detail) : 0,
+				 errhint("%s", rule->refusal_hint)));
+}
+
+/* Say whether a failed step may be tried again: the step decides, otherwise its tool. */
+bool
+StepIsRetryable(Call *call, const StepRow *step)
+{
+	Tool	   *tool;
+
+	if (step->retryable >= 0)
+		return step->retryable;
+	tool = StepKindOf(step) == KIND_TOOL ? ToolFind(call, step->tool) : NULL;
+	return tool != NULL && tool->retryable;
+}
