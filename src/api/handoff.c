@@ -369,37 +369,22 @@ SayCondition(const Wait *w)
 
 /* ---------- the table ---------- */
 
-typedef struct ReasonRule
+static const struct
 {
-	const char *type;
 	const char *on;
 	char	   *(*say) (const Wait *w);
 	void		(*move) (Wait *w);
-} ReasonRule;
-
-static const ReasonRule ReasonRules[] = {
-	{"unresolvableParams", "client", SayUnresolvable, MoveDoIt},
-	{"schemaMismatch", "client", SayMismatch, MoveDoIt},
-	{"toolError", "client", SayError, MoveAfterError},
-	{"resourceError", "client", SayResource, MoveRetry},
-	{"unresolvedDependency", "client", SayDependency, MoveAfterProducer},
-	{"clientTool", "client", SayClient, MoveDoIt},
-	{"inputRequired", "person", SayInput, MoveResume},
-	{"reviewRequested", "person", SayReview, MoveDecide},
-	{"conditionError", "client", SayCondition, MoveAfterCondition},
+}			ReasonRules[REASON_TYPES] = {
+	[REASON_UNRESOLVABLE_PARAMS] = {"client", SayUnresolvable, MoveDoIt},
+	[REASON_UNRESOLVED_DEPENDENCY] = {"client", SayDependency, MoveAfterProducer},
+	[REASON_CONDITION_ERROR] = {"client", SayCondition, MoveAfterCondition},
+	[REASON_CLIENT_TOOL] = {"client", SayClient, MoveDoIt},
+	[REASON_SCHEMA_MISMATCH] = {"client", SayMismatch, MoveDoIt},
+	[REASON_TOOL_ERROR] = {"client", SayError, MoveAfterError},
+	[REASON_RESOURCE_ERROR] = {"client", SayResource, MoveRetry},
+	[REASON_INPUT_REQUIRED] = {"person", SayInput, MoveResume},
+	[REASON_REVIEW_REQUESTED] = {"person", SayReview, MoveDecide},
 };
-
-static const ReasonRule *
-RuleOf(const Jsonb *reason)
-{
-	char	   *type = JsonGetText(reason, "type");
-
-	for (size_t i = 0; i < lengthof(ReasonRules); i++)
-		if (type != NULL && strcmp(type, ReasonRules[i].type) == 0)
-			return &ReasonRules[i];
-	elog(ERROR, "pause reason of unknown type \"%s\"", type ? type : "");
-	return NULL;
-}
 
 /* ---------- what a plan waits for ---------- */
 
@@ -427,13 +412,13 @@ PausedSince(const Wait *w)
 static void
 WaitOfReason(Wait *w)
 {
-	const ReasonRule *rule = RuleOf(w->reason);
+	ReasonType	type = ReasonTypeOf(w->reason);
 
 	w->plan = PlanMustRead(w->call, &w->step->plan_id);
-	w->on = rule->on;
+	w->on = ReasonRules[type].on;
 	w->since = PausedSince(w);
-	w->message = rule->say(w);
-	rule->move(w);
+	w->message = ReasonRules[type].say(w);
+	ReasonRules[type].move(w);
 	AddMove(w, MOVE_CALL, "run", PlanArgument(w));
 }
 

@@ -191,7 +191,6 @@ extern PlanRow *PlanAround(Call *call, const PlanRow *plan, StepRow **holder);	/
 extern void PutPath(JsonBuilder *b, const PlanRow *plan, const StepRow *step);
 extern struct varlena *HoldersBelow(const PlanRow *plan, const StepRow *holder);	/* of the plan that it holds */
 extern StepRow *StepAtPath(Call *call, const PlanRow *plan, const Jsonb *path); /* from the root of its tree; NULL: none */
-extern StepRow *StepOfReason(Call *call, const PlanRow *plan);	/* NULL: none */
 
 /* ---------- shape.c: the shape that plans and steps share ---------- */
 
@@ -311,6 +310,20 @@ extern List *PlanMentions(Call *call, const PlanRow *plan);
 
 /* ---------- pause.c: pause reasons ---------- */
 
+typedef enum ReasonType
+{
+	REASON_UNRESOLVABLE_PARAMS,
+	REASON_UNRESOLVED_DEPENDENCY,
+	REASON_CONDITION_ERROR,
+	REASON_CLIENT_TOOL,
+	REASON_SCHEMA_MISMATCH,
+	REASON_TOOL_ERROR,
+	REASON_RESOURCE_ERROR,
+	REASON_INPUT_REQUIRED,
+	REASON_REVIEW_REQUESTED
+} ReasonType;
+#define REASON_TYPES	9
+
 extern Jsonb *ToolErrorReason(const StepRow *step, const char *error, bool retryable);
 extern Jsonb *WaitingReason(const StepRow *step);
 extern Jsonb *UnresolvedReason(const StepRow *step, const ResolveFault *fault);
@@ -319,6 +332,9 @@ extern Jsonb *ClientToolReason(const StepRow *step, const Jsonb *arguments, cons
 extern Jsonb *SchemaReason(const StepRow *step, const SchemaFault *fault);
 extern Jsonb *ResourceErrorReason(const StepRow *step, const char *uri, const char *error, bool retryable,
 								  const char *suggested);
+extern ReasonType ReasonTypeOf(const Jsonb *reason);
+extern char *ReasonStepName(const Jsonb *reason);
+extern StepRow *StepOfReason(Call *call, const PlanRow *plan);	/* at any depth; NULL: none */
 extern bool ReasonOfRun(const Jsonb *reason);	/* it stops a run, and no agent */
 extern Jsonb *ReasonWithPath(PlanRow *plan, Jsonb *reason);
 

@@ -16,6 +16,24 @@
  */
 #include "engine/engine.h"
 
+/* each type of reason: its name, the key that names its step, and whether only a run finds it */
+static const struct
+{
+	const char *name;
+	const char *step_key;
+	bool		of_run;
+}			Types[REASON_TYPES] = {
+	[REASON_UNRESOLVABLE_PARAMS] = {"unresolvableParams", "blockedStep", false},
+	[REASON_UNRESOLVED_DEPENDENCY] = {"unresolvedDependency", "blockedStep", false},
+	[REASON_CONDITION_ERROR] = {"conditionError", "blockedStep", false},
+	[REASON_CLIENT_TOOL] = {"clientTool", "blockedStep", true},
+	[REASON_SCHEMA_MISMATCH] = {"schemaMismatch", "blockedStep", true},
+	[REASON_TOOL_ERROR] = {"toolError", "failedStep", false},
+	[REASON_RESOURCE_ERROR] = {"resourceError", "failedStep", false},
+	[REASON_INPUT_REQUIRED] = {"inputRequired", "blockedStep", false},
+	[REASON_REVIEW_REQUESTED] = {"reviewRequested", "blockedStep", false},
+};
+
 #define REASON_MAX_BYTES	8000
 #define MEMBER_MAX_BYTES	1000	/* of one key, where the whole is too large */
 
@@ -68,13 +86,13 @@ ReasonBound(Jsonb *reason, const StepRow *step)
 	return JsonFinish(&b);
 }
 
-/* Begin a reason; stepkey is blockedStep or failedStep. */
+/* Begin a reason. */
 static void
-ReasonStart(JsonBuilder *b, const char *type, const char *stepkey, const StepRow *step)
+ReasonStart(JsonBuilder *b, ReasonType type, const StepRow *step)
 {
 	JsonObjectStart(b, NULL);
-	JsonPutText(b, "type", type);
-	JsonPutText(b, stepkey, step->name);
+	JsonPutText(b, "type", Types[type].name);
+	JsonPutText(b, Types[type].step_key, step->name);
 }
 
 static Jsonb *
@@ -95,7 +113,7 @@ ToolErrorReason(const StepRow *step, const char *error, bool retryable)
 {
 	JsonBuilder b = {0};
 
-	ReasonStart(&b, "toolError", "failedStep", step);
+	ReasonStart(&b, REASON_TOOL_ERROR, step);
 	JsonPutText(&b, "error", error ? error : "the step failed");
 	JsonPutBool(&b, "retryable", retryable);
 	PutSuggestedTool(&b, step);
@@ -109,7 +127,7 @@ WaitingReason(const StepRow *step)
 	const Waiting *waiting = step->waiting;
 	JsonBuilder b = {0};
 
-	ReasonStart(&b, waiting->review ? "reviewRequested" : "inputRequired", "blockedStep", step);
+	ReasonStart(&b, waiting->review ? REASON_REVIEW_REQUESTED : REASON_INPUT_REQUIRED, step);
 	JsonPutText(&b, waiting->review ? "summary" : "prompt", waiting->prompt);
 	if (waiting->review && waiting->questions != NULL)
 		JsonPutJson(&b, "questions", waiting->questions);
@@ -127,14 +145,14 @@ UnresolvedReason(const StepRow *step, const ResolveFault *fault)
 
 	if (fault->problem == RESOLVE_DEPENDENCY)
 	{
-		ReasonStart(&b, "unresolvedDependency", "blockedStep", step);
+		ReasonStart(&b, REASON_UNRESOLVED_DEPENDENCY, step);
 		JsonPutText(&b, "missingOutput", fault->asked_for);
 		JsonPutText(&b, "producingStep", fault->producing_step);
 		PutSuggestedTool(&b, step);
 	}
 	else
 	{
-		ReasonStart(&b, "unresolvableParams", "blockedStep", step);
+		ReasonStart(&b, REASON_UNRESOLVABLE_PARAMS, step);
 		JsonPutText(&b, "missingParam", fault->param);
 		PutSuggestedTool(&b, step);
 	}
@@ -146,7 +164,7 @@ ConditionReason(const StepRow *step, const char *error)
 {
 	JsonBuilder b = {0};
 
-	ReasonStart(&b, "conditionError", "blockedStep", step);
+	ReasonStart(&b, REASON_CONDITION_ERROR, step);
 	JsonPutText(&b, "condition", TextOf(step->condition));
 	JsonPutText(&b, "error", error ? error : "the condition cannot be decided");
 	return ReasonEnd(&b, step);
@@ -158,7 +176,7 @@ ClientToolReason(const StepRow *step, const Jsonb *arguments, const char *instru
 {
 	JsonBuilder b = {0};
 
-	ReasonStart(&b, "clientTool", "blockedStep", step);
+	ReasonStart(&b, REASON_CLIENT_TOOL, step);
 	PutSuggestedTool(&b, step);
 	JsonPutJson(&b, "arguments", arguments);
 	JsonPutText(&b, "instructions", instructions);
@@ -192,7 +210,7 @@ SchemaReason(const StepRow *step, const SchemaFault *fault)
 {
 	JsonBuilder b = {0};
 
-	ReasonStart(&b, "schemaMismatch", "blockedStep", step);
+	ReasonStart(&b, REASON_SCHEMA_MISMATCH, step);
 	PutFields(&b, "missingFields", fault->missing);
 	if (fault->invalid != NIL)
 		PutFields(&b, "invalidFields", fault->invalid);
@@ -205,7 +223,7 @@ ResourceErrorReason(const StepRow *step, const char *uri, const char *error, boo
 {
 	JsonBuilder b = {0};
 
-	ReasonStart(&b, "resourceError", "failedStep", step);
+	ReasonStart(&b, REASON_RESOURCE_ERROR, step);
 	JsonPutText(&b, "uri", uri);
 	JsonPutText(&b, "error", error);
 	JsonPutBool(&b, "retryable", retryable);
@@ -213,21 +231,37 @@ ResourceErrorReason(const StepRow *step, const char *uri, const char *error, boo
 	return ReasonEnd(&b, step);
 }
 
+/* Read the type of a reason. */
+ReasonType
+ReasonTypeOf(const Jsonb *reason)
+{
+	char	   *name = JsonGetText(reason, "type");
+
+	for (int i = 0; name != NULL && i < REASON_TYPES; i++)
+		if (strcmp(name, Types[i].name) == 0)
+			return i;
+	elog(ERROR, "unknown type of pause reason: %s", name ? name : "none");
+}
+
 /* Say whether a reason is one that only a run finds. */
 bool
 ReasonOfRun(const Jsonb *reason)
 {
-	char	   *type = JsonGetText(reason, "type");
+	return Types[ReasonTypeOf(reason)].of_run;
+}
 
-	return type != NULL && (strcmp(type, "clientTool") == 0 || strcmp(type, "schemaMismatch") == 0);
+/* Read the name of the step that a reason is about. */
+char *
+ReasonStepName(const Jsonb *reason)
+{
+	return JsonGetText(reason, Types[ReasonTypeOf(reason)].step_key);
 }
 
 /* A reason of a nested plan has the path of its step from the root, the same at every level. */
 Jsonb *
 ReasonWithPath(PlanRow *plan, Jsonb *reason)
 {
-	char	   *name = JsonGetText(reason, "blockedStep");
-	StepRow		step = {.name = name ? name : JsonGetText(reason, "failedStep")};
+	StepRow		step = {.name = ReasonStepName(reason)};
 	JsonBuilder b = {0};
 	JsonbValue	path;
 
@@ -237,4 +271,18 @@ ReasonWithPath(PlanRow *plan, Jsonb *reason)
 	PutPath(&b, plan, &step);
 	JsonObjectEnd(&b);
 	return JsonMerge(reason, JsonFinish(&b));
+}
+
+/* Find the step that the reason of a plan is about. */
+StepRow *
+StepOfReason(Call *call, const PlanRow *plan)
+{
+	Jsonb	   *reason = JsonOf(plan->pause_reason);
+	Jsonb	   *path = JsonGetJson(reason, "path");
+	char	   *name;
+
+	if (path != NULL)
+		return StepAtPath(call, plan, path);
+	name = reason ? ReasonStepName(reason) : NULL;
+	return name ? StepReadByName(call, &plan->id, name) : NULL;
 }

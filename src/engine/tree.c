@@ -80,18 +80,3 @@ StepAtPath(Call *call, const PlanRow *plan, const Jsonb *path)
 	}
 	return step;
 }
-
-/* Find the step that the reason of a plan is about. */
-StepRow *
-StepOfReason(Call *call, const PlanRow *plan)
-{
-	Jsonb	   *reason = JsonOf(plan->pause_reason);
-	Jsonb	   *path = JsonGetJson(reason, "path");
-	char	   *name;
-
-	if (path != NULL)
-		return StepAtPath(call, plan, path);
-	name = JsonGetText(reason, "blockedStep");
-	name = name ? name : JsonGetText(reason, "failedStep");
-	return name ? StepReadByName(call, &plan->id, name) : NULL;
-}
