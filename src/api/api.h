@@ -60,7 +60,5 @@ extern Jsonb *TaskAnswer(Call *call, const pg_uuid_t *plan_id);
 /* ---------- guard.c: triggers for raw SQL ---------- */
 
 extern bool RestoreMayInsert(void);
-extern struct TriggerData *TriggerOf(FunctionCallInfo fcinfo);	/* must be called as a trigger */
-extern Datum TriggerPass(const struct TriggerData *trigger);	/* let the row pass */
 
 #endif							/* STEPWISE_API_H */

@@ -49,25 +49,6 @@ RestoreMayInsert(void)
 	return !used;
 }
 
-TriggerData *
-TriggerOf(FunctionCallInfo fcinfo)
-{
-	if (!CALLED_AS_TRIGGER(fcinfo))
-		elog(ERROR, "not called as a trigger");
-	return (TriggerData *) fcinfo->context;
-}
-
-/* What a trigger returns to let its row pass. */
-Datum
-TriggerPass(const TriggerData *trigger)
-{
-	if (TRIGGER_FIRED_FOR_STATEMENT(trigger->tg_event))
-		return PointerGetDatum(NULL);
-	if (TRIGGER_FIRED_BY_UPDATE(trigger->tg_event))
-		return PointerGetDatum(trigger->tg_newtuple);
-	return PointerGetDatum(trigger->tg_trigtuple);
-}
-
 static const char *
 VerbOf(const TriggerData *trigger)
 {

@@ -281,7 +281,7 @@ VerificationToJson(JsonBuilder *b, const pg_uuid_t *plan_id, const Verification 
 	JsonPutUuid(b, "planId", plan_id);
 	JsonPutBool(b, "valid", v->reason == NULL);
 	JsonPutInt(b, "entries", v->entries);
-	JsonPutText(b, "head", HexText(v->head));
+	JsonPutText(b, "head", DigestHex(v->head));
 	if (v->reason != NULL)
 	{
 		JsonObjectStart(b, "firstInvalid");
@@ -376,7 +376,7 @@ TenantHead(Call *call)
 	JsonPutText(&b, "tenant", call->tenant);
 	JsonPutNull(&b, "planId");
 	JsonPutInt(&b, "entries", end.id);
-	JsonPutText(&b, "head", HexText(end.hash));
+	JsonPutText(&b, "head", DigestHex(end.hash));
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
 }
@@ -395,7 +395,7 @@ stepwise_audit_head(PG_FUNCTION_ARGS)
 	JsonObjectStart(&b, NULL);
 	JsonPutUuid(&b, "planId", &plan->id);
 	JsonPutInt(&b, "entries", plan->audit_entries);
-	JsonPutText(&b, "head", HexText(plan->audit_head));
+	JsonPutText(&b, "head", DigestHex(plan->audit_head));
 	JsonObjectEnd(&b);
 	return CallEnd(&call, JsonFinish(&b));
 }

@@ -1,6 +1,10 @@
 /*
  * base.h
- *	  words, values, settings, queries, tables and tenants, and the frame of a call
+ *	  the lowest floor: words, values, settings, tables, queries, tenants, and the
+ *	  frame of a call
+ *
+ * It knows nothing of plans, steps and definitions but the words of their
+ * states. Sections are in the order in which the files build on each other.
  */
 #ifndef STEPWISE_BASE_H
 #define STEPWISE_BASE_H
@@ -21,7 +25,10 @@
 
 #include "base/compat.h"
 #include "base/errcodes.h"
-/* ---------- states: the words of the enum types, in their order ---------- */
+
+typedef struct Call Call;		/* call.c */
+
+/* ---------- enum.c: the words of the enum types, in their order ---------- */
 
 typedef enum StepStatus
 {
@@ -62,7 +69,14 @@ typedef enum OnFailure
 } OnFailure;
 #define ON_FAILURES		3
 
-/* ---------- stepwise.c: module magic and settings ---------- */
+extern const char *const StepStatusName[STEP_STATUSES];
+extern const char *const PlanStatusName[PLAN_STATUSES];
+extern const char *const OutcomeName[OUTCOMES];
+extern const char *const OnFailureName[ON_FAILURES];
+
+extern int	EnumIndex(Oid value, const char *const *names, int count);
+
+/* ---------- settings.c: the settings of the extension ---------- */
 
 extern int	MaxResultBytes;
 extern int	MaxJsonDepth;
@@ -71,9 +85,130 @@ extern int	MaxNesting;
 extern bool AllowRecursion;
 extern bool NotifyChanges;
 extern bool LogToolCalls;
+
+extern void SettingsInit(void);
 extern Interval *DefaultStallAfter(void);
 
-/* ---------- query.c: kept SPI plans, run as the owner ---------- */
+/* ---------- word.c: words among others, and texts for messages ---------- */
+
+extern int	NameIndex(const char *name, const char *const *names, int count);	/* -1: not there */
+extern const char *NearestWord(const char *word, const char *const *words, int count);	/* NULL: none near */
+extern char *WordList(const char *const *words, int count);
+extern int	HexDigit(char c);	/* -1: none */
+extern bool TextIsBlank(const char *text);
+extern char *ClipText(const char *text, int length);
+extern char *ShortText(const char *text);	/* the same of a whole text, or of NULL */
+#define REASON_TEXT_BYTES	1000	/* of a message that goes on to other steps and plans */
+extern char *CutText(const char *text, int max);	/* to so many bytes, saying how many there were */
+extern char *Because(const char *reason);	/* ": reason"; nothing for NULL */
+extern char *BecauseShort(const char *reason);	/* the same, cut */
+extern char *FormatText(const char *format, va_list args) pg_attribute_printf(1, 0);
+extern const char *Arrow(void); /* between the links of a chain that is spelled */
+
+/* ---------- uuid.c: make, compare, read and show UUIDs ---------- */
+
+extern pg_uuid_t UuidNew(void); /* version 7, rising within the backend */
+extern char *UuidText(const pg_uuid_t *uuid);
+extern bool UuidEqual(const pg_uuid_t *a, const pg_uuid_t *b);
+extern bool UuidParse(const char *text, pg_uuid_t *uuid);
+
+/* ---------- time.c: times and intervals as text ---------- */
+
+/*
+ * No time: what stands for null in C. It is -infinity, and not 0, which is a
+ * time like others; what is stored is finite (guard.c).
+ */
+#define NO_TIME			DT_NOBEGIN
+#define TimeIsSet(time)	((time) != NO_TIME)
+
+extern char *TimeText(TimestampTz at);
+extern char *IntervalText(Interval *interval);
+
+/* ---------- json.c: get and put ---------- */
+
+typedef struct JsonBuilder
+{
+	JsonbParseState *state;
+	JsonbValue *done;			/* after the outermost end */
+} JsonBuilder;
+
+/* key NULL: an element of an array, or the outermost value */
+extern void JsonObjectStart(JsonBuilder *b, const char *key);
+extern void JsonObjectEnd(JsonBuilder *b);
+extern void JsonArrayStart(JsonBuilder *b, const char *key);
+extern void JsonArrayEnd(JsonBuilder *b);
+extern void JsonPutText(JsonBuilder *b, const char *key, const char *value);	/* NULL: null */
+extern void JsonPutJson(JsonBuilder *b, const char *key, const Jsonb *value);	/* NULL: null */
+extern void JsonPutValue(JsonBuilder *b, const char *key, JsonbValue *value);
+extern void JsonPutInt(JsonBuilder *b, const char *key, int64 value);
+extern void JsonPutMilliseconds(JsonBuilder *b, const char *key, int64 microseconds);
+extern void JsonPutPositive(JsonBuilder *b, const char *key, int value);	/* otherwise null */
+extern void JsonPutBool(JsonBuilder *b, const char *key, bool value);
+extern void JsonPutUuid(JsonBuilder *b, const char *key, const pg_uuid_t *value);	/* NULL: null */
+extern void JsonPutTime(JsonBuilder *b, const char *key, TimestampTz value);	/* NO_TIME: null */
+extern void JsonPutNull(JsonBuilder *b, const char *key);
+extern void JsonPutTexts(JsonBuilder *b, const char *key, const List *texts);	/* of char * */
+extern Jsonb *JsonFinish(JsonBuilder *b);
+
+extern bool JsonGet(const Jsonb *object, const char *key, JsonbValue *value);
+extern char *JsonGetText(const Jsonb *object, const char *key); /* NULL unless a string */
+extern Jsonb *JsonGetJson(const Jsonb *object, const char *key);	/* NULL if not there */
+extern const char **JsonKeys(const Jsonb *object, int *count);
+extern bool JsonGetIndex(const Jsonb *array, int index, JsonbValue *value);
+extern Jsonb *JsonFromValue(JsonbValue *value);
+extern void JsonToValue(const Jsonb *json, JsonbValue *value);	/* NULL: null */
+extern Jsonb *JsonOf(const struct varlena *field);	/* of a row; NULL if null */
+extern char *TextOf(const struct varlena *field);	/* likewise */
+extern char *JsonToText(const Jsonb *value);
+extern void JsonCompact(StringInfo text, JsonbValue *value); /* append as JSON without spaces */
+extern char *JsonValueText(const JsonbValue *value);	/* a jbvString as C string */
+extern const char *JsonKindName(const JsonbValue *value);	/* "string", "object", … */
+extern bool JsonHasType(const JsonbValue *value, const char *type); /* JSON's kinds, and integer; NULL: any */
+extern bool JsonIsObject(const Jsonb *value);
+extern bool JsonIsArray(const Jsonb *value);
+extern bool JsonEqual(const Jsonb *a, const Jsonb *b);	/* NULL equals NULL only */
+extern Jsonb *JsonMerge(const Jsonb *a, const Jsonb *b);	/* a || b for objects; NULL: empty */
+extern Jsonb *JsonMergeDeep(const Jsonb *a, const Jsonb *b);	/* objects at every depth; what else b has replaces */
+extern Jsonb *JsonEmptyObject(void);
+extern Jsonb *JsonObjectOf(const char *key, const Jsonb *value);	/* of one member */
+extern Jsonb *JsonTextOf(const char *key, const char *value);	/* likewise */
+extern Jsonb *JsonNull(void);
+extern bool JsonIsNull(const Jsonb *value);
+extern Jsonb *JsonCopy(const Jsonb *value);
+extern Jsonb *JsonParse(const char *text);	/* must be JSON */
+extern char *JsonScalarText(const JsonbValue *value);	/* a string as it is, others as compact JSON */
+
+/* ---------- encoding.c: texts in UTF-8, whatever the encoding of the database ---------- */
+
+extern bool TextIsUtf8(const char *text);
+extern bool JsonIsUtf8(const Jsonb *value);
+extern void CheckUtf8(const char *text, const char *what);	/* SW005; so the next */
+extern void CheckJsonUtf8(const Jsonb *value, const char *what);
+extern const char *Utf8Form(const char *text);	/* the text itself, if it has none */
+extern char *Utf8Clean(const char *text);
+
+/* ---------- digest.c: SHA-256 ---------- */
+
+extern void Sha256(const void *data, size_t size, uint8 digest[32]);
+extern char *DigestHex(const uint8 digest[32]);
+extern char *DigestOfText(const char *text);	/* in hex; NULL for NULL */
+extern char *DigestText(const void *jsonb_varlena); /* of a jsonb value's text, in hex; NULL for NULL */
+
+/* ---------- catalog.c: our tables, indexes and enum values by name ---------- */
+
+extern void CatalogInit(void);
+extern Oid	TableOid(const char *name);
+extern Oid	EnumValue(const char *type, const char *label);
+
+/* ---------- role.c: the owner, and the names of roles ---------- */
+
+extern Oid	OwnerRole(void);
+extern bool RoleIsOwner(Oid role);
+extern void CheckOwner(const char *what);
+extern char *RoleText(Oid role);
+extern char *ActorText(const Call *call);	/* role, and after a slash the name given */
+
+/* ---------- query.c: kept SPI plans, and the rows that they return ---------- */
 
 #define QUERY_MAX_ARGS	40
 
@@ -87,17 +222,10 @@ typedef struct KeptQuery
 	bool		reads_plans;	/* reads what a call changes in plans: the call saves that first */
 } KeptQuery;
 
-/*
- * No time: what stands for null in C. It is -infinity, and not 0, which is a
- * time like others; what is stored is finite (guard.c).
- */
-#define NO_TIME			DT_NOBEGIN
-#define TimeIsSet(time)	((time) != NO_TIME)
-
 /* the arguments of one execution, in the order of $1, $2, … */
 typedef struct Args
 {
-	struct Call *call;			/* or NULL: the search path is locked for this query alone */
+	Call	   *call;			/* or NULL: the search path is locked for this query alone */
 	int			count;
 	Datum		values[QUERY_MAX_ARGS];
 	char		nulls[QUERY_MAX_ARGS];	/* ' ' or 'n' */
@@ -111,6 +239,7 @@ extern void ArgUuid(Args *args, const pg_uuid_t *value);
 extern void ArgInt(Args *args, int value);
 extern void ArgBool(Args *args, bool value);
 extern void ArgTime(Args *args, TimestampTz value); /* NO_TIME: null */
+extern void ArgTenant(Args *args, const Call *call);
 
 /* what a query returned; lives until RowsFree or the end of the call */
 typedef struct Rows
@@ -121,6 +250,12 @@ typedef struct Rows
 
 extern uint64 QueryRunOnce(const char *sql, const Oid *types, const Args *args);	/* not kept */
 extern Rows QueryRun(KeptQuery *query, const Args *args);	/* as the owner: between CallBegin and CallEnd */
+extern Rows QueryOfTenant(const Call *call, KeptQuery *query);
+extern Rows QueryById(const Call *call, KeptQuery *query, const pg_uuid_t *id);
+extern Rows QueryByName(const Call *call, KeptQuery *query, const char *name);
+extern Jsonb *QueryJson(KeptQuery *query, const Args *args);	/* of a query that makes one JSON; NULL: none */
+extern Jsonb *QueryJsonById(const Call *call, KeptQuery *query, const pg_uuid_t *id);
+
 extern void RowsFree(Rows *rows);
 extern HeapTuple RowTuple(const Rows *rows, uint64 row);
 extern Datum RowDatum(const Rows *rows, uint64 row, int column, bool *isnull);	/* not copied */
@@ -130,71 +265,16 @@ extern Jsonb *RowJson(const Rows *rows, uint64 row, int column);	/* NULL if null
 extern pg_uuid_t RowUuid(const Rows *rows, uint64 row, int column);
 extern int	RowInt(const Rows *rows, uint64 row, int column);
 extern bool RowBool(const Rows *rows, uint64 row, int column);	/* false if null */
+extern TimestampTz RowTime(const Rows *rows, uint64 row, int column);	/* NO_TIME if null */
+extern struct varlena *RowVarlena(const Rows *rows, uint64 row, int column);	/* NULL if null; not copied */
 
-/*
- * One call into the engine: who called, in which tenant, and what must be
- * put back. Everything allocated between CallBegin and CallEnd is gone after.
- */
-typedef struct Call
-{
-	const char *tenant;
-	Datum		tenant_datum;	/* the same as text */
-	Oid			caller;			/* role */
-	const char *actor;			/* name that the caller gave himself, or NULL */
-	const char *session;		/* session id given with the call, or NULL */
-	MemoryContext context;
-	MemoryContext scratch;		/* of one audit entry at a time */
-	MemoryContext outer;
-	Oid			saved_user;
-	int			saved_security;
-	int			guc_level;		/* to which its search path goes back; 0: it has not been locked */
-	bool		as_owner;
-	bool		reading;		/* under one snapshot, the active one; see ReadBegin */
-	void		(*save) (struct Call *call);	/* writes what the call has changed, or NULL: CallSave */
-	TimestampTz now;			/* 0: the clock has not been read yet; see CallNow */
-	List	   *plans;			/* of PlanRow: those that this call has locked */
-	size_t		answer_bytes;	/* what its answer will hold, as far as it is known; see AnswerTake */
-} Call;
-
-extern void CallBegin(Call *call);	/* in the caller's tenant */
-extern void CallBeginReading(Call *call);	/* likewise, to read under one snapshot only */
-extern void CallBeginIn(Call *call, const char *tenant);	/* for triggers, maintenance and procedures */
-extern Datum CallEnd(Call *call, Jsonb *answer);	/* saves what has changed; NULL: no answer */
-extern void CallSave(Call *call);
-extern void ReadBegin(Call *call);	/* from here on under one snapshot, and nothing is written */
-extern void ReadEnd(Call *call);	/* also at CallEnd */
-extern void CallInSession(Call *call, char *session);	/* NULL: none was given */
-extern MemoryContext TurnBegin(Call *call); /* memory for one of many steps; returns that around it */
-extern void TurnEnd(MemoryContext outer, bool keep);
-extern char *CallKeepText(Call *call, char *text);	/* let it outlive a turn; NULL stays NULL */
-extern struct varlena *CallKeep(Call *call, struct varlena *value); /* likewise */
-extern void OwnerEnter(Call *call);
-extern void OwnerLeave(Call *call);
-extern void CallLock(const Call *call, const char *kind, const char *word);	/* until the end of the transaction */
-extern void CallLockOfMany(const Call *call, const char *kind, const char *word);	/* the same; the word is not empty */
-extern Oid	OwnerRole(void);
-extern bool RoleIsOwner(Oid role);
-extern void CheckOwner(const char *what);
-extern void ArgTenant(Args *args, const Call *call);
 extern bool EngineRuns(void);	/* a statement of the engine's own */
 extern bool EngineWrites(void); /* for triggers: is it the engine that writes? */
-extern bool MayCommit(FunctionCallInfo fcinfo); /* of a procedure: not inside a larger transaction? */
-extern void CommitAs(Oid caller);	/* no call is open */
-
-/* reading the arguments of SQL-callable functions; NULL if null */
-extern char *ArgumentText(FunctionCallInfo fcinfo, int n);
-extern Jsonb *ArgumentJson(FunctionCallInfo fcinfo, int n);
-extern pg_uuid_t *ArgumentUuid(FunctionCallInfo fcinfo, int n);
+extern void PathUnlock(int *level); /* put the search path back that the first query has locked */
 
 /* ---------- planner.c: kept plans that stay good as the tables grow ---------- */
 
 extern void PlannerInit(void);
-
-/* ---------- catalog.c: our tables, indexes and enum values by name ---------- */
-
-extern void CatalogInit(void);
-extern Oid	TableOid(const char *name);
-extern Oid	EnumValue(const char *type, const char *label);
 
 /* ---------- table.c: rows of our own tables by index, without the executor ---------- */
 
@@ -247,98 +327,58 @@ extern void SetEnum(Changes *c, int column, const char *type, const char *label)
 
 /* ---------- tenant.c: who may work in which tenant ---------- */
 
+#define DEFAULT_TENANT	"default"
+#define TENANT_MAX		200		/* bytes of its name */
+
 extern void TenantInit(void);
 extern char *TenantOfCaller(void);	/* raises SW010 when there is none or several */
 extern void TenantEnter(const char *tenant);	/* until the end of the (sub)transaction; SW011 */
 extern void *TenantMark(void);	/* what is entered now */
 extern void TenantRestore(void *mark);	/* undo what was entered since */
 
-/* ---------- json.c: get and put ---------- */
+/* ---------- call.c: the frame of a call ---------- */
 
-typedef struct JsonBuilder
+/*
+ * One call into the engine: who called, in which tenant, and what must be
+ * put back. Everything allocated between CallBegin and CallEnd is gone after.
+ */
+struct Call
 {
-	JsonbParseState *state;
-	JsonbValue *done;			/* after the outermost end */
-} JsonBuilder;
+	const char *tenant;
+	Datum		tenant_datum;	/* the same as text */
+	Oid			caller;			/* role */
+	const char *actor;			/* name that the caller gave himself, or NULL */
+	const char *session;		/* session id given with the call, or NULL */
+	MemoryContext context;
+	MemoryContext scratch;		/* of one audit entry at a time */
+	MemoryContext outer;
+	Oid			saved_user;
+	int			saved_security;
+	int			guc_level;		/* to which its search path goes back; 0: it has not been locked */
+	bool		as_owner;
+	bool		reading;		/* under one snapshot, the active one; see ReadBegin */
+	void		(*save) (Call *call);	/* writes what the call has changed, or NULL: CallSave */
+	TimestampTz now;			/* 0: the clock has not been read yet; see CallNow */
+	List	   *plans;			/* of PlanRow: those that this call has locked */
+	size_t		answer_bytes;	/* what its answer will hold, as far as it is known; see AnswerTake */
+};
 
-/* key NULL: an element of an array, or the outermost value */
-extern void JsonObjectStart(JsonBuilder *b, const char *key);
-extern void JsonObjectEnd(JsonBuilder *b);
-extern void JsonArrayStart(JsonBuilder *b, const char *key);
-extern void JsonArrayEnd(JsonBuilder *b);
-extern void JsonPutText(JsonBuilder *b, const char *key, const char *value);	/* NULL: null */
-extern void JsonPutJson(JsonBuilder *b, const char *key, const Jsonb *value);	/* NULL: null */
-extern void JsonPutValue(JsonBuilder *b, const char *key, JsonbValue *value);
-extern void JsonPutInt(JsonBuilder *b, const char *key, int64 value);
-extern void JsonPutMilliseconds(JsonBuilder *b, const char *key, int64 microseconds);
-extern void JsonPutPositive(JsonBuilder *b, const char *key, int value);	/* otherwise null */
-extern void JsonPutBool(JsonBuilder *b, const char *key, bool value);
-extern void JsonPutUuid(JsonBuilder *b, const char *key, const pg_uuid_t *value);	/* NULL: null */
-extern void JsonPutTime(JsonBuilder *b, const char *key, TimestampTz value);	/* NO_TIME: null */
-extern void JsonPutNull(JsonBuilder *b, const char *key);
-extern void JsonPutTexts(JsonBuilder *b, const char *key, const List *texts);	/* of char * */
-extern Jsonb *JsonFinish(JsonBuilder *b);
-
-extern bool JsonGet(const Jsonb *object, const char *key, JsonbValue *value);
-extern char *JsonGetText(const Jsonb *object, const char *key); /* NULL unless a string */
-extern Jsonb *JsonGetJson(const Jsonb *object, const char *key);	/* NULL if not there */
-extern const char **JsonKeys(const Jsonb *object, int *count);
-extern bool JsonGetIndex(const Jsonb *array, int index, JsonbValue *value);
-extern Jsonb *JsonFromValue(JsonbValue *value);
-extern void JsonToValue(const Jsonb *json, JsonbValue *value);	/* NULL: null */
-extern Jsonb *JsonOf(const struct varlena *field);	/* of a row; NULL if null */
-extern char *TextOf(const struct varlena *field);	/* likewise */
-extern char *JsonToText(const Jsonb *value);
-extern void JsonCompact(StringInfo text, JsonbValue *value); /* append as JSON without spaces */
-extern char *JsonValueText(const JsonbValue *value);	/* a jbvString as C string */
-extern const char *JsonKindName(const JsonbValue *value);	/* "string", "object", … */
-extern bool JsonIsObject(const Jsonb *value);
-extern bool JsonIsArray(const Jsonb *value);
-extern bool JsonEqual(const Jsonb *a, const Jsonb *b);	/* NULL equals NULL only */
-extern Jsonb *JsonMerge(const Jsonb *a, const Jsonb *b);	/* a || b for objects; NULL: empty */
-extern Jsonb *JsonMergeDeep(const Jsonb *a, const Jsonb *b);	/* objects at every depth; what else b has replaces */
-extern Jsonb *JsonEmptyObject(void);
-extern Jsonb *JsonObjectOf(const char *key, const Jsonb *value);	/* of one member */
-extern Jsonb *JsonTextOf(const char *key, const char *value);	/* likewise */
-extern Jsonb *JsonNull(void);
-extern bool JsonIsNull(const Jsonb *value);
-extern Jsonb *JsonCopy(const Jsonb *value);
-extern Jsonb *JsonParse(const char *text);	/* must be JSON */
-extern char *JsonScalarText(const JsonbValue *value);	/* a string as it is, others as compact JSON */
-extern char *TimeText(TimestampTz at);
-extern char *IntervalText(Interval *interval);
-
-/* ---------- uuid.c: make, compare, read and show UUIDs ---------- */
-
-extern pg_uuid_t UuidNew(void); /* version 7, rising within the backend */
-extern char *UuidText(const pg_uuid_t *uuid);
-extern bool UuidEqual(const pg_uuid_t *a, const pg_uuid_t *b);
-extern bool UuidParse(const char *text, pg_uuid_t *uuid);
-
-/* ---------- word.c: words among others, and texts for messages ---------- */
-
-extern int	NameIndex(const char *name, const char *const *names, int count);	/* -1: not there */
-extern const char *NearestWord(const char *word, const char *const *words, int count);	/* NULL: none near */
-extern char *WordList(const char *const *words, int count);
-extern int	HexDigit(char c);	/* -1: none */
-extern bool TextIsBlank(const char *text);
-extern char *ClipText(const char *text, int length);
-extern char *ShortText(const char *text);	/* the same of a whole text, or of NULL */
-#define REASON_TEXT_BYTES	1000	/* of a message that goes on to other steps and plans */
-extern char *CutText(const char *text, int max);	/* to so many bytes, saying how many there were */
-extern char *Because(const char *reason);	/* ": reason"; nothing for NULL */
-extern char *BecauseShort(const char *reason);	/* the same, cut */
-extern char *FormatText(const char *format, va_list args) pg_attribute_printf(1, 0);
-extern const char *Arrow(void); /* between the links of a chain that is spelled */
-
-/* ---------- encoding.c: texts in UTF-8, whatever the encoding of the database ---------- */
-
-extern void CheckUtf8(const char *text, const char *what);	/* SW005; so the next three */
-extern void CheckJsonUtf8(const Jsonb *value, const char *what);
-extern void CheckArgumentUtf8(FunctionCallInfo fcinfo, int n, const char *text);
-extern void CheckArgumentJsonUtf8(FunctionCallInfo fcinfo, int n, const Jsonb *value);
-extern const char *Utf8Form(const char *text);	/* the text itself, if it has none */
-extern char *Utf8Clean(const char *text);
+extern void CallBegin(Call *call);	/* in the caller's tenant */
+extern void CallBeginReading(Call *call);	/* likewise, to read under one snapshot only */
+extern void CallBeginIn(Call *call, const char *tenant);	/* for triggers, maintenance and procedures */
+extern Datum CallEnd(Call *call, Jsonb *answer);	/* saves what has changed; NULL: no answer */
+extern void CallSave(Call *call);
+extern void ReadBegin(Call *call);	/* from here on under one snapshot, and nothing is written */
+extern void ReadEnd(Call *call);	/* also at CallEnd */
+extern void CallInSession(Call *call, char *session);	/* NULL: none was given */
+extern MemoryContext TurnBegin(Call *call); /* memory for one of many steps; returns that around it */
+extern void TurnEnd(MemoryContext outer, bool keep);
+extern char *CallKeepText(Call *call, char *text);	/* let it outlive a turn; NULL stays NULL */
+extern struct varlena *CallKeep(Call *call, struct varlena *value); /* likewise */
+extern void OwnerEnter(Call *call);
+extern void OwnerLeave(Call *call);
+extern bool MayCommit(FunctionCallInfo fcinfo); /* of a procedure: not inside a larger transaction? */
+extern void CommitAs(Oid caller);	/* no call is open */
 
 /* ---------- limit.c: how large values and texts may be ---------- */
 
@@ -355,14 +395,26 @@ extern void CheckOptionalTitle(const char *value, const char *what);
 extern size_t RawSize(const struct varlena *field);	/* of a row's field, as it will be when it is read */
 extern void AnswerTake(Call *call, size_t bytes, const char *hint);	/* SW007 */
 
-/* ---------- lookup.c: queries by the usual keys ---------- */
+/* ---------- lock.c: words of a tenant, for what has no row to lock ---------- */
 
-extern Rows QueryOfTenant(const Call *call, KeptQuery *query);
-extern Rows QueryById(const Call *call, KeptQuery *query, const pg_uuid_t *id);
-extern Rows QueryByName(const Call *call, KeptQuery *query, const char *name);
-extern Jsonb *QueryJson(KeptQuery *query, const Args *args);	/* of a query that makes one JSON; NULL: none */
-extern Jsonb *QueryJsonById(const Call *call, KeptQuery *query, const pg_uuid_t *id);
-extern TimestampTz RowTime(const Rows *rows, uint64 row, int column);	/* NO_TIME if null */
-extern struct varlena *RowVarlena(const Rows *rows, uint64 row, int column);	/* NULL if null; not copied */
+extern void CallLock(const Call *call, const char *kind, const char *word);	/* until the end of the transaction */
+extern void CallLockOfMany(const Call *call, const char *kind, const char *word);	/* the same; the word is not empty */
+
+/* ---------- argument.c: arguments of SQL-callable functions; NULL if null ---------- */
+
+extern char *ArgumentText(FunctionCallInfo fcinfo, int n);
+extern Jsonb *ArgumentJson(FunctionCallInfo fcinfo, int n);
+extern pg_uuid_t *ArgumentUuid(FunctionCallInfo fcinfo, int n);
+
+/* ---------- trigger.c: what all our triggers share ---------- */
+
+extern struct TriggerData *TriggerOf(FunctionCallInfo fcinfo);	/* must be called as a trigger */
+extern Datum TriggerPass(const struct TriggerData *trigger);	/* let the row pass */
+
+/* ---------- used.c: has the engine been used in this database? ---------- */
+
+extern void UsedInit(void);
+extern void MarkEngineUsed(void);
+extern bool EngineUsed(void);
 
 #endif							/* STEPWISE_BASE_H */

@@ -5,7 +5,7 @@
  * Every call needs the same few; so what was found is kept until the catalog
  * says that it has changed.
  */
-#include "api/api.h"
+#include "base/base.h"
 
 #include "access/htup_details.h"
 #include "catalog/namespace.h"

@@ -11,14 +11,12 @@
  *
  * Conversions are those of pg_catalog, so that nobody's search path decides.
  */
-#include "api/api.h"
+#include "base/base.h"
 
 #include "catalog/pg_conversion.h"
 #include "catalog/pg_namespace_d.h"
-#include "funcapi.h"
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
-#include "utils/syscache.h"
 
 #define PART_BYTES	1024		/* so many are converted at once, cut between characters */
 
@@ -93,6 +91,13 @@ RefuseBytes(const char *text, int length, const char *what)
 			 errhint("Send text whose characters are in UTF-8; encode binary data, for instance as base64.")));
 }
 
+/* Check whether a text has a UTF-8 form. */
+bool
+TextIsUtf8(const char *text)
+{
+	return IsUtf8(text, strlen(text));
+}
+
 /* Refuse a text that has no UTF-8 form. */
 void
 CheckUtf8(const char *text, const char *what)
@@ -118,6 +123,15 @@ FindBadString(const Jsonb *value, JsonbValue *item)
 	return false;
 }
 
+/* Check whether all strings of a value, keys included, have a UTF-8 form. */
+bool
+JsonIsUtf8(const Jsonb *value)
+{
+	JsonbValue	bad;
+
+	return !FindBadString(value, &bad);
+}
+
 /* Refuse a value that contains such a text. */
 void
 CheckJsonUtf8(const Jsonb *value, const char *what)
@@ -126,42 +140,6 @@ CheckJsonUtf8(const Jsonb *value, const char *what)
 
 	if (FindBadString(value, &bad))
 		RefuseBytes(bad.val.string.val, bad.val.string.len, what);
-}
-
-/* Name an argument of the function that was called. */
-static const char *
-ArgumentName(FunctionCallInfo fcinfo, int n)
-{
-	HeapTuple	tuple = fcinfo->flinfo ? SearchSysCache1(PROCOID, ObjectIdGetDatum(fcinfo->flinfo->fn_oid)) : NULL;
-	const char *name = NULL;
-	Oid		   *types;
-	char	  **names;
-	char	   *modes;
-
-	if (!HeapTupleIsValid(tuple))
-		return "an argument";
-	if (get_func_arg_info(tuple, &types, &names, &modes) > n && names != NULL && *names[n] != '\0')
-		name = psprintf("argument \"%s\"", names[n]);
-	ReleaseSysCache(tuple);
-	return name ? name : "an argument";
-}
-
-/* Refuse an argument that has no UTF-8 form, by its name. */
-void
-CheckArgumentUtf8(FunctionCallInfo fcinfo, int n, const char *text)
-{
-	if (!IsUtf8(text, strlen(text)))
-		RefuseBytes(text, strlen(text), ArgumentName(fcinfo, n));
-}
-
-/* Likewise, for a value. */
-void
-CheckArgumentJsonUtf8(FunctionCallInfo fcinfo, int n, const Jsonb *value)
-{
-	JsonbValue	bad;
-
-	if (FindBadString(value, &bad))
-		RefuseBytes(bad.val.string.val, bad.val.string.len, ArgumentName(fcinfo, n));
 }
 
 /* Give a text in UTF-8. What has no such form, because it was stored before anybody looked, stays as it is. */

@@ -5,16 +5,12 @@
  * Everything returned lives in the current memory context. A JsonbValue that
  * points into a Jsonb lives as long as that Jsonb.
  */
-#include "api/api.h"
+#include "base/base.h"
 
 #include "miscadmin.h"
-#include "utils/datetime.h"
 #include "utils/fmgrprotos.h"
 #include "utils/json.h"
 #include "utils/numeric.h"
-
-PG_FUNCTION_INFO_V1(stepwise_time_text);
-PG_FUNCTION_INFO_V1(stepwise_interval_text);
 
 static void
 PutKey(JsonBuilder *b, const char *key)
@@ -355,6 +351,26 @@ JsonKindName(const JsonbValue *value)
 	}
 }
 
+static bool
+NumberIsIntegral(const JsonbValue *value)
+{
+	Datum		number = NumericGetDatum(value->val.numeric);
+	Datum		whole = DirectFunctionCall2(numeric_trunc, number, Int32GetDatum(0));
+
+	return DatumGetBool(DirectFunctionCall2(numeric_eq, number, whole));
+}
+
+/* Does a value have a type? NULL is any type. */
+bool
+JsonHasType(const JsonbValue *value, const char *type)
+{
+	if (type == NULL)
+		return true;
+	if (strcmp(type, "integer") == 0)
+		return value->type == jbvNumeric && NumberIsIntegral(value);
+	return strcmp(type, JsonKindName(value)) == 0;
+}
+
 bool
 JsonIsObject(const Jsonb *value)
 {
@@ -500,52 +516,4 @@ JsonScalarText(const JsonbValue *value)
 	initStringInfo(&text);
 	JsonCompact(&text, unconstify(JsonbValue *, value));
 	return text.data;
-}
-
-/* Show a time in UTC, ISO 8601 with microseconds, whatever TimeZone and DateStyle say. */
-char *
-TimeText(TimestampTz at)
-{
-	struct pg_tm tm;
-	fsec_t		fsec;
-
-	if (TIMESTAMP_NOT_FINITE(at))
-		return pstrdup(TIMESTAMP_IS_NOBEGIN(at) ? "-infinity" : "infinity");
-	if (timestamp2tm(at, NULL, &tm, &fsec, NULL, NULL) != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-				 errmsg("timestamp out of range")));
-	/* year 0 of tm is 1 BC */
-	return psprintf("%04d-%02d-%02dT%02d:%02d:%02d.%06dZ%s", tm.tm_year > 0 ? tm.tm_year : 1 - tm.tm_year, tm.tm_mon,
-					tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, (int) fsec, tm.tm_year > 0 ? "" : " BC");
-}
-
-/* The same for the functions in SQL that make JSON. */
-Datum
-stepwise_time_text(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_TEXT_P(cstring_to_text(TimeText(PG_GETARG_TIMESTAMPTZ(0))));
-}
-
-/* Show an interval in the style postgres, whatever IntervalStyle says. */
-char *
-IntervalText(Interval *interval)
-{
-	struct pg_itm itm;
-	char		text[MAXDATELEN + 1];
-
-#ifdef INTERVAL_NOT_FINITE
-	/* all styles show these alike */
-	if (INTERVAL_NOT_FINITE(interval))
-		return DatumGetCString(DirectFunctionCall1(interval_out, IntervalPGetDatum(interval)));
-#endif
-	interval2itm(*interval, &itm);
-	EncodeInterval(&itm, INTSTYLE_POSTGRES, text);
-	return pstrdup(text);
-}
-
-Datum
-stepwise_interval_text(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_TEXT_P(cstring_to_text(IntervalText(PG_GETARG_INTERVAL_P(0))));
 }

@@ -11,7 +11,7 @@
  * data whole counts first how large it will be, from what the rows say of
  * their fields, which costs nothing to read.
  */
-#include "api/api.h"
+#include "base/base.h"
 
 #include "access/detoast.h"
 #include "mb/pg_wchar.h"

@@ -10,9 +10,7 @@
  * engine's own queries the tables look large, however full they are. Nor is
  * more known later: columns keep no statistics (sql/85_statistics.sql).
  */
-#define Path StepwisePath		/* the planner has a Path of its own */
-#include "api/api.h"
-#undef Path
+#include "base/base.h"
 
 #include "catalog/namespace.h"
 #include "optimizer/plancat.h"

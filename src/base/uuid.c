@@ -7,15 +7,13 @@
  * Within a backend each one is greater than the one before, also when the
  * clock stands still or steps back.
  */
-#include "api/api.h"
+#include "base/base.h"
 
 #include <time.h>
 
 #include "utils/fmgrprotos.h"
 
 #define FRACTION_BITS	12
-
-PG_FUNCTION_INFO_V1(stepwise_uuid7);
 
 /* Count time in 1/4096 ms, and never twice the same. */
 static uint64
@@ -83,13 +81,4 @@ UuidParse(const char *text, pg_uuid_t *uuid)
 		uuid->data[byte] = high << 4 | low;
 	}
 	return *text == '\0';
-}
-
-Datum
-stepwise_uuid7(PG_FUNCTION_ARGS)
-{
-	pg_uuid_t  *uuid = palloc(sizeof(pg_uuid_t));
-
-	*uuid = UuidNew();
-	PG_RETURN_UUID_P(uuid);
 }

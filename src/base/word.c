@@ -5,7 +5,7 @@
  * What a user wrote goes into a message only when it is cut short. Everything
  * returned lives in the current memory context.
  */
-#include "api/api.h"
+#include "base/base.h"
 
 #include "mb/pg_wchar.h"
 #include "utils/varlena.h"

@@ -271,7 +271,6 @@ extern List *ReadBranches(Reader *reader, const Path *path, JsonbValue *value);
 
 extern void ReadInputs(Reader *reader, const Path *path, JsonbValue *value, void *field);
 extern Jsonb *InputsAccept(const Jsonb *declarations, const Jsonb *values, Faults *faults);
-extern bool JsonHasType(const JsonbValue *value, const char *type); /* JSON's kinds, and integer; NULL: any */
 
 /* ---------- scope.c: what names a definition has, and what references may reach ---------- */
 

@@ -8,9 +8,6 @@
  */
 #include "api/api.h"
 
-#include "utils/fmgrprotos.h"
-#include "utils/numeric.h"
-
 typedef struct InputDeclaration
 {
 	char	   *type;			/* NULL: any */
@@ -40,26 +37,6 @@ static const KeyRule DeclarationKeys[] = {
 	{"default", ReadDefault, offsetof(InputDeclaration, fallback), false},
 	{"description", ReadNote, offsetof(InputDeclaration, description), false},
 };
-
-static bool
-NumberIsIntegral(const JsonbValue *value)
-{
-	Datum		number = NumericGetDatum(value->val.numeric);
-	Datum		whole = DirectFunctionCall2(numeric_trunc, number, Int32GetDatum(0));
-
-	return DatumGetBool(DirectFunctionCall2(numeric_eq, number, whole));
-}
-
-/* Does a value have a type? NULL is any type. */
-bool
-JsonHasType(const JsonbValue *value, const char *type)
-{
-	if (type == NULL)
-		return true;
-	if (strcmp(type, "integer") == 0)
-		return value->type == jbvNumeric && NumberIsIntegral(value);
-	return strcmp(type, JsonKindName(value)) == 0;
-}
 
 /* ---------- declarations ---------- */
 

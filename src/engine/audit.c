@@ -14,8 +14,6 @@
 #include "engine/engine.h"
 
 #include "commands/async.h"
-#include "common/cryptohash.h"
-#include "common/sha2.h"
 #include "miscadmin.h"
 #include "port/pg_bswap.h"
 #include "utils/memutils.h"
@@ -31,66 +29,6 @@ enum
 };
 
 /* ---------- hashing ---------- */
-
-static void
-Sha256(const void *data, size_t size, uint8 digest[32])
-{
-	pg_cryptohash_ctx *context = pg_cryptohash_create(PG_SHA256);
-
-	if (context == NULL ||
-		pg_cryptohash_init(context) < 0 ||
-		pg_cryptohash_update(context, data, size) < 0 ||
-		pg_cryptohash_final(context, digest, PG_SHA256_DIGEST_LENGTH) < 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INTERNAL_ERROR),
-				 errmsg("could not compute SHA-256: %s", pg_cryptohash_error(context))));
-	pg_cryptohash_free(context);
-}
-
-char *
-HexText(const uint8 digest[32])
-{
-	char	   *text = palloc(65);
-
-	hex_encode((const char *) digest, 32, text);
-	text[64] = '\0';
-	return text;
-}
-
-/* Digest a text; NULL for NULL. */
-char *
-DigestOfText(const char *text)
-{
-	uint8		digest[32];
-
-	if (text == NULL)
-		return NULL;
-	text = Utf8Form(text);
-	Sha256(text, strlen(text), digest);
-	return HexText(digest);
-}
-
-/*
- * Digest a jsonb value, perhaps toasted, by its text; NULL for NULL. Value and
- * text may be large, and one call may digest thousands: only the digest stays.
- */
-char *
-DigestText(const void *jsonb_varlena)
-{
-	MemoryContext scratch;
-	MemoryContext outer;
-	char	   *digest;
-
-	if (jsonb_varlena == NULL)
-		return NULL;
-	scratch = AllocSetContextCreate(CurrentMemoryContext, "stepwise digest", ALLOCSET_SMALL_SIZES);
-	outer = MemoryContextSwitchTo(scratch);
-	digest = DigestOfText(JsonToText(JsonOf(jsonb_varlena)));
-	digest = MemoryContextStrdup(outer, digest);
-	MemoryContextSwitchTo(outer);
-	MemoryContextDelete(scratch);
-	return digest;
-}
 
 static void
 HashField(StringInfo data, const void *field, int size)
@@ -150,29 +88,6 @@ RowEntryId(const Rows *rows, uint64 row, int column)
 	bool		isnull;
 
 	return DatumGetInt64(RowDatum(rows, row, column, &isnull));
-}
-
-/* Name a role; one that was dropped has only its number. Roles of all databases are in one list, whatever their encodings. */
-char *
-RoleText(Oid role)
-{
-	char	   *name = GetUserNameFromId(role, true);
-
-	return name ? Utf8Clean(name) : psprintf("%u", role);
-}
-
-/*
- * Name the role, and after a slash the name that the caller gave himself. A
- * role whose own name has a slash, or a double quote, is quoted as in SQL: so
- * the first slash outside of quotes ends the role.
- */
-char *
-ActorText(const Call *call)
-{
-	char	   *role = RoleText(call->caller);
-	const char *shown = strpbrk(role, "/\"") ? quote_identifier(role) : role;
-
-	return call->actor ? psprintf("%s/%s", shown, call->actor) : pstrdup(shown);
 }
 
 static void

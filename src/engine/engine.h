@@ -9,18 +9,12 @@
 
 /* ---------- status.c: plan status from step states; pure ---------- */
 
-extern const char *const StepStatusName[STEP_STATUSES];
-extern const char *const PlanStatusName[PLAN_STATUSES];
-extern const char *const OutcomeName[OUTCOMES];
-extern const char *const OnFailureName[ON_FAILURES];
-
 extern bool StepTransitionAllowed(StepStatus from, StepStatus to);
 extern bool PlanTransitionAllowed(PlanStatus from, PlanStatus to);
 extern bool PlanIsTerminal(PlanStatus status);
 extern char *StepTransitionsText(StepStatus from);
 extern int	StepTotal(const int counts[STEP_STATUSES]);
 extern PlanStatus PlanDeriveStatus(const int counts[STEP_STATUSES], OnFailure on_failure);
-extern int	EnumIndex(Oid value, const char *const *names, int count);
 
 /* ---------- store.c: rows of plans and steps; the only access of the engine to them ---------- */
 
@@ -188,9 +182,6 @@ extern StepRow *StepFetch(KeptQuery *query, const Args *args);	/* first of whole
 pg_noreturn extern void PlanNotFound(const pg_uuid_t *plan_id);
 pg_noreturn extern void StepNotFound(const pg_uuid_t *step_id);
 extern PlanRow *PlanMustRead(Call *call, const pg_uuid_t *plan_id);	/* no lock; SW001 */
-extern void StoreInit(void);
-extern void MarkEngineUsed(void);
-extern bool EngineUsed(void);
 extern StepRow *RowStep(const Rows *rows, uint64 row);	/* of whole step rows */
 
 /* ---------- tree.c: the way in a tree of plans ---------- */
@@ -250,11 +241,6 @@ extern void AuditWritePlanless(Call *call, const PlanlessEntry *planless, ChainE
 extern ChainEnd ChainEndRead(Call *call, bool latest);
 extern void EntryHash(const AuditEntry *entry, const uint8 before[32], uint8 hash[32]);
 extern int64 RowEntryId(const Rows *rows, uint64 row, int column);
-extern char *DigestText(const void *jsonb_varlena); /* SHA-256 of a jsonb value's text, in hex; NULL for NULL */
-extern char *DigestOfText(const char *text);	/* likewise */
-extern char *HexText(const uint8 digest[32]);
-extern char *RoleText(Oid role);
-extern char *ActorText(const Call *call);	/* role, and after a slash the name given */
 
 /* ---------- chain.c: the audit chain of a tenant ---------- */
 

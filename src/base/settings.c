@@ -1,12 +1,10 @@
 /*
- * stepwise.c
- *	  module magic and settings; nothing else
+ * settings.c
+ *	  the settings of the extension, in the order in which they are documented
  */
-#include "api/api.h"
+#include "base/base.h"
 
 #include "utils/guc.h"
-
-STEPWISE_MODULE_MAGIC("pg_stepwise", "0.1.0");
 
 /*
  * stepwise.stall_after
@@ -67,8 +65,7 @@ bool		NotifyChanges = false;
  */
 bool		LogToolCalls = true;
 
-void		_PG_init(void);
-
+/* Return stepwise.stall_after as an interval. */
 Interval *
 DefaultStallAfter(void)
 {
@@ -91,8 +88,9 @@ DefineSwitch(const char *name, const char *description, bool *variable)
 	DefineCustomBoolVariable(name, description, NULL, variable, *variable, PGC_SUSET, 0, NULL, NULL, NULL);
 }
 
+/* Define the settings. */
 void
-_PG_init(void)
+SettingsInit(void)
 {
 	DefineLimit("stepwise.stall_after", "Time without a sign of life after which a claimed step is stalled.",
 				&stall_after_seconds, 1, INT_MAX, GUC_UNIT_S);
@@ -108,10 +106,4 @@ _PG_init(void)
 	DefineSwitch("stepwise.notify", "Sends NOTIFY stepwise with each change.", &NotifyChanges);
 	DefineSwitch("stepwise.log_tool_calls", "Keeps calls through MCP in stepwise.tool_call.", &LogToolCalls);
 	MarkGUCPrefixReserved("stepwise");
-	CatalogInit();
-	PlannerInit();
-	TableInit();
-	TenantInit();
-	StoreInit();
-	ChainInit();
 }

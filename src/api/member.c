@@ -1,0 +1,167 @@
+/*
+ * member.c
+ *	  enter a tenant; its members, and grants to roles
+ *
+ * Only the owner changes members and grants.
+ */
+#include "api/api.h"
+
+#include "commands/trigger.h"
+#include "miscadmin.h"
+#include "utils/inval.h"
+
+/* ---------- the current tenant ---------- */
+
+PG_FUNCTION_INFO_V1(stepwise_current_tenant);
+Datum
+stepwise_current_tenant(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_TEXT_P(cstring_to_text(TenantOfCaller()));
+}
+
+PG_FUNCTION_INFO_V1(stepwise_enter_tenant);
+Datum
+stepwise_enter_tenant(PG_FUNCTION_ARGS)
+{
+	TenantEnter(ArgumentText(fcinfo, 0));
+	PG_RETURN_VOID();
+}
+
+/* ---------- members ---------- */
+
+static void
+CheckMember(FunctionCallInfo fcinfo)
+{
+	char	   *tenant = ArgumentText(fcinfo, 1);
+
+	if (PG_ARGISNULL(0) || tenant == NULL || *tenant == '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("role and tenant must be given"),
+				 errhint("Call it as stepwise.add_member('agent_role', 'tenant_name').")));
+	/* it leads every key, and must leave room there */
+	if (strlen(tenant) > TENANT_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_VALUE_TOO_LARGE),
+				 errmsg("the name of a tenant may have %d bytes at most", TENANT_MAX)));
+}
+
+/* Run a query over (role, tenant) and answer whether it changed something. */
+static Datum
+MemberChange(FunctionCallInfo fcinfo, KeptQuery *query, const char *key)
+{
+	Call		call;
+	Args		args = {0};
+	JsonBuilder b = {0};
+	Rows		rows;
+
+	CheckOwner("change the members of tenants");
+	CheckMember(fcinfo);
+	CallBeginIn(&call, ArgumentText(fcinfo, 1));
+	ArgTenant(&args, &call);
+	ArgDatum(&args, PG_GETARG_DATUM(0));
+	rows = QueryRun(query, &args);
+	if (rows.count > 0)
+		AuditAppendPlanless(&call, "plan_modified",
+							JsonMerge(JsonTextOf("action", psprintf("member_%s", key)), JsonTextOf("role", RoleText(PG_GETARG_OID(0)))));
+	JsonObjectStart(&b, NULL);
+	/* a role that was dropped has no name any more, but may have a membership */
+	JsonPutText(&b, "role", GetUserNameFromId(PG_GETARG_OID(0), true));
+	JsonPutText(&b, "tenant", call.tenant);
+	JsonPutBool(&b, key, rows.count > 0);
+	JsonObjectEnd(&b);
+	return CallEnd(&call, JsonFinish(&b));
+}
+
+PG_FUNCTION_INFO_V1(stepwise_add_member);
+Datum
+stepwise_add_member(PG_FUNCTION_ARGS)
+{
+	static KeptQuery add = {
+		"INSERT INTO stepwise.member (tenant, role) VALUES ($1, $2::pg_catalog.regrole) ON CONFLICT DO NOTHING",
+		2, {TEXTOID, OIDOID}
+	};
+
+	if (!PG_ARGISNULL(0) && GetUserNameFromId(PG_GETARG_OID(0), true) == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("role with OID %u does not exist", PG_GETARG_OID(0))));
+	return MemberChange(fcinfo, &add, "added");
+}
+
+PG_FUNCTION_INFO_V1(stepwise_remove_member);
+Datum
+stepwise_remove_member(PG_FUNCTION_ARGS)
+{
+	static KeptQuery remove = {
+		"DELETE FROM stepwise.member WHERE tenant = $1 AND role = $2::pg_catalog.regrole",
+		2, {TEXTOID, OIDOID}
+	};
+
+	return MemberChange(fcinfo, &remove, "removed");
+}
+
+/* Tell every backend that memberships have changed. */
+PG_FUNCTION_INFO_V1(stepwise_members_changed);
+Datum
+stepwise_members_changed(PG_FUNCTION_ARGS)
+{
+	CacheInvalidateRelcache(TriggerOf(fcinfo)->tg_relation);
+	return PointerGetDatum(NULL);
+}
+
+/* ---------- grants ---------- */
+
+/*
+ * Grant by the list that the view stepwise.grants keeps: each row is one GRANT
+ * statement without its grantee.
+ */
+static Datum
+GrantRole(FunctionCallInfo fcinfo, const char *kind)
+{
+	static KeptQuery list = {
+		"SELECT g.statement FROM stepwise.grants AS g WHERE g.kind = $1 ORDER BY g.statement",
+		1, {TEXTOID}
+	};
+	Call		call;
+	Args		args = {0};
+	JsonBuilder b = {0};
+	Rows		rows;
+	const char *role;
+
+	CheckOwner("grant the use of pg_stepwise");
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("role must be given")));
+	role = GetUserNameFromId(PG_GETARG_OID(0), false);
+	CallBeginIn(&call, DEFAULT_TENANT);
+	ArgText(&args, kind);
+	rows = QueryRun(&list, &args);
+	for (uint64 i = 0; i < rows.count; i++)
+	{
+		Args		none = {0};
+
+		QueryRunOnce(psprintf("%s TO %s", RowText(&rows, i, 1), quote_identifier(role)), NULL, &none);
+	}
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "role", role);
+	JsonPutText(&b, "granted", kind);
+	JsonPutInt(&b, "objects", rows.count);
+	JsonObjectEnd(&b);
+	return CallEnd(&call, JsonFinish(&b));
+}
+
+PG_FUNCTION_INFO_V1(stepwise_grant_agent);
+Datum
+stepwise_grant_agent(PG_FUNCTION_ARGS)
+{
+	return GrantRole(fcinfo, "agent");
+}
+
+PG_FUNCTION_INFO_V1(stepwise_grant_reader);
+Datum
+stepwise_grant_reader(PG_FUNCTION_ARGS)
+{
+	return GrantRole(fcinfo, "reader");
+}

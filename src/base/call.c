@@ -1,0 +1,224 @@
+/*
+ * call.c
+ *	  the frame of a call: its identity, snapshot and memory
+ *
+ * Our SQL functions are SECURITY INVOKER. CallBegin notes the role that called
+ * and finds its tenant; then OwnerEnter switches to the owner. The engine
+ * changes its identity nowhere else. An error needs no clean-up here: the end
+ * of the (sub)transaction restores role, settings, SPI and memory.
+ *
+ * Snapshots: each query of a call sees what is committed by then, so that what
+ * is read under a lock is current. A function that builds its answer from
+ * several queries without a lock reads everything under one snapshot instead
+ * (CallBeginReading, or ReadBegin after its writes). Otherwise a row that one
+ * query has found could be gone for the next. That snapshot is the active one
+ * until CallEnd, for queries and for rows by index (table.c) alike. A write
+ * under it is an error.
+ *
+ * Memory: everything that a call allocates is in its own context, which
+ * CallEnd deletes.
+ */
+#include "base/base.h"
+
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "nodes/parsenodes.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+/* ---------- identity ---------- */
+
+void
+OwnerEnter(Call *call)
+{
+	if (call->as_owner)
+		elog(ERROR, "the call has switched to the owner already");
+	GetUserIdAndSecContext(&call->saved_user, &call->saved_security);
+	SetUserIdAndSecContext(OwnerRole(),
+						   call->saved_security | SECURITY_LOCAL_USERID_CHANGE | SECURITY_NOFORCE_RLS);
+	call->as_owner = true;
+}
+
+void
+OwnerLeave(Call *call)
+{
+	if (!call->as_owner)
+		elog(ERROR, "the call has not switched to the owner");
+	PathUnlock(&call->guc_level);
+	SetUserIdAndSecContext(call->saved_user, call->saved_security);
+	call->as_owner = false;
+}
+
+/* ---------- begin and end ---------- */
+
+/*
+ * SPI's memory goes with the transaction, in procedures too: the call is over
+ * when they commit. In that of the portal (SPI_OPT_NONATOMIC) it would be freed
+ * twice when a procedure fails that was called after a SAVEPOINT.
+ */
+void
+CallBeginIn(Call *call, const char *tenant)
+{
+	/* it would change rows of which the call around holds what it has read */
+	if (EngineRuns())
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSITION),
+				 errmsg("functions of pg_stepwise cannot be called while it writes"),
+				 errdetail("A trigger on a table of schema stepwise has called one."),
+				 errhint("Let the trigger write down what is to be done, and do it after the call that fired it.")));
+	memset(call, 0, sizeof(Call));
+	call->outer = CurrentMemoryContext;
+	call->caller = GetUserId();
+	call->context = AllocSetContextCreate(CurrentMemoryContext, "stepwise call", ALLOCSET_DEFAULT_SIZES);
+	call->scratch = AllocSetContextCreate(call->context, "stepwise audit entry", ALLOCSET_SMALL_SIZES);
+	MemoryContextSwitchTo(call->context);
+	call->tenant = pstrdup(tenant);
+	call->tenant_datum = CStringGetTextDatum(tenant);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	MemoryContextSwitchTo(call->context);
+	OwnerEnter(call);
+}
+
+void
+CallBegin(Call *call)
+{
+	CallBeginIn(call, TenantOfCaller());
+}
+
+/* Begin a call of a function that only reads: its whole answer is of one moment. */
+void
+CallBeginReading(Call *call)
+{
+	CallBegin(call);
+	ReadBegin(call);
+}
+
+/* Read under one snapshot from here on: what is committed by now, and what this transaction has done. */
+void
+ReadBegin(Call *call)
+{
+	if (call->reading)
+		elog(ERROR, "the call reads under one snapshot already");
+	CallSave(call);
+	CommandCounterIncrement();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	call->reading = true;
+}
+
+/* Give the snapshot back; after that the call may write. */
+void
+ReadEnd(Call *call)
+{
+	if (call->reading)
+		PopActiveSnapshot();
+	call->reading = false;
+}
+
+/*
+ * Write what the call has changed and not written yet. CallEnd does it, and
+ * before that a query that reads such rows (reads_plans).
+ */
+void
+CallSave(Call *call)
+{
+	if (call->save != NULL)
+		call->save(call);
+}
+
+/* Put everything back; the answer is copied out to the memory of the caller. */
+Datum
+CallEnd(Call *call, Jsonb *answer)
+{
+	Datum		result = (Datum) 0;
+
+	CallSave(call);
+	OwnerLeave(call);
+	/* copied first: it may be in SPI's memory, for instance after a bare SPI_execute */
+	if (answer != NULL)
+	{
+		result = PointerGetDatum(MemoryContextAlloc(call->outer, VARSIZE(answer)));
+		memcpy(DatumGetPointer(result), answer, VARSIZE(answer));
+	}
+	ReadEnd(call);
+	if (SPI_finish() != SPI_OK_FINISH)
+		elog(ERROR, "SPI_finish failed");
+	MemoryContextSwitchTo(call->outer);
+	MemoryContextDelete(call->context);
+	return result;
+}
+
+void
+CallInSession(Call *call, char *session)
+{
+	CheckNameLimit(session, "session_id");
+	call->session = session;
+}
+
+/* ---------- memory of a part of a call ---------- */
+
+/*
+ * A search may look at thousands of steps, and fill each with large values. So
+ * it does so in memory of its own for each of them, a turn, which is gone when
+ * the next step is looked at. Turns may be inside of each other. What a plan
+ * row keeps from a turn is copied to the memory of the call.
+ */
+MemoryContext
+TurnBegin(Call *call)
+{
+	MemoryContext turn = AllocSetContextCreate(call->context, "stepwise turn", ALLOCSET_DEFAULT_SIZES);
+
+	return MemoryContextSwitchTo(turn);
+}
+
+/* outer is what TurnBegin returned; with keep, what the turn made lives as long as the call. */
+void
+TurnEnd(MemoryContext outer, bool keep)
+{
+	MemoryContext turn = MemoryContextSwitchTo(outer);
+
+	if (!keep)
+		MemoryContextDelete(turn);
+}
+
+char *
+CallKeepText(Call *call, char *text)
+{
+	return text == NULL || CurrentMemoryContext == call->context ? text : MemoryContextStrdup(call->context, text);
+}
+
+struct varlena *
+CallKeep(Call *call, struct varlena *value)
+{
+	if (value == NULL || CurrentMemoryContext == call->context)
+		return value;
+	return memcpy(MemoryContextAlloc(call->context, VARSIZE_ANY(value)), value, VARSIZE_ANY(value));
+}
+
+/* ---------- procedures that commit ---------- */
+
+/* Not in a transaction block, nor in a subtransaction, such as a block of PL/pgSQL that catches errors. */
+bool
+MayCommit(FunctionCallInfo fcinfo)
+{
+	return fcinfo->context && IsA(fcinfo->context, CallContext) && !castNode(CallContext, fcinfo->context)->atomic &&
+		!IsSubTransaction();
+}
+
+/* Commit, and begin anew. As the owner, the session would stay the owner for good. */
+void
+CommitAs(Oid caller)
+{
+	if (GetUserId() != caller)
+		elog(ERROR, "about to commit as another role");
+	SPI_connect_ext(SPI_OPT_NONATOMIC);
+	SPI_commit();
+	SPI_finish();
+	/* SET LOCAL ROLE ends with the transaction: nothing more may be done as whoever is behind it */
+	if (GetUserId() != caller)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSITION),
+				 errmsg("the role has changed at the commit"),
+				 errdetail("What was committed so far stays."),
+				 errhint("A procedure that commits needs SET ROLE; SET LOCAL ROLE ends with the first commit.")));
+}

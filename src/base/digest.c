@@ -1,0 +1,72 @@
+/*
+ * digest.c
+ *	  SHA-256, of bytes and of values as text
+ *
+ * Text is digested in UTF-8, so that a copy of the database in another
+ * encoding has the same digests.
+ */
+#include "base/base.h"
+
+#include "common/cryptohash.h"
+#include "common/sha2.h"
+#include "utils/memutils.h"
+
+void
+Sha256(const void *data, size_t size, uint8 digest[32])
+{
+	pg_cryptohash_ctx *context = pg_cryptohash_create(PG_SHA256);
+
+	if (context == NULL ||
+		pg_cryptohash_init(context) < 0 ||
+		pg_cryptohash_update(context, data, size) < 0 ||
+		pg_cryptohash_final(context, digest, PG_SHA256_DIGEST_LENGTH) < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INTERNAL_ERROR),
+				 errmsg("could not compute SHA-256: %s", pg_cryptohash_error(context))));
+	pg_cryptohash_free(context);
+}
+
+char *
+DigestHex(const uint8 digest[32])
+{
+	char	   *text = palloc(65);
+
+	hex_encode((const char *) digest, 32, text);
+	text[64] = '\0';
+	return text;
+}
+
+/* Digest a text; NULL for NULL. */
+char *
+DigestOfText(const char *text)
+{
+	uint8		digest[32];
+
+	if (text == NULL)
+		return NULL;
+	text = Utf8Form(text);
+	Sha256(text, strlen(text), digest);
+	return DigestHex(digest);
+}
+
+/*
+ * Digest a jsonb value, perhaps toasted, by its text; NULL for NULL. Value and
+ * text may be large, and one call may digest thousands: only the digest stays.
+ */
+char *
+DigestText(const void *jsonb_varlena)
+{
+	MemoryContext scratch;
+	MemoryContext outer;
+	char	   *digest;
+
+	if (jsonb_varlena == NULL)
+		return NULL;
+	scratch = AllocSetContextCreate(CurrentMemoryContext, "stepwise digest", ALLOCSET_SMALL_SIZES);
+	outer = MemoryContextSwitchTo(scratch);
+	digest = DigestOfText(JsonToText(JsonOf(jsonb_varlena)));
+	digest = MemoryContextStrdup(outer, digest);
+	MemoryContextSwitchTo(outer);
+	MemoryContextDelete(scratch);
+	return digest;
+}

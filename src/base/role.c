@@ -1,0 +1,68 @@
+/*
+ * role.c
+ *	  the owner of the extension, and the names of roles
+ */
+#include "base/base.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_class.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/syscache.h"
+
+/* ---------- the owner ---------- */
+
+/* The owner of the extension is the owner of its tables. */
+Oid
+OwnerRole(void)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(TableOid("plan")));
+	Oid			owner;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for table stepwise.plan");
+	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+	ReleaseSysCache(tuple);
+	return owner;
+}
+
+bool
+RoleIsOwner(Oid role)
+{
+	return has_privs_of_role(role, OwnerRole());
+}
+
+void
+CheckOwner(const char *what)
+{
+	if (!RoleIsOwner(GetUserId()))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied to %s", what),
+				 errhint("Only the owner of extension pg_stepwise may do this.")));
+}
+
+/* ---------- names ---------- */
+
+/* Name a role; one that was dropped has only its number. Roles of all databases are in one list, whatever their encodings. */
+char *
+RoleText(Oid role)
+{
+	char	   *name = GetUserNameFromId(role, true);
+
+	return name ? Utf8Clean(name) : psprintf("%u", role);
+}
+
+/*
+ * Name the role, and after a slash the name that the caller gave himself. A
+ * role whose own name has a slash, or a double quote, is quoted as in SQL: so
+ * the first slash outside of quotes ends the role.
+ */
+char *
+ActorText(const Call *call)
+{
+	char	   *role = RoleText(call->caller);
+	const char *shown = strpbrk(role, "/\"") ? quote_identifier(role) : role;
+
+	return call->actor ? psprintf("%s/%s", shown, call->actor) : pstrdup(shown);
+}
