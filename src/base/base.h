@@ -392,6 +392,7 @@ extern void CheckNameLimit(const char *value, const char *what);	/* SW007 */
 extern void CheckNotBlank(const char *value, const char *what); /* SW005 */
 extern void CheckTitle(const char *value, const char *what);	/* SW005, SW007 */
 extern void CheckOptionalTitle(const char *value, const char *what);
+extern void CheckLine(const char *word, const char *what);	/* SW005 */
 extern size_t RawSize(const struct varlena *field);	/* of a row's field, as it will be when it is read */
 extern void AnswerTake(Call *call, size_t bytes, const char *hint);	/* SW007 */
 

@@ -139,6 +139,17 @@ CheckOptionalTitle(const char *value, const char *what)
 		CheckTitle(value, what);
 }
 
+/* Refuse a name or pattern that is not one line, is too long, or is blank. */
+void
+CheckLine(const char *word, const char *what)
+{
+	if (word == NULL || TextIsBlank(word) || strpbrk(word, "\r\n") != NULL ||
+		pg_mbstrlen(word) > TITLE_MAX_CHARS)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("%s must be one line of 1 to %d characters", what, TITLE_MAX_CHARS)));
+}
+
 /* ---------- answers ---------- */
 
 /*

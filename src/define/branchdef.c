@@ -5,7 +5,7 @@
  * They are read after the steps, because they name them. What an action takes
  * is a table of keys; a new action is a new line in Actions, and its table.
  */
-#include "api/api.h"
+#include "define/define.h"
 
 /* a branching condition as it is written */
 typedef struct BranchDraft

@@ -18,7 +18,7 @@
  * of parentheses, not by the length of the condition. Everything returned
  * lives in the current memory context.
  */
-#include "api/api.h"
+#include "define/define.h"
 
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"

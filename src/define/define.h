@@ -36,6 +36,14 @@ extern bool HintsWanted(const Faults *faults);
 extern char *WordHint(const Faults *faults, const char *word, const char *const *words, int count,
 					  const char *plural);
 
+/* ---------- names.c: tables of names ---------- */
+
+extern struct names_hash *NamesNew(int size);
+extern bool NamesAdd(struct names_hash *names, const char *name, int number);	/* false: was there */
+extern int	NamesFind(struct names_hash *names, const char *name);	/* 0: not there */
+extern void NamesSet(struct names_hash *names, const char *name, int number);
+extern char *NamesKeep(struct names_hash *names, char *name);	/* the one that is there, or this one */
+
 /* ---------- reference.c: ${…}, the scanner; pure ---------- */
 
 typedef enum ReferenceRoot
@@ -121,7 +129,7 @@ extern Jsonb *ConditionDocument(int noperands, JsonbValue **values); /* NULL: mi
 extern ConditionResult ConditionEvaluate(Datum path, const Jsonb *document, int noperands,
 										 char **names, char **why); /* names of the operands, for why */
 
-/* ---------- define.c: accept a definition ---------- */
+/* ---------- what a definition becomes ---------- */
 
 typedef struct DependencyDefinition
 {
@@ -181,22 +189,7 @@ typedef struct Definition
 	char	   *output_formatting_notes;
 } Definition;
 
-/* a step that a plan already has, for steps that are added to it */
-typedef struct KnownStep
-{
-	char	   *name;
-	char	   *binding;		/* or NULL */
-	char	   *workflow;		/* or NULL */
-	int			wave;
-} KnownStep;
-
-extern Definition *DefinitionAccept(Call *call, const Jsonb *json, Faults *faults);
-extern Definition *DefinitionAcceptPlan(Call *call, const Jsonb *json, const Jsonb *inputs, Faults *faults);
-extern Definition *DefinitionAcceptSteps(Call *call, const Jsonb *steps, const KnownStep *known, int nknown,
-										 int after, bool sequential, const Jsonb *inputs, List *callers,
-										 Faults *faults);
-
-/* ---------- define.c, shared with branchdef.c, inputs.c, scope.c, order.c and modify.c ---------- */
+/* ---------- reader.c: read the values and objects of a definition ---------- */
 
 /*
  * The steps that a definition can name. Steps have numbers: those of the
@@ -248,56 +241,96 @@ typedef struct KeyRule
 #define FaultAt(reader, path, sqlstate, hint, ...) \
 	FaultAdd((reader)->faults, sqlstate, PathText(path), hint, __VA_ARGS__)
 
+extern bool ExpectKind(Reader *reader, const Path *path, const JsonbValue *value, const char *kind);
 extern void ReadKeys(Reader *reader, const Path *path, JsonbValue *value, const KeyRule *rules, int count,
 					 void *target, const char *what);
-extern void ReadText(Reader *reader, const Path *path, JsonbValue *value, void *field);
-extern void ReadNote(Reader *reader, const Path *path, JsonbValue *value, void *field);
-extern void ReadFlag(Reader *reader, const Path *path, JsonbValue *value, void *field);
 extern void ReadWord(Reader *reader, const Path *path, JsonbValue *value, const char *const *words, int count,
 					 char **field);
-extern void ReadCount(Reader *reader, const Path *path, JsonbValue *value, void *field);
-extern void ReadTexts(Reader *reader, const Path *path, JsonbValue *value, void *field);
-extern void ReadBranchCondition(Reader *reader, const Path *path, JsonbValue *value, void *field);
-extern void ReadLater(Reader *reader, const Path *path, JsonbValue *value, void *field);
-extern Scope *ReadAddedSteps(Reader *outer, const Path *path, JsonbValue *value, Scope *around, int after);
 extern char *ReaderKeep(Reader *reader, char *name);	/* the name of a dependency, which may come often */
-extern bool ExpectKind(Reader *reader, const Path *path, const JsonbValue *value, const char *kind);
 
-/* ---------- branchdef.c: the branching conditions of a definition ---------- */
+/* for a KeyRule; the field is */
+extern void ReadNote(Reader *reader, const Path *path, JsonbValue *value, void *field); /* char *; so the next three */
+extern void ReadText(Reader *reader, const Path *path, JsonbValue *value, void *field);
+extern void ReadTitle(Reader *reader, const Path *path, JsonbValue *value, void *field);
+extern void ReadName(Reader *reader, const Path *path, JsonbValue *value, void *field);
+extern void ReadBool(Reader *reader, const Path *path, JsonbValue *value, void *field); /* bool */
+extern void ReadFlag(Reader *reader, const Path *path, JsonbValue *value, void *field); /* int */
+extern void ReadCount(Reader *reader, const Path *path, JsonbValue *value, void *field);	/* int */
+extern void ReadInterval(Reader *reader, const Path *path, JsonbValue *value, void *field); /* Interval * */
+extern void ReadObject(Reader *reader, const Path *path, JsonbValue *value, void *field);	/* Jsonb * */
+extern void ReadTexts(Reader *reader, const Path *path, JsonbValue *value, void *field);	/* Jsonb * */
+extern void ReadCondition(Reader *reader, const Path *path, JsonbValue *value, void *field);	/* Condition * */
+extern void ReadBranchCondition(Reader *reader, const Path *path, JsonbValue *value, void *field);	/* Condition * */
+extern void ReadLater(Reader *reader, const Path *path, JsonbValue *value, void *field);	/* JsonbValue * */
 
-extern List *ReadBranches(Reader *reader, const Path *path, JsonbValue *value);
+/* ---------- scope.c: the steps that a definition can name ---------- */
 
-/* ---------- inputs.c: declared inputs, and values for them ---------- */
-
-extern void ReadInputs(Reader *reader, const Path *path, JsonbValue *value, void *field);
-extern Jsonb *InputsAccept(const Jsonb *declarations, const Jsonb *values, Faults *faults);
-
-/* ---------- scope.c: what names a definition has, and what references may reach ---------- */
-
-extern struct names_hash *NamesNew(int size);
-extern bool NamesAdd(struct names_hash *names, const char *name, int number);	/* false: was there */
-extern int	NamesFind(struct names_hash *names, const char *name);	/* 0: not there */
-extern void NamesSet(struct names_hash *names, const char *name, int number);
-extern char *NamesKeep(struct names_hash *names, char *name);	/* the one that is there, or this one */
 extern Scope *ScopeOfSteps(StepDefinition *steps, int nsteps, Scope *around, int after);
 extern void ScopeNameSteps(Reader *reader, const Path *path);
 extern StepDefinition *ScopeStep(const Scope *scope, int number);
 extern int	ScopeFindStep(const Scope *scope, const char *name);	/* 0: none */
+extern int	ScopeFindBinding(const Scope *scope, const char *name); /* 0: none */
 extern char *ScopeStepHint(Reader *reader, const char *name);
-extern void ScopeCheckText(Reader *reader, const Path *path, const char *text, int from);
-extern void ScopeCheckJson(Reader *reader, const Path *path, const Jsonb *json, int from);
-extern void ScopeCheckCondition(Reader *reader, const Path *path, const Condition *condition, int from, bool itself);
+extern char *ScopeBindingHint(Reader *reader, const char *name);
 
 /* ---------- order.c: dependencies: waves, cycles, ancestors ---------- */
 
 extern void OrderSteps(Reader *reader, const Path *path);
 extern bool OrderIsAncestor(Scope *scope, int ancestor, int step);	/* numbers of the scope's own steps */
 
-/* ---------- workflow.c: named, versioned definitions ---------- */
+/* ---------- reach.c: what references may reach ---------- */
+
+/* from is the number of the step in which they stand; 0: any step may be named */
+extern void ScopeCheckText(Reader *reader, const Path *path, const char *text, int from);
+extern void ScopeCheckJson(Reader *reader, const Path *path, const Jsonb *json, int from);
+extern void ScopeCheckCondition(Reader *reader, const Path *path, const Condition *condition, int from, bool itself);
+
+/* ---------- workflow.c: the stored versions of workflows ---------- */
 
 extern bool WorkflowExists(Call *call, const char *name, int version);	/* version 0: any */
+extern int	WorkflowNewestVersion(Call *call, const char *name);	/* 0: none */
 extern Jsonb *WorkflowDefinition(Call *call, const char *name, int version);	/* 0: the newest; NULL: none */
 extern Jsonb *WorkflowPin(Call *call, const char *name, int *version);	/* the same, kept from being dropped; SW016 */
+extern Args ArgsOfVersion(const Call *call, const char *name, int version);
+extern Rows WorkflowQuery(KeptQuery *query, const Call *call, const char *name, int version);
+extern char *WorkflowLabel(const char *name, int version);
+extern char *WorkflowHint(Call *call, const Faults *faults, const char *name);
+extern void WorkflowNotFound(Call *call, const char *name, int version);	/* raises SW016 */
+
+/* ---------- circle.c: which workflows call each other ---------- */
+
 extern void WorkflowCheckCall(Reader *reader, const Path *path, const char *name, int version);
+
+/* ---------- inputs.c: declared inputs, and values for them ---------- */
+
+extern void ReadInputs(Reader *reader, const Path *path, JsonbValue *value, void *field);
+extern Jsonb *InputsAccept(const Jsonb *declarations, const Jsonb *values, Faults *faults);
+
+/* ---------- stepdef.c: the steps of a definition ---------- */
+
+extern void ReadSteps(Reader *reader, const Path *path, JsonbValue *value, void *field);	/* StepDefinition *, and the reader's scope */
+extern Scope *ReadAddedSteps(Reader *outer, const Path *path, JsonbValue *value, Scope *around, int after);
+extern void CheckSteps(Reader *reader, const Path *path);
+
+/* ---------- branchdef.c: the branching conditions of a definition ---------- */
+
+extern List *ReadBranches(Reader *reader, const Path *path, JsonbValue *value);
+
+/* ---------- definition.c: accept a definition ---------- */
+
+/* a step that a plan already has, for steps that are added to it */
+typedef struct KnownStep
+{
+	char	   *name;
+	char	   *binding;		/* or NULL */
+	char	   *workflow;		/* or NULL */
+	int			wave;
+} KnownStep;
+
+extern Definition *DefinitionAccept(Call *call, const Jsonb *json, Faults *faults);
+extern Definition *DefinitionAcceptPlan(Call *call, const Jsonb *json, const Jsonb *inputs, Faults *faults);
+extern Definition *DefinitionAcceptSteps(Call *call, const Jsonb *steps, const KnownStep *known, int nknown,
+										 int after, bool sequential, const Jsonb *inputs, List *callers,
+										 Faults *faults);
 
 #endif							/* STEPWISE_DEFINE_H */

@@ -9,7 +9,7 @@
  *
  * Everything lives in the memory context of the caller.
  */
-#include "api/api.h"
+#include "define/define.h"
 
 #include "mb/pg_wchar.h"
 

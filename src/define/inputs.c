@@ -6,7 +6,7 @@
  * has a default; "required": false without a default means that it may be left
  * out, and then references to it have no value.
  */
-#include "api/api.h"
+#include "define/define.h"
 
 typedef struct InputDeclaration
 {

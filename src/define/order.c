@@ -11,7 +11,7 @@
  * The ancestors of all steps are n² bits, 12.5 MB for 10,000 steps: they are
  * made only when a reference asks for them, and only as far as it needs.
  */
-#include "api/api.h"
+#include "define/define.h"
 
 #define CYCLE_SHOWN		20		/* names of a spelled cycle */
 

@@ -9,7 +9,7 @@
  * byte by byte and only columns are counted in characters. Everything returned
  * lives in the current memory context.
  */
-#include "api/api.h"
+#include "define/define.h"
 
 #include "mb/pg_wchar.h"
 

@@ -14,7 +14,7 @@
  *
  * Memory: results and errors are in the context of the caller.
  */
-#include "api/api.h"
+#include "tool/tool.h"
 
 #include "access/htup_details.h"
 #include "access/xact.h"

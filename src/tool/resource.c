@@ -5,10 +5,13 @@
  * stepwise://artifact/NAME is the newest artifact of that name: of the step's
  * own plan, otherwise of another plan of its tree. Every other URI is read by
  * the function that is registered for it, as the caller, in a subtransaction.
+ * The pattern of a registered resource is its URI, in which * stands for
+ * anything. Of several patterns that fit, the longest counts.
+ *
  * What is read is an entry {"uri", "content"}, of an artifact also "mediaType"
  * and, where it has them, "data".
  */
-#include "api/api.h"
+#include "tool/tool.h"
 
 #define ARTIFACT_PREFIX	OWN_SCHEME "artifact/"
 
@@ -58,6 +61,57 @@ ArtifactRead(const ResourcePlace *place, const char *uri, ToolFault **fault)
 	if (entry == NULL)
 		*fault = NotFoundFault(psprintf("artifact \"%s\" not found in the plan", uri + strlen(ARTIFACT_PREFIX)));
 	return entry;
+}
+
+/* Does a URI fit a pattern? After a mismatch, the last * takes one character more. */
+static bool
+PatternFits(const char *pattern, const char *uri)
+{
+	const char *star = NULL;
+	const char *taken = uri;
+
+	while (*uri != '\0')
+	{
+		if (*pattern == '*')
+		{
+			star = pattern++;
+			taken = uri;
+		}
+		else if (*pattern == *uri)
+		{
+			pattern++;
+			uri++;
+		}
+		else if (star != NULL)
+		{
+			pattern = star + 1;
+			uri = ++taken;
+		}
+		else
+			return false;
+	}
+	while (*pattern == '*')
+		pattern++;
+	return *pattern == '\0';
+}
+
+/* Find the function that reads a URI; NULL: there is none. */
+static char *
+ResourceFind(Call *call, const char *uri)
+{
+	static KeptQuery list = {
+		"SELECT r.pattern, r.function FROM stepwise.resource AS r WHERE r.tenant = $1"
+		" ORDER BY pg_catalog.length(r.pattern) DESC, r.pattern",
+		1, {TEXTOID}
+	};
+	char	   *function = NULL;
+	Rows		rows = QueryOfTenant(call, &list);
+
+	for (uint64 i = 0; i < rows.count && function == NULL; i++)
+		if (PatternFits(RowText(&rows, i, 1), uri))
+			function = RowText(&rows, i, 2);
+	RowsFree(&rows);
+	return function;
 }
 
 static char *

@@ -5,7 +5,7 @@
  * "required", and of the top-level properties "type" and "enum". The rest of
  * a schema is kept for those who read it, and not enforced here.
  */
-#include "api/api.h"
+#include "tool/tool.h"
 
 static const char *const SchemaTypes[] = {"string", "number", "integer", "boolean", "array", "object", "null"};
 

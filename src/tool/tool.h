@@ -35,12 +35,11 @@ typedef struct SchemaFault
 extern void CheckInputSchema(const Jsonb *schema);	/* SW005 */
 extern bool SchemaMatch(const Jsonb *schema, const Jsonb *arguments, SchemaFault *fault);
 
-/* ---------- tool.c: the register of tools and resources ---------- */
-
-#define OWN_SCHEME	"stepwise://"
+/* ---------- tool.c: registered tools ---------- */
 
 typedef struct Tool
 {
+	char	   *name;
 	char	   *function;		/* signature; NULL: the client's */
 	Jsonb	   *input_schema;	/* or NULL */
 	char	   *description;	/* or NULL */
@@ -49,15 +48,17 @@ typedef struct Tool
 } Tool;
 
 extern Tool *ToolFind(Call *call, const char *name);	/* NULL: never registered */
-extern void CheckToolName(const char *name);
-extern char *ResourceFind(Call *call, const char *uri); /* signature; NULL: none */
+extern List *ToolList(Call *call);	/* of Tool */
+extern void CheckToolName(const char *name);	/* SW005 */
 
-/* ---------- state_tools.c: the built-in tools ---------- */
+/* ---------- builtin.c: the built-in tools ---------- */
 
 extern Tool *BuiltInTool(const char *name); /* NULL: not built in */
 extern const char *BuiltInToolName(int index);	/* NULL: no more */
 
 /* ---------- resource.c: read the resources of a step ---------- */
+
+#define OWN_SCHEME	"stepwise://"
 
 typedef struct ResourcePlace
 {

@@ -1,69 +1,15 @@
 /*
  * state_tools.c
- *	  the built-in tools: named JSON state that outlives plans
+ *	  the functions of the built-in tools: named JSON state that outlives plans
  *
- * They are SQL functions as other tools are, called in the same way; only
- * their registration is a table here instead of rows.
- *
- * Locks: a merge locks the row of its name before it reads it, and so does
- * each that follows: none is lost. The lock is held until the transaction
- * ends, so a long run holds up others that write the same name. The audit
- * entry takes no lock before the transaction commits (chain.c).
+ * Locks: a merge locks the row of its name before it reads it, and so does the
+ * next one, so none is lost. The lock is held until the transaction ends, so a
+ * long run delays others that write the same name. The audit entry takes no
+ * lock before the transaction commits (chain.c).
  */
 #include "api/api.h"
 
 #define STATE_NAME_MAX	500
-
-PG_FUNCTION_INFO_V1(stepwise_state_read);
-PG_FUNCTION_INFO_V1(stepwise_state_write);
-PG_FUNCTION_INFO_V1(stepwise_state_merge);
-
-typedef struct BuiltIn
-{
-	const char *name;
-	char	   *function;
-	char	   *description;
-	const char *input_schema;
-} BuiltIn;
-
-static const BuiltIn BuiltIns[] = {
-	{"state_read", "stepwise.state_read(jsonb)",
-		"Read named state; \"default\" is answered when there is none.",
-	"{\"type\": \"object\", \"required\": [\"name\"], \"properties\": {\"name\": {\"type\": \"string\"}, \"default\": {}}}"},
-	{"state_write", "stepwise.state_write(jsonb)",
-		"Write named state, replacing what is there.",
-	"{\"type\": \"object\", \"required\": [\"name\", \"value\"], \"properties\": {\"name\": {\"type\": \"string\"}, \"value\": {}}}"},
-	{"state_merge", "stepwise.state_merge(jsonb)",
-		"Merge into named state: objects at every depth; arrays and scalars are replaced.",
-	"{\"type\": \"object\", \"required\": [\"name\", \"value\"], \"properties\": {\"name\": {\"type\": \"string\"}, \"value\": {}}}"},
-};
-
-/* Name the built-in tools one by one; NULL after the last. */
-const char *
-BuiltInToolName(int index)
-{
-	return index < lengthof(BuiltIns) ? BuiltIns[index].name : NULL;
-}
-
-/* Find a built-in tool; NULL: there is none of that name. */
-Tool *
-BuiltInTool(const char *name)
-{
-	for (size_t i = 0; i < lengthof(BuiltIns); i++)
-	{
-		if (strcmp(BuiltIns[i].name, name) == 0)
-		{
-			Tool	   *tool = palloc0(sizeof(Tool));
-
-			tool->function = BuiltIns[i].function;
-			tool->description = BuiltIns[i].description;
-			tool->input_schema = JsonParse(BuiltIns[i].input_schema);
-			tool->expose = true;
-			return tool;
-		}
-	}
-	return NULL;
-}
 
 /* ---------- arguments ---------- */
 
@@ -97,7 +43,7 @@ StateNotFound(const char *name)
 			 errhint("Write it with state_write, or give a \"default\".")));
 }
 
-/* ---------- reading and writing ---------- */
+/* ---------- read ---------- */
 
 static Jsonb *
 StateOfName(Call *call, KeptQuery *query, const char *name)
@@ -125,6 +71,18 @@ StateRead(Call *call, const Jsonb *arguments)
 		StateNotFound(name);
 	return value;
 }
+
+PG_FUNCTION_INFO_V1(stepwise_state_read);
+Datum
+stepwise_state_read(PG_FUNCTION_ARGS)
+{
+	Call		call;
+
+	CallBeginReading(&call);
+	return CallEnd(&call, StateRead(&call, ArgumentJson(fcinfo, 0)));
+}
+
+/* ---------- write ---------- */
 
 static Jsonb *
 StateStore(Call *call, const char *name, Jsonb *value)
@@ -169,6 +127,18 @@ StateWrite(Call *call, const Jsonb *arguments)
 	return StateAudit(call, "state_written", name, StateStore(call, name, value));
 }
 
+PG_FUNCTION_INFO_V1(stepwise_state_write);
+Datum
+stepwise_state_write(PG_FUNCTION_ARGS)
+{
+	Call		call;
+
+	CallBegin(&call);
+	return CallEnd(&call, StateWrite(&call, ArgumentJson(fcinfo, 0)));
+}
+
+/* ---------- merge ---------- */
+
 /* Insert if there is none, which waits for another's uncommitted insert; true if it was new. */
 static bool
 StateBegin(Call *call, const char *name, Jsonb *value)
@@ -204,24 +174,7 @@ StateMerge(Call *call, const Jsonb *arguments)
 	return StateAudit(call, "state_merged", name, StateStore(call, name, value));
 }
 
-Datum
-stepwise_state_read(PG_FUNCTION_ARGS)
-{
-	Call		call;
-
-	CallBeginReading(&call);
-	return CallEnd(&call, StateRead(&call, ArgumentJson(fcinfo, 0)));
-}
-
-Datum
-stepwise_state_write(PG_FUNCTION_ARGS)
-{
-	Call		call;
-
-	CallBegin(&call);
-	return CallEnd(&call, StateWrite(&call, ArgumentJson(fcinfo, 0)));
-}
-
+PG_FUNCTION_INFO_V1(stepwise_state_merge);
 Datum
 stepwise_state_merge(PG_FUNCTION_ARGS)
 {

@@ -1,0 +1,457 @@
+/*
+ * define.c
+ *	  define, validate, show and drop workflows
+ *
+ * Workflows are named, versioned and immutable. A changed definition becomes
+ * the next version; an identical one keeps its version.
+ *
+ * Locks: to define or drop, a call first locks the definitions of its tenant.
+ * So two sessions can neither take the same version nor close a circle of
+ * calls that neither of them can see.
+ */
+#include "api/api.h"
+
+#include "utils/array.h"
+
+/* ---------- define ---------- */
+
+/*
+ * The conflict can only be with a transaction that this one, at a stricter
+ * isolation level, does not see: it then fails to serialize.
+ */
+static KeptQuery InsertQuery = {
+	"INSERT INTO stepwise.workflow (tenant, name, version, definition) VALUES ($1, $2, $3, $4)"
+	" ON CONFLICT DO NOTHING",
+	4, {TEXTOID, TEXTOID, INT4OID, JSONBOID}
+};
+
+static void
+LockDefinitions(Call *call)
+{
+	CallLock(call, "workflows", "");
+}
+
+static void
+InsertVersion(Call *call, const char *name, int version, const Jsonb *json)
+{
+	Args		args = {0};
+
+	MarkEngineUsed();
+	ArgTenant(&args, call);
+	ArgText(&args, name);
+	ArgInt(&args, version);
+	ArgVarlena(&args, json);
+	QueryRun(&InsertQuery, &args);
+}
+
+static void
+AuditDefined(Call *call, const char *name, int version, const Jsonb *json)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "action", "workflow_defined");
+	JsonPutText(&b, "name", name);
+	JsonPutInt(&b, "version", version);
+	JsonPutText(&b, "definitionDigest", DigestText(json));
+	JsonObjectEnd(&b);
+	AuditAppendPlanless(call, "plan_modified", JsonFinish(&b));
+}
+
+static Jsonb *
+DefineWorkflow(Call *call, const Jsonb *json)
+{
+	Faults		faults = {0};
+	JsonBuilder b = {0};
+	Definition *definition;
+	int			version;
+	bool		changed;
+
+	LockDefinitions(call);
+	definition = DefinitionAccept(call, json, &faults);
+	FaultsRaise(&faults, "definition");
+
+	version = WorkflowNewestVersion(call, definition->name);
+	changed = version == 0 || !JsonEqual(json, WorkflowDefinition(call, definition->name, version));
+	if (changed)
+	{
+		InsertVersion(call, definition->name, ++version, json);
+		AuditDefined(call, definition->name, version, json);
+	}
+
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "name", definition->name);
+	JsonPutInt(&b, "version", version);
+	JsonPutBool(&b, "created", changed);
+	JsonPutInt(&b, "stepCount", definition->nsteps);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+PG_FUNCTION_INFO_V1(stepwise_define_workflow);
+Datum
+stepwise_define_workflow(PG_FUNCTION_ARGS)
+{
+	Jsonb	   *json = ArgumentJson(fcinfo, 0);
+	Call		call;
+
+	CallBegin(&call);
+	return CallEnd(&call, DefineWorkflow(&call, json));
+}
+
+/* ---------- validate ---------- */
+
+/* 1 name: of those given, what is not registered */
+static KeptQuery ClientToolsQuery = {
+	"SELECT name FROM pg_catalog.unnest($2) AS given (name)"
+	" WHERE NOT EXISTS (SELECT FROM stepwise.tool AS t"
+	" WHERE t.tenant = $1 AND t.name = given.name AND t.function IS NOT NULL)",
+	2, {TEXTOID, TEXTARRAYOID}
+};
+
+/* Find which tools of a definition the client has to call. */
+static struct names_hash *
+ClientTools(Call *call, const Definition *definition)
+{
+	struct names_hash *tools = NamesNew(8);
+	Datum	   *names = palloc(sizeof(Datum) * (definition->nsteps + 1));
+	int			count = 0;
+	Args		args = {0};
+	Rows		rows;
+
+	for (int i = 0; i < definition->nsteps; i++)
+	{
+		if (definition->steps[i].tool)
+			names[count++] = CStringGetTextDatum(definition->steps[i].tool);
+	}
+	ArgTenant(&args, call);
+	ArgDatum(&args, PointerGetDatum(construct_array(names, count, TEXTOID, -1, false, TYPALIGN_INT)));
+	rows = QueryRun(&ClientToolsQuery, &args);
+	for (uint64 i = 0; i < rows.count; i++)
+	{
+		char	   *name = RowText(&rows, i, 1);
+
+		if (BuiltInTool(name) == NULL)
+			NamesAdd(tools, name, 1);
+	}
+	RowsFree(&rows);
+	return tools;
+}
+
+/* Note what is allowed, but perhaps not meant. */
+static void
+CollectWarnings(Call *call, const Definition *definition, Faults *warnings)
+{
+	struct names_hash *client = ClientTools(call, definition);
+
+	for (int i = 0; i < definition->nsteps; i++)
+	{
+		const StepDefinition *step = &definition->steps[i];
+
+		if (step->tool && NamesFind(client, step->tool))
+			FaultAdd(warnings, 0, psprintf("steps[%d].tool", i), "Register it with register_tool to run it in the database.",
+					 "tool \"%s\" has no function here: the client calls it", step->tool);
+		if (!step->tool && !step->workflow && !step->prompt && !step->resources && !step->instructions)
+			FaultAdd(warnings, 0, psprintf("steps[%d]", i), "Add instructions.",
+					 "step \"%s\" does not say what to do", step->name);
+	}
+}
+
+static Jsonb *
+ValidateDefinition(Call *call, const Jsonb *json)
+{
+	Faults		faults = {0};
+	Faults		warnings = {0};
+	JsonBuilder b = {0};
+	Definition *definition = DefinitionAccept(call, json, &faults);
+
+	CollectWarnings(call, definition, &warnings);
+	JsonObjectStart(&b, NULL);
+	JsonPutBool(&b, "valid", !FaultsAny(&faults));
+	FaultsToJson(&b, "errors", &faults);
+	FaultsToJson(&b, "warnings", &warnings);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+PG_FUNCTION_INFO_V1(stepwise_validate_definition);
+Datum
+stepwise_validate_definition(PG_FUNCTION_ARGS)
+{
+	Jsonb	   *json = ArgumentJson(fcinfo, 0);
+	Call		call;
+
+	CallBeginReading(&call);
+	return CallEnd(&call, ValidateDefinition(&call, json));
+}
+
+/* ---------- show ---------- */
+
+/*
+ * Find a version, or the newest.
+ * 1 version, 2 definition, 3 created_at
+ */
+static KeptQuery GetQuery = {
+	"SELECT version, definition, created_at FROM stepwise.workflow"
+	" WHERE tenant = $1 AND name = $2 AND ($3 IS NULL OR version = $3)"
+	" ORDER BY version DESC LIMIT 1",
+	3, {TEXTOID, TEXTOID, INT4OID}
+};
+
+/* 1 version */
+static KeptQuery VersionsQuery = {
+	"SELECT version FROM stepwise.workflow WHERE tenant = $1 AND name = $2 ORDER BY version",
+	2, {TEXTOID, TEXTOID}
+};
+
+static Rows
+AllVersions(Call *call, const char *name)
+{
+
+	return QueryByName(call, &VersionsQuery, name);
+}
+
+static void
+PutVersions(JsonBuilder *b, const char *key, const Rows *rows)
+{
+	JsonArrayStart(b, key);
+	for (uint64 i = 0; i < rows->count; i++)
+		JsonPutInt(b, NULL, RowInt(rows, i, 1));
+	JsonArrayEnd(b);
+}
+
+static Jsonb *
+GetWorkflow(Call *call, const char *name, int version)
+{
+	JsonBuilder b = {0};
+	Rows		rows = WorkflowQuery(&GetQuery, call, name, version);
+	Rows		versions;
+
+	if (rows.count == 0)
+		WorkflowNotFound(call, name, version);
+	versions = AllVersions(call, name);
+
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "name", name);
+	JsonPutInt(&b, "version", RowInt(&rows, 0, 1));
+	PutVersions(&b, "versions", &versions);
+	JsonPutTime(&b, "createdAt", RowTime(&rows, 0, 3));
+	JsonPutJson(&b, "definition", RowJson(&rows, 0, 2));
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+/* Raise that no workflow was named. */
+static void
+CheckNamed(const char *name)
+{
+	if (name == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_NAME_NOT_FOUND),
+				 errmsg("name of the workflow must not be null"),
+				 errhint("Call stepwise.list_workflows() to see which there are.")));
+}
+
+/* Read a version: 0 if none is meant, which nobody can ask for. */
+static int
+ArgumentVersion(FunctionCallInfo fcinfo, int n)
+{
+	if (PG_ARGISNULL(n))
+		return 0;
+	return PG_GETARG_INT32(n) == 0 ? -1 : PG_GETARG_INT32(n);
+}
+
+PG_FUNCTION_INFO_V1(stepwise_get_workflow);
+Datum
+stepwise_get_workflow(PG_FUNCTION_ARGS)
+{
+	char	   *name = ArgumentText(fcinfo, 0);
+	int			version = ArgumentVersion(fcinfo, 1);
+	Call		call;
+
+	CheckNamed(name);
+	CallBeginReading(&call);
+	return CallEnd(&call, GetWorkflow(&call, name, version));
+}
+
+/*
+ * List each workflow with what one needs to start it, from its newest version.
+ * 1 name, 2 newest version, 3 how many, 4 description, 5 inputs, 6 steps,
+ * 7 created_at
+ */
+static KeptQuery ListQuery = {
+	"SELECT DISTINCT ON (name) name, version, (pg_catalog.count(*) OVER (PARTITION BY name))::int,"
+	" definition ->> 'description', definition -> 'inputs', pg_catalog.jsonb_array_length(definition -> 'steps'), created_at"
+	" FROM stepwise.workflow WHERE tenant = $1 ORDER BY name, version DESC",
+	1, {TEXTOID}
+};
+
+static Jsonb *
+ListWorkflows(Call *call)
+{
+	JsonBuilder b = {0};
+	Rows		rows;
+
+	rows = QueryOfTenant(call, &ListQuery);
+	JsonObjectStart(&b, NULL);
+	JsonArrayStart(&b, "workflows");
+	for (uint64 i = 0; i < rows.count; i++)
+	{
+		JsonObjectStart(&b, NULL);
+		JsonPutText(&b, "name", RowText(&rows, i, 1));
+		JsonPutInt(&b, "version", RowInt(&rows, i, 2));
+		JsonPutInt(&b, "versionCount", RowInt(&rows, i, 3));
+		JsonPutText(&b, "description", RowText(&rows, i, 4));
+		JsonPutJson(&b, "inputs", RowIsNull(&rows, i, 5) ? JsonEmptyObject() : RowJson(&rows, i, 5));
+		JsonPutInt(&b, "stepCount", RowInt(&rows, i, 6));
+		JsonPutTime(&b, "createdAt", RowTime(&rows, i, 7));
+		JsonObjectEnd(&b);
+	}
+	JsonArrayEnd(&b);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+PG_FUNCTION_INFO_V1(stepwise_list_workflows);
+Datum
+stepwise_list_workflows(PG_FUNCTION_ARGS)
+{
+	Call		call;
+
+	CallBeginReading(&call);
+	return CallEnd(&call, ListWorkflows(&call));
+}
+
+/* ---------- drop ---------- */
+
+/*
+ * Lock the versions that are to go, so that no plan starts from them.
+ * 1 version
+ */
+static KeptQuery DoomedQuery = {
+	"SELECT version FROM stepwise.workflow"
+	" WHERE tenant = $1 AND name = $2 AND ($3 IS NULL OR version = $3) ORDER BY version FOR UPDATE",
+	3, {TEXTOID, TEXTOID, INT4OID}
+};
+
+static KeptQuery DeleteQuery = {
+	"DELETE FROM stepwise.workflow WHERE tenant = $1 AND name = $2 AND ($3 IS NULL OR version = $3)",
+	3, {TEXTOID, TEXTOID, INT4OID}
+};
+
+/* a step, in a definition, that calls it; with the variables below */
+#define CALLS_IT \
+	" ? (@.workflow == $name && ($all == true || @.version == $version || ($last == true && !exists (@.version))))"
+#define CALLS_VARIABLES \
+	" pg_catalog.jsonb_build_object('name', $2, 'version', $3, 'all', $3 IS NULL, 'last', $4) AS vars"
+
+/*
+ * Find an unfinished plan that runs a version ($3, or any), or has a step that
+ * is yet to open it, or a branch that may yet add such a step; $4: no version
+ * remains for those that take the newest.
+ * 1 id
+ */
+static KeptQuery PlanUsesQuery = {
+	"WITH open (id, workflow, version) AS ("
+	" SELECT r.id, r.workflow, r.version FROM stepwise.plan AS r"
+	" WHERE r.tenant = $1 AND r.completed_at IS NULL AND r.parent_step_id IS NULL"
+	" UNION ALL"
+	" SELECT n.id, n.workflow, n.version FROM stepwise.plan AS r"
+	" JOIN stepwise.plan AS n ON n.tenant = r.tenant AND n.root_id = r.id AND n.parent_step_id IS NOT NULL"
+	" WHERE r.tenant = $1 AND r.completed_at IS NULL AND r.parent_step_id IS NULL AND n.completed_at IS NULL)"
+	" SELECT id FROM open WHERE workflow = $2 AND ($3 IS NULL OR version = $3)"
+	" UNION ALL"
+	" SELECT s.plan_id FROM open JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = open.id"
+	" WHERE s.workflow = $2 AND s.status NOT IN ('completed', 'skipped')"
+	" AND ($3 IS NULL OR s.version = $3 OR (s.version IS NULL AND $4))"
+	" UNION ALL"
+	" SELECT s.plan_id FROM open JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = open.id"
+	" JOIN stepwise.branching_condition AS b ON b.tenant = $1 AND b.step_id = s.id,"
+	CALLS_VARIABLES
+	" WHERE s.branches AND s.status NOT IN ('completed', 'skipped') AND b.action = 'add_steps'"
+	" AND pg_catalog.jsonb_path_exists(b.params, '$.steps[*]" CALLS_IT "', vars)"
+	" LIMIT 1",
+	4, {TEXTOID, TEXTOID, INT4OID, BOOLOID}
+};
+
+/*
+ * Find another workflow that calls it; parameters as above.
+ * 1 name, 2 version
+ */
+static KeptQuery WorkflowUsesQuery = {
+	"SELECT w.name, w.version FROM stepwise.workflow AS w,"
+	CALLS_VARIABLES
+	" WHERE w.tenant = $1 AND w.name <> $2 AND"
+	" (pg_catalog.jsonb_path_exists(w.definition, '$.steps[*]" CALLS_IT "', vars)"
+	" OR pg_catalog.jsonb_path_exists(w.definition, '$.branchingConditions[*].actionParams.steps[*]" CALLS_IT "', vars))"
+	" ORDER BY w.name, w.version LIMIT 1",
+	4, {TEXTOID, TEXTOID, INT4OID, BOOLOID}
+};
+
+/* Raise that a workflow cannot be dropped because of its user. */
+static void
+RaiseInUse(const char *name, int version, const char *user, const char *hint)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_PLAN_NOT_MODIFIABLE),
+			 errmsg("%s is in use", WorkflowLabel(name, version)),
+			 errdetail("%s needs it.", user),
+			 errhint("%s", hint)));
+}
+
+static void
+CheckUnused(Call *call, const char *name, int version)
+{
+	Args		args = ArgsOfVersion(call, name, version);
+	Rows		rows;
+
+	ArgBool(&args, AllVersions(call, name).count == 1);
+	rows = QueryRun(&PlanUsesQuery, &args);
+	if (rows.count > 0)
+	{
+		pg_uuid_t	plan = RowUuid(&rows, 0, 1);
+
+		RaiseInUse(name, version, psprintf("Plan %s, which is not finished,", UuidText(&plan)),
+				   "Finish or cancel the plan first.");
+	}
+	rows = QueryRun(&WorkflowUsesQuery, &args);
+	if (rows.count > 0)
+		RaiseInUse(name, version, psprintf("Version %d of workflow \"%s\"", RowInt(&rows, 0, 2), RowText(&rows, 0, 1)),
+				   "Drop that first.");
+}
+
+static Jsonb *
+DropWorkflow(Call *call, const char *name, int version)
+{
+	JsonBuilder b = {0};
+	Jsonb	   *answer;
+	Rows		doomed;
+
+	LockDefinitions(call);
+	doomed = WorkflowQuery(&DoomedQuery, call, name, version);
+	if (doomed.count == 0)
+		WorkflowNotFound(call, name, version);
+	CheckUnused(call, name, version);
+	WorkflowQuery(&DeleteQuery, call, name, version);
+
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "name", name);
+	PutVersions(&b, "dropped", &doomed);
+	JsonObjectEnd(&b);
+	answer = JsonFinish(&b);
+	AuditAppendPlanless(call, "plan_modified", JsonMerge(JsonTextOf("action", "workflow_dropped"), answer));
+	return answer;
+}
+
+PG_FUNCTION_INFO_V1(stepwise_drop_workflow);
+Datum
+stepwise_drop_workflow(PG_FUNCTION_ARGS)
+{
+	char	   *name = ArgumentText(fcinfo, 0);
+	int			version = ArgumentVersion(fcinfo, 1);
+	Call		call;
+
+	CheckNamed(name);
+	CallBegin(&call);
+	return CallEnd(&call, DropWorkflow(&call, name, version));
+}

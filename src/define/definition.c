@@ -1,0 +1,147 @@
+/*
+ * definition.c
+ *	  accept a definition: of a workflow, of a plan, or of steps to be added
+ *
+ * Reading does not stop at a fault. The caller raises what was collected.
+ */
+#include "define/define.h"
+
+/* a definition, and what of it is read last */
+typedef struct Draft
+{
+	Definition	definition;
+	JsonbValue *branching;
+} Draft;
+
+static void
+ReadOnFailure(Reader *reader, const Path *path, JsonbValue *value, void *field)
+{
+	char	   *word = NULL;
+
+	ReadWord(reader, path, value, OnFailureName, ON_FAILURES, &word);
+	if (word)
+		*(OnFailure *) field = NameIndex(word, OnFailureName, ON_FAILURES);
+}
+
+static const KeyRule DefinitionKeys[] = {
+	{"name", ReadTitle, offsetof(Draft, definition.name), true},
+	{"description", ReadNote, offsetof(Draft, definition.description), false},
+	{"steps", ReadSteps, offsetof(Draft, definition.steps), true},
+	{"branchingConditions", ReadLater, offsetof(Draft, branching), false},
+	{"outputs", ReadObject, offsetof(Draft, definition.outputs), false},
+	{"onFailure", ReadOnFailure, offsetof(Draft, definition.on_failure), false},
+	{"stallAfter", ReadInterval, offsetof(Draft, definition.stall_after), false},
+	{"separateReviewer", ReadBool, offsetof(Draft, definition.separate_reviewer), false},
+	{"outputFormattingNotes", ReadNote, offsetof(Draft, definition.output_formatting_notes), false},
+	/* the last one: a plan given on the spot has values instead */
+	{"inputs", ReadInputs, offsetof(Draft, definition.inputs), false},
+};
+#define WORKFLOW_KEYS	lengthof(DefinitionKeys)
+#define PLAN_KEYS		(WORKFLOW_KEYS - 1)
+
+static const Path Root = {.key = ""};
+
+/* Check the definition as a whole, when all of it has been read. */
+static void
+CheckDefinition(Reader *reader, Draft *draft)
+{
+	Definition *definition = &draft->definition;
+	Path		steps = {.up = &Root,.key = "steps"};
+	Path		branching = {.up = &Root,.key = "branchingConditions"};
+	Path		outputs = {.up = &Root,.key = "outputs"};
+
+	CheckSteps(reader, &steps);
+	definition->nsteps = reader->scope->nsteps;
+	definition->sequential = reader->scope->sequential;
+	ScopeCheckJson(reader, &outputs, definition->outputs, 0);
+	if (draft->branching)
+		definition->branches = ReadBranches(reader, &branching, draft->branching);
+}
+
+/* Accept a workflow's definition. */
+Definition *
+DefinitionAccept(Call *call, const Jsonb *json, Faults *faults)
+{
+	Reader		reader = {.call = call,.faults = faults};
+	Draft	   *draft = palloc0(sizeof(Draft));
+	JsonbValue	value;
+
+	JsonToValue(json, &value);
+	ReadKeys(&reader, &Root, &value, DefinitionKeys, WORKFLOW_KEYS, draft, "a definition");
+	reader.self = draft->definition.name;
+	if (reader.scope)
+	{
+		reader.scope->inputs = draft->definition.inputs;
+		CheckDefinition(&reader, draft);
+	}
+	return &draft->definition;
+}
+
+/*
+ * Accept the definition of one plan. Its inputs are values, an object or NULL,
+ * of which each has a name to refer to.
+ */
+Definition *
+DefinitionAcceptPlan(Call *call, const Jsonb *json, const Jsonb *inputs, Faults *faults)
+{
+	Reader		reader = {.call = call,.faults = faults};
+	Draft	   *draft = palloc0(sizeof(Draft));
+	JsonbValue	value;
+
+	JsonToValue(json, &value);
+	ReadKeys(&reader, &Root, &value, DefinitionKeys, PLAN_KEYS, draft, "a plan");
+	if (reader.scope)
+	{
+		reader.scope->inputs = inputs;
+		CheckDefinition(&reader, draft);
+	}
+	return &draft->definition;
+}
+
+/* Make the scope of the steps that a plan has. */
+static Scope *
+ScopeOfKnown(const KnownStep *known, int nknown, bool sequential)
+{
+	StepDefinition *steps = palloc_extended(sizeof(StepDefinition) * (nknown + 1), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	Scope	   *scope = ScopeOfSteps(steps, nknown, NULL, 0);
+
+	scope->sequential = sequential;
+	for (int i = 0; i < nknown; i++)
+	{
+		steps[i].order = i + 1;
+		steps[i].name = known[i].name;
+		steps[i].binding = known[i].binding;
+		steps[i].workflow = known[i].workflow;
+		steps[i].wave = known[i].wave;
+		NamesAdd(scope->names, known[i].name, i + 1);
+		if (known[i].binding)
+			NamesAdd(scope->bindings, known[i].binding, i + 1);
+	}
+	return scope;
+}
+
+/*
+ * Accept steps that are to be added to a plan after the step of order "after".
+ * Orders go on from there; parents are numbers, 1 to nknown for those that the
+ * plan has, then the new ones. "callers" are the workflows in which they
+ * are nested.
+ */
+Definition *
+DefinitionAcceptSteps(Call *call, const Jsonb *steps, const KnownStep *known, int nknown, int after,
+					  bool sequential, const Jsonb *inputs, List *callers, Faults *faults)
+{
+	Reader		reader = {.call = call,.faults = faults,.callers = callers};
+	Path		place = {.key = "steps"};
+	Definition *definition = palloc0(sizeof(Definition));
+	Scope	   *around = ScopeOfKnown(known, nknown, sequential);
+	Scope	   *scope;
+	JsonbValue	value;
+
+	around->inputs = inputs;
+	JsonToValue(steps, &value);
+	scope = ReadAddedSteps(&reader, &place, &value, around, after);
+	definition->steps = scope->steps;
+	definition->nsteps = scope->nsteps;
+	definition->sequential = scope->sequential;
+	return definition;
+}

@@ -1,0 +1,225 @@
+/*
+ * stepdef.c
+ *	  read the steps of a definition, and check them
+ *
+ * All steps are read, then named (scope.c), then put in order (order.c). Only
+ * then is it known what each of them may refer to (reach.c).
+ */
+#include "define/define.h"
+
+static const char *const StepTypes[] = {
+	"search", "extract", "analyze", "critique", "synthesize", "checkpoint", "custom"
+};
+
+/* ---------- reading ---------- */
+
+/* Read the type of a step. */
+static void
+ReadStepType(Reader *reader, const Path *path, JsonbValue *value, void *field)
+{
+	ReadWord(reader, path, value, StepTypes, lengthof(StepTypes), field);
+}
+
+static void
+ReadResources(Reader *reader, const Path *path, JsonbValue *value, void *field)
+{
+	ReadTexts(reader, path, value, field);
+	if (*(Jsonb **) field && JB_ROOT_COUNT(*(Jsonb **) field) == 0)
+		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION, "Leave out what is not set.", "must not be empty");
+}
+
+static const KeyRule DependencyKeys[] = {
+	{"step", ReadText, offsetof(DependencyDefinition, name), true},
+	{"required", ReadBool, offsetof(DependencyDefinition, required), false},
+};
+
+/* Read one element of dependsOn: a name, or an object that has it. */
+static void
+ReadDependency(Reader *reader, const Path *path, JsonbValue *value, DependencyDefinition *depends)
+{
+	depends->index = path->index;
+	depends->required = true;
+	if (value->type == jbvString)
+		ReadText(reader, path, value, &depends->name);
+	else if (value->type == jbvBinary && JsonContainerIsObject(value->val.binary.data))
+		ReadKeys(reader, path, value, DependencyKeys, lengthof(DependencyKeys), depends, "a dependency");
+	else
+		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION,
+				"Write \"name\", or {\"step\": \"name\", \"required\": false}.",
+				"must be of type string or object, not %s", JsonKindName(value));
+	if (depends->name)
+		depends->name = ReaderKeep(reader, depends->name);
+}
+
+/*
+ * Read dependsOn. There may be half a million of them in a plan: one
+ * allocation for those of a step, and their names are shared.
+ */
+static void
+ReadDependsOn(Reader *reader, const Path *path, JsonbValue *value, void *field)
+{
+	Path		element = {.up = path,.index = 0};
+	DependencyDefinition *depends;
+	JsonbIterator *iterator;
+	JsonbIteratorToken token;
+	JsonbValue	item;
+
+	/* also an empty array says that the plan is not a sequence */
+	reader->depends = true;
+	if (!ExpectKind(reader, path, value, "array"))
+		return;
+	depends = palloc_extended(sizeof(DependencyDefinition) * (JsonContainerSize(value->val.binary.data) + 1),
+							  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	iterator = JsonbIteratorInit(value->val.binary.data);
+	while ((token = JsonbIteratorNext(&iterator, &item, true)) != WJB_DONE)
+	{
+		if (token != WJB_ELEM)
+			continue;
+		ReadDependency(reader, &element, &item, depends);
+		if (depends->name)
+			*(List **) field = lappend(*(List **) field, depends);
+		element.index++;
+		depends++;
+	}
+}
+
+static const KeyRule StepKeys[] = {
+	{"name", ReadName, offsetof(StepDefinition, name), false},
+	{"type", ReadStepType, offsetof(StepDefinition, type), false},
+	{"instructions", ReadText, offsetof(StepDefinition, instructions), false},
+	{"tool", ReadTitle, offsetof(StepDefinition, tool), false},
+	{"workflow", ReadTitle, offsetof(StepDefinition, workflow), false},
+	{"version", ReadCount, offsetof(StepDefinition, version), false},
+	{"prompt", ReadText, offsetof(StepDefinition, prompt), false},
+	{"arguments", ReadObject, offsetof(StepDefinition, arguments), false},
+	{"resources", ReadResources, offsetof(StepDefinition, resources), false},
+	{"binding", ReadName, offsetof(StepDefinition, binding), false},
+	{"dependsOn", ReadDependsOn, offsetof(StepDefinition, depends), false},
+	{"condition", ReadCondition, offsetof(StepDefinition, condition), false},
+	{"retryable", ReadFlag, offsetof(StepDefinition, retryable), false},
+	{"maxAttempts", ReadCount, offsetof(StepDefinition, max_attempts), false},
+	{"stallAfter", ReadInterval, offsetof(StepDefinition, stall_after), false},
+};
+
+/* Check which keys stand together. */
+static void
+CheckStepKeys(Reader *reader, const Path *path, const StepDefinition *step)
+{
+	if ((step->tool != NULL) + (step->workflow != NULL) + (step->prompt != NULL) > 1)
+		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION, "Make each a step of its own.",
+				"has more than one of tool, workflow and prompt");
+	if (step->version && !step->workflow)
+		FaultAt(reader, &((Path) {.up = path,.key = "version"}), ERRCODE_INVALID_DEFINITION,
+				"The version is that of the nested workflow: add \"workflow\", or remove \"version\".",
+				"has no workflow beside it");
+	if (step->resources && (step->workflow || step->prompt))
+		FaultAt(reader, &((Path) {.up = path,.key = "resources"}), ERRCODE_INVALID_DEFINITION,
+				"Read resources in a step of their own, or beside a tool.",
+				"cannot stand beside workflow or prompt");
+}
+
+static void
+ReadStep(Reader *reader, const Path *path, JsonbValue *value, StepDefinition *step, int order)
+{
+	step->order = order;
+	step->retryable = -1;
+	step->type = "custom";
+	ReadKeys(reader, path, value, StepKeys, lengthof(StepKeys), step, "a step");
+	CheckStepKeys(reader, path, step);
+}
+
+/*
+ * Read an array of steps, which have the orders after "after"; "others" is how
+ * many the plan has beside them.
+ */
+static StepDefinition *
+ReadStepArray(Reader *reader, const Path *path, JsonbValue *value, int after, int others, int *count)
+{
+	Path		element = {.up = path};
+	StepDefinition *steps;
+	JsonbIterator *iterator;
+	JsonbIteratorToken token;
+	JsonbValue	item;
+
+	*count = 0;
+	if (!ExpectKind(reader, path, value, "array"))
+		return NULL;
+	if (JsonContainerSize(value->val.binary.data) == 0)
+		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION, "Add a step.", "must have at least one step");
+	if ((int) JsonContainerSize(value->val.binary.data) + others > MaxSteps)
+	{
+		FaultAt(reader, path, ERRCODE_VALUE_TOO_LARGE,
+				"Put parts of the work into workflows of their own, and nest them.",
+				"a plan of %d steps is too large: at most %d (stepwise.max_steps)",
+				(int) JsonContainerSize(value->val.binary.data) + others, MaxSteps);
+		return NULL;
+	}
+
+	steps = palloc_extended(sizeof(StepDefinition) * (JsonContainerSize(value->val.binary.data) + 1),
+							MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	iterator = JsonbIteratorInit(value->val.binary.data);
+	while ((token = JsonbIteratorNext(&iterator, &item, true)) != WJB_DONE)
+	{
+		if (token != WJB_ELEM)
+			continue;
+		element.index = *count;
+		ReadStep(reader, &element, &item, &steps[*count], after + *count + 1);
+		(*count)++;
+	}
+	return steps;
+}
+
+/* Read the steps, and make the scope in which they are checked later. */
+void
+ReadSteps(Reader *reader, const Path *path, JsonbValue *value, void *field)
+{
+	int			count;
+	StepDefinition *steps = ReadStepArray(reader, path, value, 0, 0, &count);
+
+	reader->scope = ScopeOfSteps(steps, count, NULL, 0);
+	*(StepDefinition **) field = steps;
+}
+
+/* ---------- checking ---------- */
+
+/* Check what one step refers to. */
+static void
+CheckStep(Reader *reader, const Path *path, StepDefinition *step, int number)
+{
+	ScopeCheckText(reader, &((Path) {.up = path,.key = "instructions"}), step->instructions, number);
+	ScopeCheckText(reader, &((Path) {.up = path,.key = "prompt"}), step->prompt, number);
+	ScopeCheckJson(reader, &((Path) {.up = path,.key = "arguments"}), step->arguments, number);
+	ScopeCheckJson(reader, &((Path) {.up = path,.key = "resources"}), step->resources, number);
+	ScopeCheckCondition(reader, &((Path) {.up = path,.key = "condition"}), step->condition, number, false);
+	if (step->workflow)
+		WorkflowCheckCall(reader, &((Path) {.up = path,.key = "workflow"}), step->workflow, step->version);
+}
+
+/* Name the steps of the scope, put them in order, and check them. */
+void
+CheckSteps(Reader *reader, const Path *path)
+{
+	Scope	   *scope = reader->scope;
+
+	ScopeNameSteps(reader, path);
+	OrderSteps(reader, path);
+	for (int i = 0; i < scope->nsteps; i++)
+		CheckStep(reader, &((Path) {.up = path,.index = i}), &scope->steps[i], scope->offset + i + 1);
+}
+
+/* Read and check steps that are added to those of the scope around. */
+Scope *
+ReadAddedSteps(Reader *outer, const Path *path, JsonbValue *value, Scope *around, int after)
+{
+	Reader		reader = *outer;
+	int			others = around->offset + around->nsteps;
+	int			count;
+	StepDefinition *steps;
+
+	reader.depends = false;
+	steps = ReadStepArray(&reader, path, value, after, others, &count);
+	reader.scope = ScopeOfSteps(steps, count, around, after);
+	reader.scope->inputs = around->inputs;
+	CheckSteps(&reader, path);
+	return reader.scope;
+}
