@@ -34,14 +34,14 @@ LockDefinitions(Call *call)
 static void
 InsertVersion(Call *call, const char *name, int version, const Jsonb *json)
 {
-	Args		args = {0};
+	Params		params = {0};
 
 	MarkEngineUsed();
-	ArgTenant(&args, call);
-	ArgText(&args, name);
-	ArgInt(&args, version);
-	ArgVarlena(&args, json);
-	QueryRun(&InsertQuery, &args);
+	ParamTenant(&params, call);
+	ParamText(&params, name);
+	ParamInt(&params, version);
+	ParamVarlena(&params, json);
+	QueryRun(&InsertQuery, &params);
 }
 
 static void
@@ -116,7 +116,7 @@ ClientTools(Call *call, const Definition *definition)
 	struct names_hash *tools = NamesNew(8);
 	Datum	   *names = palloc(sizeof(Datum) * (definition->nsteps + 1));
 	int			count = 0;
-	Args		args = {0};
+	Params		params = {0};
 	Rows		rows;
 
 	for (int i = 0; i < definition->nsteps; i++)
@@ -124,9 +124,9 @@ ClientTools(Call *call, const Definition *definition)
 		if (definition->steps[i].tool)
 			names[count++] = CStringGetTextDatum(definition->steps[i].tool);
 	}
-	ArgTenant(&args, call);
-	ArgDatum(&args, PointerGetDatum(construct_array(names, count, TEXTOID, -1, false, TYPALIGN_INT)));
-	rows = QueryRun(&ClientToolsQuery, &args);
+	ParamTenant(&params, call);
+	ParamDatum(&params, PointerGetDatum(construct_array(names, count, TEXTOID, -1, false, TYPALIGN_INT)));
+	rows = QueryRun(&ClientToolsQuery, &params);
 	for (uint64 i = 0; i < rows.count; i++)
 	{
 		char	   *name = RowText(&rows, i, 1);
@@ -402,11 +402,11 @@ RaiseInUse(const char *name, int version, const char *user, const char *hint)
 static void
 CheckUnused(Call *call, const char *name, int version)
 {
-	Args		args = ArgsOfVersion(call, name, version);
+	Params		params = WorkflowParams(call, name, version);
 	Rows		rows;
 
-	ArgBool(&args, AllVersions(call, name).count == 1);
-	rows = QueryRun(&PlanUsesQuery, &args);
+	ParamBool(&params, AllVersions(call, name).count == 1);
+	rows = QueryRun(&PlanUsesQuery, &params);
 	if (rows.count > 0)
 	{
 		pg_uuid_t	plan = RowUuid(&rows, 0, 1);
@@ -414,7 +414,7 @@ CheckUnused(Call *call, const char *name, int version)
 		RaiseInUse(name, version, psprintf("Plan %s, which is not finished,", UuidText(&plan)),
 				   "Finish or cancel the plan first.");
 	}
-	rows = QueryRun(&WorkflowUsesQuery, &args);
+	rows = QueryRun(&WorkflowUsesQuery, &params);
 	if (rows.count > 0)
 		RaiseInUse(name, version, psprintf("Version %d of workflow \"%s\"", RowInt(&rows, 0, 2), RowText(&rows, 0, 1)),
 				   "Drop that first.");

@@ -51,16 +51,16 @@ static Datum
 MemberChange(FunctionCallInfo fcinfo, KeptQuery *query, const char *key)
 {
 	Call		call;
-	Args		args = {0};
+	Params		params = {0};
 	JsonBuilder b = {0};
 	Rows		rows;
 
 	CheckOwner("change the members of tenants");
 	CheckMember(fcinfo);
 	CallBeginIn(&call, ArgumentText(fcinfo, 1));
-	ArgTenant(&args, &call);
-	ArgDatum(&args, PG_GETARG_DATUM(0));
-	rows = QueryRun(query, &args);
+	ParamTenant(&params, &call);
+	ParamDatum(&params, PG_GETARG_DATUM(0));
+	rows = QueryRun(query, &params);
 	if (rows.count > 0)
 		AuditAppendPlanless(&call, "plan_modified",
 							JsonMerge(JsonTextOf("action", psprintf("member_%s", key)), JsonTextOf("role", RoleText(PG_GETARG_OID(0)))));
@@ -124,7 +124,7 @@ GrantRole(FunctionCallInfo fcinfo, const char *kind)
 		1, {TEXTOID}
 	};
 	Call		call;
-	Args		args = {0};
+	Params		params = {0};
 	JsonBuilder b = {0};
 	Rows		rows;
 	const char *role;
@@ -136,11 +136,11 @@ GrantRole(FunctionCallInfo fcinfo, const char *kind)
 				 errmsg("role must be given")));
 	role = GetUserNameFromId(PG_GETARG_OID(0), false);
 	CallBeginIn(&call, DEFAULT_TENANT);
-	ArgText(&args, kind);
-	rows = QueryRun(&list, &args);
+	ParamText(&params, kind);
+	rows = QueryRun(&list, &params);
 	for (uint64 i = 0; i < rows.count; i++)
 	{
-		Args		none = {0};
+		Params		none = {0};
 
 		QueryRunOnce(psprintf("%s TO %s", RowText(&rows, i, 1), quote_identifier(role)), NULL, &none);
 	}

@@ -115,17 +115,17 @@ ToolStore(Call *call, const Tool *tool)
 		" RETURNING EXISTS (SELECT FROM before)",
 		7, {TEXTOID, TEXTOID, TEXTOID, JSONBOID, TEXTOID, BOOLOID, BOOLOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 	Rows		rows;
 
-	ArgTenant(&args, call);
-	ArgText(&args, tool->name);
-	ArgText(&args, tool->function);
-	ArgVarlena(&args, tool->input_schema);
-	ArgText(&args, tool->description);
-	ArgBool(&args, tool->retryable);
-	ArgBool(&args, tool->expose);
-	rows = QueryRun(&store, &args);
+	ParamTenant(&params, call);
+	ParamText(&params, tool->name);
+	ParamText(&params, tool->function);
+	ParamVarlena(&params, tool->input_schema);
+	ParamText(&params, tool->description);
+	ParamBool(&params, tool->retryable);
+	ParamBool(&params, tool->expose);
+	rows = QueryRun(&store, &params);
 	return RowBool(&rows, 0, 1);
 }
 
@@ -251,13 +251,13 @@ ResourceStore(Call *call, const char *pattern, const char *function)
 		3, {TEXTOID, TEXTOID, TEXTOID}
 	};
 	JsonBuilder b = {0};
-	Args		args = {0};
+	Params		params = {0};
 	Jsonb	   *answer;
 
-	ArgTenant(&args, call);
-	ArgText(&args, pattern);
-	ArgText(&args, function);
-	QueryRun(&store, &args);
+	ParamTenant(&params, call);
+	ParamText(&params, pattern);
+	ParamText(&params, function);
+	QueryRun(&store, &params);
 	JsonObjectStart(&b, NULL);
 	JsonPutText(&b, "pattern", pattern);
 	JsonPutText(&b, "function", function);

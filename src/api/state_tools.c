@@ -92,12 +92,12 @@ StateStore(Call *call, const char *name, Jsonb *value)
 		" ON CONFLICT (tenant, name) DO UPDATE SET value = excluded.value, updated_at = pg_catalog.clock_timestamp()",
 		3, {TEXTOID, TEXTOID, JSONBOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgTenant(&args, call);
-	ArgText(&args, name);
-	ArgVarlena(&args, value);
-	QueryRun(&store, &args);
+	ParamTenant(&params, call);
+	ParamText(&params, name);
+	ParamVarlena(&params, value);
+	QueryRun(&store, &params);
 	return value;
 }
 
@@ -147,12 +147,12 @@ StateBegin(Call *call, const char *name, Jsonb *value)
 		"INSERT INTO stepwise.state (tenant, name, value) VALUES ($1, $2, $3) ON CONFLICT (tenant, name) DO NOTHING",
 		3, {TEXTOID, TEXTOID, JSONBOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgTenant(&args, call);
-	ArgText(&args, name);
-	ArgVarlena(&args, value);
-	return QueryRun(&begin, &args).count > 0;
+	ParamTenant(&params, call);
+	ParamText(&params, name);
+	ParamVarlena(&params, value);
+	return QueryRun(&begin, &params).count > 0;
 }
 
 static Jsonb *

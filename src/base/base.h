@@ -210,36 +210,36 @@ extern char *ActorText(const Call *call);	/* role, and after a slash the name gi
 
 /* ---------- query.c: kept SPI plans, and the rows that they return ---------- */
 
-#define QUERY_MAX_ARGS	40
+#define QUERY_MAX_PARAMS	40
 
 typedef struct KeptQuery
 {
 	const char *sql;
-	int			nargs;
-	Oid			types[QUERY_MAX_ARGS];
+	int			nparams;
+	Oid			types[QUERY_MAX_PARAMS];
 	SPIPlanPtr	plan;			/* prepared at first use, kept for the backend */
 	bool		latest;			/* reads what is committed by now, at stricter isolation levels too */
 	bool		reads_plans;	/* reads what a call changes in plans: the call saves that first */
 } KeptQuery;
 
 /* the arguments of one execution, in the order of $1, $2, … */
-typedef struct Args
+typedef struct Params
 {
 	Call	   *call;			/* or NULL: the search path is locked for this query alone */
 	int			count;
-	Datum		values[QUERY_MAX_ARGS];
-	char		nulls[QUERY_MAX_ARGS];	/* ' ' or 'n' */
-} Args;
+	Datum		values[QUERY_MAX_PARAMS];
+	char		nulls[QUERY_MAX_PARAMS];	/* ' ' or 'n' */
+} Params;
 
-extern void ArgDatum(Args *args, Datum value);
-extern void ArgNull(Args *args);
-extern void ArgText(Args *args, const char *value); /* NULL: null; so the next two */
-extern void ArgVarlena(Args *args, const void *value);
-extern void ArgUuid(Args *args, const pg_uuid_t *value);
-extern void ArgInt(Args *args, int value);
-extern void ArgBool(Args *args, bool value);
-extern void ArgTime(Args *args, TimestampTz value); /* NO_TIME: null */
-extern void ArgTenant(Args *args, const Call *call);
+extern void ParamDatum(Params *params, Datum value);
+extern void ParamNull(Params *params);
+extern void ParamText(Params *params, const char *value); /* NULL: null; so the next two */
+extern void ParamVarlena(Params *params, const void *value);
+extern void ParamUuid(Params *params, const pg_uuid_t *value);
+extern void ParamInt(Params *params, int value);
+extern void ParamBool(Params *params, bool value);
+extern void ParamTime(Params *params, TimestampTz value); /* NO_TIME: null */
+extern void ParamTenant(Params *params, const Call *call);
 
 /* what a query returned; lives until RowsFree or the end of the call */
 typedef struct Rows
@@ -248,12 +248,12 @@ typedef struct Rows
 	SPITupleTable *table;
 } Rows;
 
-extern uint64 QueryRunOnce(const char *sql, const Oid *types, const Args *args);	/* not kept */
-extern Rows QueryRun(KeptQuery *query, const Args *args);	/* as the owner: between CallBegin and CallEnd */
+extern uint64 QueryRunOnce(const char *sql, const Oid *types, const Params *params);	/* not kept */
+extern Rows QueryRun(KeptQuery *query, const Params *params);	/* as the owner: between CallBegin and CallEnd */
 extern Rows QueryOfTenant(const Call *call, KeptQuery *query);
 extern Rows QueryById(const Call *call, KeptQuery *query, const pg_uuid_t *id);
 extern Rows QueryByName(const Call *call, KeptQuery *query, const char *name);
-extern Jsonb *QueryJson(KeptQuery *query, const Args *args);	/* of a query that makes one JSON; NULL: none */
+extern Jsonb *QueryJson(KeptQuery *query, const Params *params);	/* of a query that makes one JSON; NULL: none */
 extern Jsonb *QueryJsonById(const Call *call, KeptQuery *query, const pg_uuid_t *id);
 
 extern void RowsFree(Rows *rows);
@@ -270,7 +270,7 @@ extern struct varlena *RowVarlena(const Rows *rows, uint64 row, int column);	/* 
 
 extern bool EngineRuns(void);	/* a statement of the engine's own */
 extern bool EngineWrites(void); /* for triggers: is it the engine that writes? */
-extern void PathUnlock(int *level); /* put the search path back that the first query has locked */
+extern void SearchPathUnlock(int *level); /* put the search path back that the first query has locked */
 
 /* ---------- planner.c: kept plans that stay good as the tables grow ---------- */
 
@@ -288,31 +288,31 @@ typedef struct Key
 	ScanKeyData columns[KEY_MAX_COLUMNS];
 } Key;
 
-#define ROW_MAX_COLUMNS	128		/* enough for the widest table, and for columns that a later version adds */
+#define TABLE_MAX_COLUMNS	128		/* enough for the widest table, and for columns that a later version adds */
 
 /* what an update sets */
 typedef struct Changes
 {
-	Datum		values[ROW_MAX_COLUMNS];
-	bool		nulls[ROW_MAX_COLUMNS];
-	bool		replaces[ROW_MAX_COLUMNS];
+	Datum		values[TABLE_MAX_COLUMNS];
+	bool		nulls[TABLE_MAX_COLUMNS];
+	bool		replaces[TABLE_MAX_COLUMNS];
 } Changes;
 
 /* columns are counted from 0; a plan and a step both have their id in column 1 */
-typedef bool (*RowTest) (TupleTableSlot *slot, const void *arg);
-typedef void *(*RowMake) (HeapTuple tuple, TupleDesc desc);
+typedef bool (*TupleTest) (TupleTableSlot *slot, const void *arg);
+typedef void *(*TupleMake) (HeapTuple tuple, TupleDesc desc);
 
 extern void TableInit(void);
 extern void KeyText(Key *key, Datum value);
 extern void KeyUuid(Key *key, const pg_uuid_t *value);
 extern void KeyInt(Key *key, int value);
 extern void KeyIntFrom(Key *key, int value);	/* this or more */
-extern void *RowRead(const char *table, const char *index, Key *key, RowTest test, const void *arg, RowMake make);
-extern List *RowsRead(const char *table, const char *index, Key *key, RowMake make);
-extern void *RowLock(const char *table, const char *index, Key *key, RowTest test, const void *arg, RowMake make, bool wait);
-extern void RowUpdate(const char *table, const char *index, Key *key, ItemPointer seen, RowTest test, const void *arg,
+extern void *TableRead(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make);
+extern List *TableReadAll(const char *table, const char *index, Key *key, TupleMake make);
+extern void *TableLock(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make, bool wait);
+extern void TableUpdate(const char *table, const char *index, Key *key, ItemPointer seen, TupleTest test, const void *arg,
 					  Changes *changes);
-extern void RowInsert(const char *table, Changes *changes);	/* all columns are set */
+extern void TableInsert(const char *table, Changes *changes);	/* all columns are set */
 
 extern void SetDatum(Changes *c, int column, Datum value, bool isnull);
 extern void SetInt(Changes *c, int column, int value);

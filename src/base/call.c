@@ -44,7 +44,7 @@ OwnerLeave(Call *call)
 {
 	if (!call->as_owner)
 		elog(ERROR, "the call has not switched to the owner");
-	PathUnlock(&call->guc_level);
+	SearchPathUnlock(&call->guc_level);
 	SetUserIdAndSecContext(call->saved_user, call->saved_security);
 	call->as_owner = false;
 }

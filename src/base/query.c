@@ -10,7 +10,7 @@
  * Queries run between CallBegin and CallEnd, as the owner of the extension.
  * The search path is locked while they run. Otherwise an operator in a schema
  * of the caller's would run as the owner. The first query of a call locks the
- * path, and the end of the call (PathUnlock) puts it back. Calls that use only
+ * path, and the end of the call (SearchPathUnlock) puts it back. Calls that use only
  * table.c do not pay for this: it costs as much as reading a row.
  *
  * Memory: rows are in SPI's memory until RowsFree or the end of the call.
@@ -50,74 +50,74 @@ EngineWrites(void)
 /* ---------- arguments ---------- */
 
 void
-ArgDatum(Args *args, Datum value)
+ParamDatum(Params *params, Datum value)
 {
-	if (args->count >= QUERY_MAX_ARGS)
-		elog(ERROR, "query has more than %d arguments", QUERY_MAX_ARGS);
-	args->nulls[args->count] = ' ';
-	args->values[args->count++] = value;
+	if (params->count >= QUERY_MAX_PARAMS)
+		elog(ERROR, "query has more than %d arguments", QUERY_MAX_PARAMS);
+	params->nulls[params->count] = ' ';
+	params->values[params->count++] = value;
 }
 
 void
-ArgNull(Args *args)
+ParamNull(Params *params)
 {
-	ArgDatum(args, (Datum) 0);
-	args->nulls[args->count - 1] = 'n';
+	ParamDatum(params, (Datum) 0);
+	params->nulls[params->count - 1] = 'n';
 }
 
 void
-ArgVarlena(Args *args, const void *value)
-{
-	if (value == NULL)
-		ArgNull(args);
-	else
-		ArgDatum(args, PointerGetDatum(value));
-}
-
-void
-ArgText(Args *args, const char *value)
+ParamVarlena(Params *params, const void *value)
 {
 	if (value == NULL)
-		ArgNull(args);
+		ParamNull(params);
 	else
-		ArgDatum(args, CStringGetTextDatum(value));
+		ParamDatum(params, PointerGetDatum(value));
 }
 
 void
-ArgUuid(Args *args, const pg_uuid_t *value)
+ParamText(Params *params, const char *value)
 {
 	if (value == NULL)
-		ArgNull(args);
+		ParamNull(params);
 	else
-		ArgDatum(args, UUIDPGetDatum(value));
+		ParamDatum(params, CStringGetTextDatum(value));
 }
 
 void
-ArgInt(Args *args, int value)
+ParamUuid(Params *params, const pg_uuid_t *value)
 {
-	ArgDatum(args, Int32GetDatum(value));
+	if (value == NULL)
+		ParamNull(params);
+	else
+		ParamDatum(params, UUIDPGetDatum(value));
 }
 
 void
-ArgBool(Args *args, bool value)
+ParamInt(Params *params, int value)
 {
-	ArgDatum(args, BoolGetDatum(value));
+	ParamDatum(params, Int32GetDatum(value));
 }
 
 void
-ArgTime(Args *args, TimestampTz value)
+ParamBool(Params *params, bool value)
+{
+	ParamDatum(params, BoolGetDatum(value));
+}
+
+void
+ParamTime(Params *params, TimestampTz value)
 {
 	if (!TimeIsSet(value))
-		ArgNull(args);
+		ParamNull(params);
 	else
-		ArgDatum(args, TimestampTzGetDatum(value));
+		ParamDatum(params, TimestampTzGetDatum(value));
 }
 
 void
-ArgTenant(Args *args, const Call *call)
+ParamTenant(Params *params, const Call *call)
 {
-	args->call = unconstify(Call *, call);
-	ArgDatum(args, call->tenant_datum);
+	params->call = unconstify(Call *, call);
+	ParamDatum(params, call->tenant_datum);
 }
 
 /* ---------- running ---------- */
@@ -126,7 +126,7 @@ static void
 QueryPrepare(KeptQuery *query)
 {
 	/* generic at once: the plan does not depend on the arguments, nor on how full the tables are (planner.c) */
-	SPIPlanPtr	plan = SPI_prepare_cursor(query->sql, query->nargs, query->types, CURSOR_OPT_GENERIC_PLAN);
+	SPIPlanPtr	plan = SPI_prepare_cursor(query->sql, query->nparams, query->types, CURSOR_OPT_GENERIC_PLAN);
 
 	if (plan == NULL || SPI_keepplan(plan) != 0)
 		elog(ERROR, "could not prepare query: %s", query->sql);
@@ -137,7 +137,7 @@ QueryPrepare(KeptQuery *query)
 
 /* Lock the search path, unless it is; the level to go back to, 0: none. */
 static int
-PathLock(void)
+SearchPathLock(void)
 {
 	int			level;
 
@@ -149,7 +149,7 @@ PathLock(void)
 }
 
 void
-PathUnlock(int *level)
+SearchPathUnlock(int *level)
 {
 	if (*level != 0)
 		AtEOXact_GUC(true, *level);
@@ -157,11 +157,11 @@ PathUnlock(int *level)
 }
 
 static int
-Execute(KeptQuery *query, const Args *args)
+Execute(KeptQuery *query, const Params *params)
 {
 	bool		outer = engine_runs;
 	int			outer_depth = engine_depth;
-	bool		reading = args->call != NULL && args->call->reading;
+	bool		reading = params->call != NULL && params->call->reading;
 	volatile int result;
 
 	if (query->plan == NULL)
@@ -171,10 +171,10 @@ Execute(KeptQuery *query, const Args *args)
 	PG_TRY();
 	{
 		if (query->latest)
-			result = SPI_execute_snapshot(query->plan, (Datum *) args->values, args->nulls, GetLatestSnapshot(),
+			result = SPI_execute_snapshot(query->plan, (Datum *) params->values, params->nulls, GetLatestSnapshot(),
 										  InvalidSnapshot, true, false, 0);
 		else
-			result = SPI_execute_plan(query->plan, (Datum *) args->values, args->nulls, reading, 0);
+			result = SPI_execute_plan(query->plan, (Datum *) params->values, params->nulls, reading, 0);
 	}
 	PG_FINALLY();
 	{
@@ -186,31 +186,31 @@ Execute(KeptQuery *query, const Args *args)
 }
 
 Rows
-QueryRun(KeptQuery *query, const Args *args)
+QueryRun(KeptQuery *query, const Params *params)
 {
 	Rows		rows = {0};
 	MemoryContext context = CurrentMemoryContext;
 	int			level;
 	int			result;
 
-	if (args->count != query->nargs)
-		elog(ERROR, "query got %d arguments instead of %d: %s", args->count, query->nargs, query->sql);
-	if (query->reads_plans && args->call != NULL && args->call->save != NULL)
-		args->call->save(args->call);
-	level = PathLock();
-	if (level != 0 && args->call != NULL)
+	if (params->count != query->nparams)
+		elog(ERROR, "query got %d arguments instead of %d: %s", params->count, query->nparams, query->sql);
+	if (query->reads_plans && params->call != NULL && params->call->save != NULL)
+		params->call->save(params->call);
+	level = SearchPathLock();
+	if (level != 0 && params->call != NULL)
 	{
 		/* for the queries that follow, too; what a trigger has set meanwhile goes with the first level */
-		if (args->call->guc_level == 0)
-			args->call->guc_level = level;
+		if (params->call->guc_level == 0)
+			params->call->guc_level = level;
 		level = 0;
 	}
-	result = Execute(query, args);
+	result = Execute(query, params);
 	/* SPI leaves us in its own context, which is gone before the answer is copied */
 	MemoryContextSwitchTo(context);
 	if (result < 0)
 		elog(ERROR, "could not run query (%s): %s", SPI_result_code_string(result), query->sql);
-	PathUnlock(&level);
+	SearchPathUnlock(&level);
 	rows.count = SPI_processed;
 	rows.table = SPI_tuptable;
 	return rows;
@@ -218,14 +218,14 @@ QueryRun(KeptQuery *query, const Args *args)
 
 /* Run a statement that is not worth to be kept; how many rows it was about. */
 uint64
-QueryRunOnce(const char *sql, const Oid *types, const Args *args)
+QueryRunOnce(const char *sql, const Oid *types, const Params *params)
 {
-	KeptQuery	query = {.sql = sql,.nargs = args->count};
+	KeptQuery	query = {.sql = sql,.nparams = params->count};
 	Rows		rows;
 
-	if (args->count > 0)
-		memcpy(query.types, types, sizeof(Oid) * args->count);
-	rows = QueryRun(&query, args);
+	if (params->count > 0)
+		memcpy(query.types, types, sizeof(Oid) * params->count);
+	rows = QueryRun(&query, params);
 	SPI_freeplan(query.plan);
 	return rows.count;
 }
@@ -236,39 +236,39 @@ QueryRunOnce(const char *sql, const Oid *types, const Args *args)
 Rows
 QueryOfTenant(const Call *call, KeptQuery *query)
 {
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgTenant(&args, call);
-	return QueryRun(query, &args);
+	ParamTenant(&params, call);
+	return QueryRun(query, &params);
 }
 
 /* Run a query over (tenant, id). */
 Rows
 QueryById(const Call *call, KeptQuery *query, const pg_uuid_t *id)
 {
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, id);
-	return QueryRun(query, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, id);
+	return QueryRun(query, &params);
 }
 
 /* Run a query over (tenant, name). */
 Rows
 QueryByName(const Call *call, KeptQuery *query, const char *name)
 {
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgTenant(&args, call);
-	ArgText(&args, name);
-	return QueryRun(query, &args);
+	ParamTenant(&params, call);
+	ParamText(&params, name);
+	return QueryRun(query, &params);
 }
 
 /* Run a query that makes one JSON; NULL if what it is to be made of is not there. */
 Jsonb *
-QueryJson(KeptQuery *query, const Args *args)
+QueryJson(KeptQuery *query, const Params *params)
 {
-	Rows		rows = QueryRun(query, args);
+	Rows		rows = QueryRun(query, params);
 	Jsonb	   *json = rows.count > 0 ? RowJson(&rows, 0, 1) : NULL;
 
 	RowsFree(&rows);
@@ -279,11 +279,11 @@ QueryJson(KeptQuery *query, const Args *args)
 Jsonb *
 QueryJsonById(const Call *call, KeptQuery *query, const pg_uuid_t *id)
 {
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, id);
-	return QueryJson(query, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, id);
+	return QueryJson(query, &params);
 }
 
 /* ---------- rows ---------- */

@@ -104,7 +104,7 @@ Begin(const char *table, LOCKMODE lockmode, bool reading)
 	if (reading && lockmode != AccessShareLock)
 		elog(ERROR, "table %s cannot be written by a call that only reads", table);
 	relation = OpenLocked(table, lockmode);
-	if (RelationGetDescr(relation)->natts > ROW_MAX_COLUMNS)
+	if (RelationGetDescr(relation)->natts > TABLE_MAX_COLUMNS)
 		elog(ERROR, "table %s has too many columns", table);
 	PushActiveSnapshot(SnapshotNow(reading));
 	return relation;
@@ -160,7 +160,7 @@ ScanEnd(IndexScanDesc scan)
 
 /* Find the first row of a key that passes the test; NULL: none. */
 static TupleTableSlot *
-Seek(Relation relation, const char *index, Key *key, RowTest test, const void *arg)
+Seek(Relation relation, const char *index, Key *key, TupleTest test, const void *arg)
 {
 	IndexScanDesc scan = ScanBegin(relation, index, key);
 	TupleTableSlot *slot = table_slot_create(relation, NULL);
@@ -197,13 +197,13 @@ Lock(Relation relation, TupleTableSlot *slot, LockWaitPolicy wait)
 }
 
 static void *
-MakeRow(Relation relation, TupleTableSlot *slot, RowMake make)
+MakeRow(Relation relation, TupleTableSlot *slot, TupleMake make)
 {
 	return make(ExecFetchSlotHeapTuple(slot, false, NULL), RelationGetDescr(relation));
 }
 
 void *
-RowRead(const char *table, const char *index, Key *key, RowTest test, const void *arg, RowMake make)
+TableRead(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make)
 {
 	Relation	relation = Begin(table, AccessShareLock, key->reading);
 	TupleTableSlot *slot = Seek(relation, index, key, test, arg);
@@ -220,7 +220,7 @@ RowRead(const char *table, const char *index, Key *key, RowTest test, const void
 
 /* Read all rows of a key, but those of which nothing is made. */
 List *
-RowsRead(const char *table, const char *index, Key *key, RowMake make)
+TableReadAll(const char *table, const char *index, Key *key, TupleMake make)
 {
 	Relation	relation = Begin(table, AccessShareLock, key->reading);
 	IndexScanDesc scan = ScanBegin(relation, index, key);
@@ -242,7 +242,7 @@ RowsRead(const char *table, const char *index, Key *key, RowMake make)
 
 /* The test must be of what never changes: it is not repeated when the lock had to wait. */
 void *
-RowLock(const char *table, const char *index, Key *key, RowTest test, const void *arg, RowMake make, bool wait)
+TableLock(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make, bool wait)
 {
 	Relation	relation;
 	TupleTableSlot *slot;
@@ -372,25 +372,25 @@ static void
 StatementRun(Relation relation, const char *sql, const Changes *changes, const Key *key)
 {
 	TupleDesc	desc = RelationGetDescr(relation);
-	Args		args = {0};
-	Oid			types[QUERY_MAX_ARGS] = {0};
+	Params		params = {0};
+	Oid			types[QUERY_MAX_PARAMS] = {0};
 
 	for (int i = 0; i < desc->natts; i++)
 	{
 		if (!changes->replaces[i])
 			continue;
 		if (changes->nulls[i])
-			ArgNull(&args);
+			ParamNull(&params);
 		else
-			ArgDatum(&args, changes->values[i]);
-		types[args.count - 1] = TupleDescAttr(desc, i)->atttypid;
+			ParamDatum(&params, changes->values[i]);
+		types[params.count - 1] = TupleDescAttr(desc, i)->atttypid;
 	}
 	for (int i = 0; key != NULL && i < key->count; i++)
 	{
-		ArgDatum(&args, key->columns[i].sk_argument);
-		types[args.count - 1] = TupleDescAttr(desc, i)->atttypid;
+		ParamDatum(&params, key->columns[i].sk_argument);
+		types[params.count - 1] = TupleDescAttr(desc, i)->atttypid;
 	}
-	if (QueryRunOnce(sql, types, &args) != 1)
+	if (QueryRunOnce(sql, types, &params) != 1)
 		elog(ERROR, "row of table %s could not be saved", RelationGetRelationName(relation));
 }
 
@@ -454,7 +454,7 @@ IndexesAdd(Relation relation, TupleTableSlot *slot, bool update, bool summaries)
 
 /* Find the row that is to be updated: where it was last seen, or by its key. */
 static TupleTableSlot *
-SeekAgain(Relation relation, const char *index, Key *key, ItemPointer seen, RowTest test, const void *arg)
+SeekAgain(Relation relation, const char *index, Key *key, ItemPointer seen, TupleTest test, const void *arg)
 {
 	TupleTableSlot *slot;
 
@@ -520,7 +520,7 @@ Update(Relation relation, TupleTableSlot *old, Changes *changes, ItemPointer see
 
 /* Update one row; *seen is where it was and, after, where it is. The test tells the row from another that is there now. */
 void
-RowUpdate(const char *table, const char *index, Key *key, ItemPointer seen, RowTest test, const void *arg, Changes *changes)
+TableUpdate(const char *table, const char *index, Key *key, ItemPointer seen, TupleTest test, const void *arg, Changes *changes)
 {
 	Relation	relation;
 	TupleTableSlot *old;
@@ -554,7 +554,7 @@ Insert(Relation relation, Changes *changes)
 
 /* A column that somebody has added gets its default by a statement. */
 void
-RowInsert(const char *table, Changes *changes)
+TableInsert(const char *table, Changes *changes)
 {
 	Relation	relation;
 
@@ -572,7 +572,7 @@ RowInsert(const char *table, Changes *changes)
 void
 SetDatum(Changes *c, int column, Datum value, bool isnull)
 {
-	if (column >= ROW_MAX_COLUMNS)
+	if (column >= TABLE_MAX_COLUMNS)
 		elog(ERROR, "row has no column %d", column + 1);
 	c->values[column] = value;
 	c->nulls[column] = isnull;

@@ -47,12 +47,12 @@ MarkEngineUsed(void)
 		" (SELECT e.ctid FROM stepwise.engine AS e WHERE NOT e.used FOR UPDATE SKIP LOCKED)",
 		0
 	};
-	Args		args = {0};
+	Params		params = {0};
 	Oid			relid = TableOid("engine");
 
 	if (used_known == relid || used_in_transaction == relid)
 		return;
-	if (QueryRun(&mark, &args).count > 0 || EngineUsed())
+	if (QueryRun(&mark, &params).count > 0 || EngineUsed())
 		used_in_transaction = relid;
 }
 
@@ -60,8 +60,8 @@ bool
 EngineUsed(void)
 {
 	static KeptQuery read = {"SELECT e.used FROM stepwise.engine AS e", 0};
-	Args		args = {0};
-	Rows		rows = QueryRun(&read, &args);
+	Params		params = {0};
+	Rows		rows = QueryRun(&read, &params);
 
 	return rows.count == 0 || RowBool(&rows, 0, 1);
 }

@@ -32,7 +32,7 @@ typedef struct ActionRule
 	const char *name;
 	const KeyRule *keys;
 	int			nkeys;
-	void		(*check) (Reader *reader, const Path *path, const ActionParams *params, BranchDefinition *branch);
+	void		(*check) (Reader *reader, const Place *place, const ActionParams *params, BranchDefinition *branch);
 } ActionRule;
 
 static const KeyRule SkipToKeys[] = {
@@ -58,15 +58,15 @@ static const KeyRule RequestReviewKeys[] = {
  * does not run again.
  */
 static void
-CheckSkipTo(Reader *reader, const Path *path, const ActionParams *params, BranchDefinition *branch)
+CheckSkipTo(Reader *reader, const Place *place, const ActionParams *params, BranchDefinition *branch)
 {
 	const Scope *scope = reader->scope;
-	Path		key = {.up = path,.key = params->step_name ? "stepName" : "stepOrder"};
+	Place		key = {.up = place,.key = params->step_name ? "stepName" : "stepOrder"};
 	int			target = params->step_order;
 
 	if ((params->step_name != NULL) == (params->step_order != 0))
 	{
-		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION, "Say where to go by one of them.",
+		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION, "Say where to go by one of them.",
 				"skip_to needs either stepOrder or stepName");
 		return;
 	}
@@ -88,9 +88,9 @@ CheckSkipTo(Reader *reader, const Path *path, const ActionParams *params, Branch
 }
 
 static void
-CheckAddSteps(Reader *reader, const Path *path, const ActionParams *params, BranchDefinition *branch)
+CheckAddSteps(Reader *reader, const Place *place, const ActionParams *params, BranchDefinition *branch)
 {
-	Path		key = {.up = path,.key = "steps"};
+	Place		key = {.up = place,.key = "steps"};
 
 	if (params->steps)
 		branch->added = ReadAddedSteps(reader, &key, params->steps, reader->scope, branch->after);
@@ -105,13 +105,13 @@ static const ActionRule Actions[] = {
 };
 
 static void
-ReadAction(Reader *reader, const Path *path, JsonbValue *value, void *field)
+ReadAction(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
 	const char *names[lengthof(Actions)];
 
 	for (size_t i = 0; i < lengthof(Actions); i++)
 		names[i] = Actions[i].name;
-	ReadWord(reader, path, value, names, lengthof(Actions), field);
+	ReadWord(reader, place, value, names, lengthof(Actions), field);
 }
 
 static const KeyRule BranchKeys[] = {
@@ -126,9 +126,9 @@ static const KeyRule BranchKeys[] = {
  * which ones are missing.
  */
 static void
-ReadParams(Reader *reader, const Path *path, const BranchDraft *draft, BranchDefinition *branch)
+ReadParams(Reader *reader, const Place *place, const BranchDraft *draft, BranchDefinition *branch)
 {
-	Path		key = {.up = path,.key = "actionParams"};
+	Place		key = {.up = place,.key = "actionParams"};
 	ActionParams params = {0};
 	const ActionRule *rule = Actions;
 	int			before = list_length(reader->faults->items);
@@ -145,27 +145,27 @@ ReadParams(Reader *reader, const Path *path, const BranchDraft *draft, BranchDef
 }
 
 static BranchDefinition *
-ReadBranch(Reader *reader, const Path *path, JsonbValue *value)
+ReadBranch(Reader *reader, const Place *place, JsonbValue *value)
 {
 	BranchDraft draft = {0};
 	BranchDefinition *branch = palloc0(sizeof(BranchDefinition));
 	int			nsteps = reader->scope->nsteps;
 
-	ReadKeys(reader, path, value, BranchKeys, lengthof(BranchKeys), &draft, "a branching condition");
+	ReadKeys(reader, place, value, BranchKeys, lengthof(BranchKeys), &draft, "a branching condition");
 	branch->action = draft.action;
 	branch->condition = draft.condition;
 	if (draft.after <= nsteps)
 		branch->after = draft.after;
 	else if (nsteps > 0)
-		FaultAt(reader, &((Path) {.up = path,.key = "afterStepOrder"}), ERRCODE_INVALID_DEFINITION,
+		FaultAt(reader, &((Place) {.up = place,.key = "afterStepOrder"}), ERRCODE_INVALID_DEFINITION,
 				psprintf("Steps have the orders 1 to %d.", nsteps),
 				"there is no step of order %d", draft.after);
 
 	if (branch->after)
-		ScopeCheckCondition(reader, &((Path) {.up = path,.key = "conditionExpression"}),
+		ReachCheckCondition(reader, &((Place) {.up = place,.key = "conditionExpression"}),
 							branch->condition, branch->after, true);
 	if (branch->after && branch->action)
-		ReadParams(reader, path, &draft, branch);
+		ReadParams(reader, place, &draft, branch);
 	return branch;
 }
 
@@ -192,24 +192,24 @@ typedef struct AddedNames
  * so they may add the same; of those after two steps both may.
  */
 static void
-EnterAdded(Reader *reader, const Path *path, AddedNames *names, const char *word, const AddedName *place)
+EnterAdded(Reader *reader, const Place *place, AddedNames *names, const char *word, const AddedName *added)
 {
 	int			number = NamesFind(names->numbers, word);
 	AddedName  *entry = number ? list_nth(names->entries, number - 1) : NULL;
-	Path		branch = {.up = path,.index = place->index};
-	Path		params = {.up = &branch,.key = "actionParams"};
-	Path		steps = {.up = &params,.key = "steps"};
-	Path		step = {.up = &steps,.index = place->step};
-	Path		key = {.up = &step,.key = names->key};
+	Place		branch = {.up = place,.index = added->index};
+	Place		params = {.up = &branch,.key = "actionParams"};
+	Place		steps = {.up = &params,.key = "steps"};
+	Place		step = {.up = &steps,.index = added->step};
+	Place		key = {.up = &step,.key = names->key};
 
 	if (entry == NULL)
 	{
 		entry = palloc(sizeof(AddedName));
-		*entry = *place;
+		*entry = *added;
 		names->entries = lappend(names->entries, entry);
 		NamesAdd(names->numbers, word, list_length(names->entries));
 	}
-	else if (entry->branch->after != place->branch->after)
+	else if (entry->branch->after != added->branch->after)
 		FaultAt(reader, &key, ERRCODE_INVALID_DEFINITION,
 				"Both branches may act in one plan, where names are unique; choose another.",
 				"%s \"%s\" is also added by branchingConditions[%d].actionParams.steps[%d]", names->key, word,
@@ -218,7 +218,7 @@ EnterAdded(Reader *reader, const Path *path, AddedNames *names, const char *word
 
 /* Find the names and bindings that two branches would add to one plan; names that the plan gives are always new. */
 static void
-CheckAddedNames(Reader *reader, const Path *path, const List *branches)
+CheckAddedNames(Reader *reader, const Place *place, const List *branches)
 {
 	AddedNames	names = {.key = "name",.numbers = NamesNew(8)};
 	AddedNames	bindings = {.key = "binding",.numbers = NamesNew(8)};
@@ -231,28 +231,28 @@ CheckAddedNames(Reader *reader, const Path *path, const List *branches)
 		for (int i = 0; branch->added && i < branch->added->nsteps; i++)
 		{
 			const StepDefinition *step = &branch->added->steps[i];
-			AddedName	place = {branch, foreach_current_index(cell), i};
+			AddedName	added = {branch, foreach_current_index(cell), i};
 
 			if (step->name && step->named)
-				EnterAdded(reader, path, &names, step->name, &place);
+				EnterAdded(reader, place, &names, step->name, &added);
 			if (step->binding)
-				EnterAdded(reader, path, &bindings, step->binding, &place);
+				EnterAdded(reader, place, &bindings, step->binding, &added);
 		}
 	}
 }
 
 /* Read the branching conditions into a list of BranchDefinition. */
 List *
-ReadBranches(Reader *reader, const Path *path, JsonbValue *value)
+ReadBranches(Reader *reader, const Place *place, JsonbValue *value)
 {
 	List	   *branches = NIL;
 	int		   *positions = palloc0(sizeof(int) * (reader->scope->nsteps + 1));
-	Path		element = {.up = path,.index = 0};
+	Place		element = {.up = place,.index = 0};
 	JsonbIterator *iterator;
 	JsonbIteratorToken token;
 	JsonbValue	item;
 
-	if (!ExpectKind(reader, path, value, "array"))
+	if (!ExpectKind(reader, place, value, "array"))
 		return NIL;
 	iterator = JsonbIteratorInit(value->val.binary.data);
 	while ((token = JsonbIteratorNext(&iterator, &item, true)) != WJB_DONE)
@@ -266,6 +266,6 @@ ReadBranches(Reader *reader, const Path *path, JsonbValue *value)
 		branches = lappend(branches, branch);
 		element.index++;
 	}
-	CheckAddedNames(reader, path, branches);
+	CheckAddedNames(reader, place, branches);
 	return branches;
 }

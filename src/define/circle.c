@@ -167,7 +167,7 @@ CircleOfCall(Reader *reader, const NestedCall *nested)
  * before it exists.
  */
 void
-WorkflowCheckCall(Reader *reader, const Path *path, const char *name, int version)
+WorkflowCheckCall(Reader *reader, const Place *place, const char *name, int version)
 {
 	NestedCall	nested = {.name = unconstify(char *, name),.version = version};
 	bool		itself = reader->self && strcmp(name, reader->self) == 0;
@@ -182,11 +182,11 @@ WorkflowCheckCall(Reader *reader, const Path *path, const char *name, int versio
 	if (!AllowRecursion)
 		circle = CircleOfCall(reader, &nested);
 	if (circle)
-		FaultAt(reader, path, ERRCODE_CIRCULAR_DEFINITION,
+		FaultAt(reader, place, ERRCODE_CIRCULAR_DEFINITION,
 				"Each workflow in the chain calls the next; only with stepwise.allow_recursion may it come back.",
 				"circular: %s", circle);
 	else if (!(itself && version == 0) && !WorkflowExists(reader->call, name, version))
-		FaultAt(reader, path, ERRCODE_NAME_NOT_FOUND, WorkflowHint(reader->call, reader->faults, name),
+		FaultAt(reader, place, ERRCODE_NAME_NOT_FOUND, WorkflowHint(reader->call, reader->faults, name),
 				"%s does not exist", WorkflowLabel(name, version));
 	else
 		NamesAdd(reader->workflows, key, 1);

@@ -16,22 +16,22 @@ typedef struct Faults
 } Faults;
 
 /* where in a definition: links on the stack, spelled only when there is a fault */
-typedef struct Path
+typedef struct Place
 {
-	const struct Path *up;		/* NULL: the outermost */
+	const struct Place *up;		/* NULL: the outermost */
 	const char *key;			/* NULL: an element of an array */
 	int			index;			/* 0-based */
-} Path;
+} Place;
 
-/* path names the element, as "steps[2].dependsOn[0]"; hint may be NULL */
-extern void FaultAdd(Faults *faults, int sqlstate, const char *path, const char *hint,
+/* place names the element, as "steps[2].dependsOn[0]"; hint may be NULL */
+extern void FaultAdd(Faults *faults, int sqlstate, const char *place, const char *hint,
 					 const char *format,...) pg_attribute_printf(5, 6);
 extern bool FaultsAny(const Faults *faults);
 extern char *FaultsFirst(const Faults *faults); /* in words; there must be one */
 extern char *FaultsText(const Faults *faults);	/* all in words, in one line */
 extern void FaultsRaise(const Faults *faults, const char *what);	/* does nothing when there are none */
 extern void FaultsToJson(JsonBuilder *b, const char *key, const Faults *faults);
-extern char *PathText(const Path *path);
+extern char *PlaceText(const Place *place);
 extern bool HintsWanted(const Faults *faults);
 extern char *WordHint(const Faults *faults, const char *word, const char *const *words, int count,
 					  const char *plural);
@@ -209,7 +209,7 @@ typedef struct Scope
 	/* order.c: the steps in an order in which they could run */
 	int		   *sorted;
 	int			nsorted;		/* fewer than nsteps if there is a cycle */
-	int		   *place;			/* in sorted; -1: in or behind a cycle */
+	int		   *rank;			/* in sorted; -1: in or behind a cycle */
 	uint64	  **ancestors;		/* one set of bits per step, made as far as asked for */
 	int			nancestors;		/* so many of sorted have theirs */
 } Scope;
@@ -233,40 +233,40 @@ typedef struct Reader
 typedef struct KeyRule
 {
 	const char *key;
-	void		(*read) (Reader *reader, const Path *path, JsonbValue *value, void *field);
+	void		(*read) (Reader *reader, const Place *place, JsonbValue *value, void *field);
 	size_t		offset;
 	bool		required;
 } KeyRule;
 
 #define FaultAt(reader, path, sqlstate, hint, ...) \
-	FaultAdd((reader)->faults, sqlstate, PathText(path), hint, __VA_ARGS__)
+	FaultAdd((reader)->faults, sqlstate, PlaceText(path), hint, __VA_ARGS__)
 
-extern bool ExpectKind(Reader *reader, const Path *path, const JsonbValue *value, const char *kind);
-extern void ReadKeys(Reader *reader, const Path *path, JsonbValue *value, const KeyRule *rules, int count,
+extern bool ExpectKind(Reader *reader, const Place *place, const JsonbValue *value, const char *kind);
+extern void ReadKeys(Reader *reader, const Place *place, JsonbValue *value, const KeyRule *rules, int count,
 					 void *target, const char *what);
-extern void ReadWord(Reader *reader, const Path *path, JsonbValue *value, const char *const *words, int count,
+extern void ReadWord(Reader *reader, const Place *place, JsonbValue *value, const char *const *words, int count,
 					 char **field);
 extern char *ReaderKeep(Reader *reader, char *name);	/* the name of a dependency, which may come often */
 
 /* for a KeyRule; the field is */
-extern void ReadNote(Reader *reader, const Path *path, JsonbValue *value, void *field); /* char *; so the next three */
-extern void ReadText(Reader *reader, const Path *path, JsonbValue *value, void *field);
-extern void ReadTitle(Reader *reader, const Path *path, JsonbValue *value, void *field);
-extern void ReadName(Reader *reader, const Path *path, JsonbValue *value, void *field);
-extern void ReadBool(Reader *reader, const Path *path, JsonbValue *value, void *field); /* bool */
-extern void ReadFlag(Reader *reader, const Path *path, JsonbValue *value, void *field); /* int */
-extern void ReadCount(Reader *reader, const Path *path, JsonbValue *value, void *field);	/* int */
-extern void ReadInterval(Reader *reader, const Path *path, JsonbValue *value, void *field); /* Interval * */
-extern void ReadObject(Reader *reader, const Path *path, JsonbValue *value, void *field);	/* Jsonb * */
-extern void ReadTexts(Reader *reader, const Path *path, JsonbValue *value, void *field);	/* Jsonb * */
-extern void ReadCondition(Reader *reader, const Path *path, JsonbValue *value, void *field);	/* Condition * */
-extern void ReadBranchCondition(Reader *reader, const Path *path, JsonbValue *value, void *field);	/* Condition * */
-extern void ReadLater(Reader *reader, const Path *path, JsonbValue *value, void *field);	/* JsonbValue * */
+extern void ReadNote(Reader *reader, const Place *place, JsonbValue *value, void *field); /* char *; so the next three */
+extern void ReadText(Reader *reader, const Place *place, JsonbValue *value, void *field);
+extern void ReadTitle(Reader *reader, const Place *place, JsonbValue *value, void *field);
+extern void ReadName(Reader *reader, const Place *place, JsonbValue *value, void *field);
+extern void ReadBool(Reader *reader, const Place *place, JsonbValue *value, void *field); /* bool */
+extern void ReadFlag(Reader *reader, const Place *place, JsonbValue *value, void *field); /* int */
+extern void ReadCount(Reader *reader, const Place *place, JsonbValue *value, void *field);	/* int */
+extern void ReadInterval(Reader *reader, const Place *place, JsonbValue *value, void *field); /* Interval * */
+extern void ReadObject(Reader *reader, const Place *place, JsonbValue *value, void *field);	/* Jsonb * */
+extern void ReadTexts(Reader *reader, const Place *place, JsonbValue *value, void *field);	/* Jsonb * */
+extern void ReadCondition(Reader *reader, const Place *place, JsonbValue *value, void *field);	/* Condition * */
+extern void ReadBranchCondition(Reader *reader, const Place *place, JsonbValue *value, void *field);	/* Condition * */
+extern void ReadLater(Reader *reader, const Place *place, JsonbValue *value, void *field);	/* JsonbValue * */
 
 /* ---------- scope.c: the steps that a definition can name ---------- */
 
 extern Scope *ScopeOfSteps(StepDefinition *steps, int nsteps, Scope *around, int after);
-extern void ScopeNameSteps(Reader *reader, const Path *path);
+extern void ScopeNameSteps(Reader *reader, const Place *place);
 extern StepDefinition *ScopeStep(const Scope *scope, int number);
 extern int	ScopeFindStep(const Scope *scope, const char *name);	/* 0: none */
 extern int	ScopeFindBinding(const Scope *scope, const char *name); /* 0: none */
@@ -275,15 +275,15 @@ extern char *ScopeBindingHint(Reader *reader, const char *name);
 
 /* ---------- order.c: dependencies: waves, cycles, ancestors ---------- */
 
-extern void OrderSteps(Reader *reader, const Path *path);
+extern void OrderSteps(Reader *reader, const Place *place);
 extern bool OrderIsAncestor(Scope *scope, int ancestor, int step);	/* numbers of the scope's own steps */
 
 /* ---------- reach.c: what references may reach ---------- */
 
 /* from is the number of the step in which they stand; 0: any step may be named */
-extern void ScopeCheckText(Reader *reader, const Path *path, const char *text, int from);
-extern void ScopeCheckJson(Reader *reader, const Path *path, const Jsonb *json, int from);
-extern void ScopeCheckCondition(Reader *reader, const Path *path, const Condition *condition, int from, bool itself);
+extern void ReachCheckText(Reader *reader, const Place *place, const char *text, int from);
+extern void ReachCheckJson(Reader *reader, const Place *place, const Jsonb *json, int from);
+extern void ReachCheckCondition(Reader *reader, const Place *place, const Condition *condition, int from, bool itself);
 
 /* ---------- workflow.c: the stored versions of workflows ---------- */
 
@@ -291,7 +291,7 @@ extern bool WorkflowExists(Call *call, const char *name, int version);	/* versio
 extern int	WorkflowNewestVersion(Call *call, const char *name);	/* 0: none */
 extern Jsonb *WorkflowDefinition(Call *call, const char *name, int version);	/* 0: the newest; NULL: none */
 extern Jsonb *WorkflowPin(Call *call, const char *name, int *version);	/* the same, kept from being dropped; SW016 */
-extern Args ArgsOfVersion(const Call *call, const char *name, int version);
+extern Params WorkflowParams(const Call *call, const char *name, int version);
 extern Rows WorkflowQuery(KeptQuery *query, const Call *call, const char *name, int version);
 extern char *WorkflowLabel(const char *name, int version);
 extern char *WorkflowHint(Call *call, const Faults *faults, const char *name);
@@ -299,22 +299,22 @@ extern void WorkflowNotFound(Call *call, const char *name, int version);	/* rais
 
 /* ---------- circle.c: which workflows call each other ---------- */
 
-extern void WorkflowCheckCall(Reader *reader, const Path *path, const char *name, int version);
+extern void WorkflowCheckCall(Reader *reader, const Place *place, const char *name, int version);
 
 /* ---------- inputs.c: declared inputs, and values for them ---------- */
 
-extern void ReadInputs(Reader *reader, const Path *path, JsonbValue *value, void *field);
+extern void ReadInputs(Reader *reader, const Place *place, JsonbValue *value, void *field);
 extern Jsonb *InputsAccept(const Jsonb *declarations, const Jsonb *values, Faults *faults);
 
 /* ---------- stepdef.c: the steps of a definition ---------- */
 
-extern void ReadSteps(Reader *reader, const Path *path, JsonbValue *value, void *field);	/* StepDefinition *, and the reader's scope */
-extern Scope *ReadAddedSteps(Reader *outer, const Path *path, JsonbValue *value, Scope *around, int after);
-extern void CheckSteps(Reader *reader, const Path *path);
+extern void ReadSteps(Reader *reader, const Place *place, JsonbValue *value, void *field);	/* StepDefinition *, and the reader's scope */
+extern Scope *ReadAddedSteps(Reader *outer, const Place *place, JsonbValue *value, Scope *around, int after);
+extern void CheckSteps(Reader *reader, const Place *place);
 
 /* ---------- branchdef.c: the branching conditions of a definition ---------- */
 
-extern List *ReadBranches(Reader *reader, const Path *path, JsonbValue *value);
+extern List *ReadBranches(Reader *reader, const Place *place, JsonbValue *value);
 
 /* ---------- definition.c: accept a definition ---------- */
 

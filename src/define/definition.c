@@ -14,11 +14,11 @@ typedef struct Draft
 } Draft;
 
 static void
-ReadOnFailure(Reader *reader, const Path *path, JsonbValue *value, void *field)
+ReadOnFailure(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
 	char	   *word = NULL;
 
-	ReadWord(reader, path, value, OnFailureName, ON_FAILURES, &word);
+	ReadWord(reader, place, value, OnFailureName, ON_FAILURES, &word);
 	if (word)
 		*(OnFailure *) field = NameIndex(word, OnFailureName, ON_FAILURES);
 }
@@ -39,21 +39,21 @@ static const KeyRule DefinitionKeys[] = {
 #define WORKFLOW_KEYS	lengthof(DefinitionKeys)
 #define PLAN_KEYS		(WORKFLOW_KEYS - 1)
 
-static const Path Root = {.key = ""};
+static const Place Root = {.key = ""};
 
 /* Check the definition as a whole, when all of it has been read. */
 static void
 CheckDefinition(Reader *reader, Draft *draft)
 {
 	Definition *definition = &draft->definition;
-	Path		steps = {.up = &Root,.key = "steps"};
-	Path		branching = {.up = &Root,.key = "branchingConditions"};
-	Path		outputs = {.up = &Root,.key = "outputs"};
+	Place		steps = {.up = &Root,.key = "steps"};
+	Place		branching = {.up = &Root,.key = "branchingConditions"};
+	Place		outputs = {.up = &Root,.key = "outputs"};
 
 	CheckSteps(reader, &steps);
 	definition->nsteps = reader->scope->nsteps;
 	definition->sequential = reader->scope->sequential;
-	ScopeCheckJson(reader, &outputs, definition->outputs, 0);
+	ReachCheckJson(reader, &outputs, definition->outputs, 0);
 	if (draft->branching)
 		definition->branches = ReadBranches(reader, &branching, draft->branching);
 }
@@ -131,7 +131,7 @@ DefinitionAcceptSteps(Call *call, const Jsonb *steps, const KnownStep *known, in
 					  bool sequential, const Jsonb *inputs, List *callers, Faults *faults)
 {
 	Reader		reader = {.call = call,.faults = faults,.callers = callers};
-	Path		place = {.key = "steps"};
+	Place		place = {.key = "steps"};
 	Definition *definition = palloc0(sizeof(Definition));
 	Scope	   *around = ScopeOfKnown(known, nknown, sequential);
 	Scope	   *scope;

@@ -16,7 +16,7 @@
 typedef struct Fault
 {
 	int			sqlstate;
-	char	   *path;
+	char	   *place;
 	char	   *hint;			/* or NULL */
 	char	   *message;
 } Fault;
@@ -26,11 +26,11 @@ typedef struct Fault
 #define FAULTS_RAISED	100		/* shown in DETAIL */
 #define FAULTS_HINTED	50		/* looking for a near word costs the most */
 
-#define KEY_SHOWN		63		/* bytes of a key in a path */
+#define KEY_SHOWN		63		/* bytes of a key that is shown */
 
 /* Note a fault. */
 void
-FaultAdd(Faults *faults, int sqlstate, const char *path, const char *hint, const char *format,...)
+FaultAdd(Faults *faults, int sqlstate, const char *place, const char *hint, const char *format,...)
 {
 	Fault	   *fault;
 	va_list		args;
@@ -42,7 +42,7 @@ FaultAdd(Faults *faults, int sqlstate, const char *path, const char *hint, const
 	}
 	fault = palloc(sizeof(Fault));
 	fault->sqlstate = sqlstate;
-	fault->path = pstrdup(path);
+	fault->place = pstrdup(place);
 	fault->hint = hint ? pstrdup(hint) : NULL;
 	va_start(args, format);
 	fault->message = FormatText(format, args);
@@ -71,7 +71,7 @@ PutFaults(JsonBuilder *b, const char *key, const Faults *faults, int max)
 		if (foreach_current_index(cell) >= max)
 			break;
 		JsonObjectStart(b, NULL);
-		JsonPutText(b, "path", fault->path);
+		JsonPutText(b, "path", fault->place);
 		JsonPutText(b, "message", fault->message);
 		JsonPutText(b, "hint", fault->hint);
 		JsonObjectEnd(b);
@@ -115,7 +115,7 @@ FaultsFirst(const Faults *faults)
 {
 	const Fault *first = linitial(faults->items);
 
-	return psprintf("%s%s%s", first->path, first->path[0] ? ": " : "", first->message);
+	return psprintf("%s%s%s", first->place, first->place[0] ? ": " : "", first->message);
 }
 
 /* Put all faults in words, in one line. */
@@ -130,7 +130,7 @@ FaultsText(const Faults *faults)
 	{
 		const Fault *fault = lfirst(cell);
 
-		appendStringInfo(&text, "%s%s%s%s", text.len ? "; " : "", fault->path, fault->path[0] ? ": " : "", fault->message);
+		appendStringInfo(&text, "%s%s%s%s", text.len ? "; " : "", fault->place, fault->place[0] ? ": " : "", fault->message);
 	}
 	if (faults->more > 0)
 		appendStringInfo(&text, "; and %d more", faults->more);
@@ -163,36 +163,36 @@ FaultsRaise(const Faults *faults, const char *what)
 }
 
 /*
- * Append one link of a path; a key that is not short is cut, for it is the
+ * Append one link of a place; a key that is not short is cut, for it is the
  * user's text.
  */
 static void
-AppendPath(StringInfo text, const Path *path)
+AppendPlace(StringInfo text, const Place *place)
 {
-	if (path->up)
-		AppendPath(text, path->up);
-	if (path->key == NULL)
-		appendStringInfo(text, "[%d]", path->index);
+	if (place->up)
+		AppendPlace(text, place->up);
+	if (place->key == NULL)
+		appendStringInfo(text, "[%d]", place->index);
 	else
 	{
-		int			length = strlen(path->key);
-		int			shown = pg_mbcliplen(path->key, length, KEY_SHOWN);
+		int			length = strlen(place->key);
+		int			shown = pg_mbcliplen(place->key, length, KEY_SHOWN);
 
 		/* the outermost is the definition itself and has no name */
 		if (text->len > 0 && length > 0)
 			appendStringInfoChar(text, '.');
-		appendBinaryStringInfo(text, path->key, path->up ? shown : length);
+		appendBinaryStringInfo(text, place->key, place->up ? shown : length);
 	}
 }
 
-/* Spell a path. */
+/* Spell a place. */
 char *
-PathText(const Path *path)
+PlaceText(const Place *place)
 {
 	StringInfoData text;
 
 	initStringInfo(&text);
-	AppendPath(&text, path);
+	AppendPlace(&text, place);
 	return text.data;
 }
 

@@ -27,19 +27,19 @@ typedef struct Graph
 
 /* Find the step that a dependency names; false if it cannot stand. */
 static bool
-LinkDependency(Reader *reader, const Path *path, int number, DependencyDefinition *depends, int *last)
+LinkDependency(Reader *reader, const Place *place, int number, DependencyDefinition *depends, int *last)
 {
 	const char *own = ScopeStep(reader->scope, number)->name;
 
 	depends->parent = ScopeFindStep(reader->scope, depends->name);
 	if (depends->parent == 0)
-		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION, ScopeStepHint(reader, depends->name),
+		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION, ScopeStepHint(reader, depends->name),
 				"step \"%s\" does not exist", depends->name);
 	else if (depends->parent == number)
-		FaultAt(reader, path, ERRCODE_CIRCULAR_DEFINITION, "A step cannot depend on itself: remove this dependency.",
+		FaultAt(reader, place, ERRCODE_CIRCULAR_DEFINITION, "A step cannot depend on itself: remove this dependency.",
 				"circular: %s%s%s", own, Arrow(), own);
 	else if (last[depends->parent] == number)
-		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION, "Name each step once.",
+		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION, "Name each step once.",
 				"step \"%s\" is named twice", depends->name);
 	else
 	{
@@ -51,7 +51,7 @@ LinkDependency(Reader *reader, const Path *path, int number, DependencyDefinitio
 
 /* Link the dependencies of all steps, and drop those that cannot stand. */
 static void
-LinkSteps(Reader *reader, const Path *path)
+LinkSteps(Reader *reader, const Place *place)
 {
 	Scope	   *scope = reader->scope;
 	int		   *last = palloc0(sizeof(int) * (scope->offset + scope->nsteps + 1));
@@ -59,17 +59,17 @@ LinkSteps(Reader *reader, const Path *path)
 	for (int i = 0; i < scope->nsteps; i++)
 	{
 		StepDefinition *step = &scope->steps[i];
-		Path		element = {.up = path,.index = i};
-		Path		key = {.up = &element,.key = "dependsOn"};
+		Place		element = {.up = place,.index = i};
+		Place		key = {.up = &element,.key = "dependsOn"};
 		List	   *linked = NIL;
 		ListCell   *cell;
 
 		foreach(cell, step->depends)
 		{
 			DependencyDefinition *depends = lfirst(cell);
-			Path		place = {.up = &key,.index = depends->index};
+			Place		entry = {.up = &key,.index = depends->index};
 
-			if (LinkDependency(reader, &place, scope->offset + i + 1, depends, last))
+			if (LinkDependency(reader, &entry, scope->offset + i + 1, depends, last))
 				linked = lappend(linked, depends);
 		}
 		list_free(step->depends);
@@ -136,7 +136,7 @@ SortStep(Scope *scope, int index)
 
 		step->wave = Max(step->wave, ScopeStep(scope, depends->parent)->wave + 1);
 	}
-	scope->place[index] = scope->nsorted;
+	scope->rank[index] = scope->nsorted;
 	scope->sorted[scope->nsorted++] = index;
 }
 
@@ -146,11 +146,11 @@ SortSteps(Scope *scope, Graph *graph)
 	int			n = scope->nsteps;
 
 	scope->sorted = palloc(sizeof(int) * (n + 1));
-	scope->place = palloc(sizeof(int) * (n + 1));
+	scope->rank = palloc(sizeof(int) * (n + 1));
 	scope->nsorted = 0;
 	for (int i = 0; i < n; i++)
 	{
-		scope->place[i] = -1;
+		scope->rank[i] = -1;
 		if (graph->waiting[i] == 0)
 			SortStep(scope, i);
 	}
@@ -179,7 +179,7 @@ UnsortedParent(const Scope *scope, int index)
 	{
 		int			parent = ParentIndex(scope, lfirst(cell));
 
-		if (parent >= 0 && scope->place[parent] < 0)
+		if (parent >= 0 && scope->rank[parent] < 0)
 			return lfirst(cell);
 	}
 	elog(ERROR, "step \"%s\" is not sorted and waits for nothing", scope->steps[index].name);
@@ -197,7 +197,7 @@ UnsortedParentIndex(const Scope *scope, int index)
  * first in the definition.
  */
 static void
-ReportCycle(Reader *reader, const Path *path, int index)
+ReportCycle(Reader *reader, const Place *place, int index)
 {
 	const Scope *scope = reader->scope;
 	StringInfoData names;
@@ -222,11 +222,11 @@ ReportCycle(Reader *reader, const Path *path, int index)
 	appendStringInfoString(&names, scope->steps[start].name);
 
 	{
-		Path		element = {.up = path,.index = start};
-		Path		key = {.up = &element,.key = "dependsOn"};
-		Path		place = {.up = &key,.index = UnsortedParent(scope, start)->index};
+		Place		element = {.up = place,.index = start};
+		Place		key = {.up = &element,.key = "dependsOn"};
+		Place		entry = {.up = &key,.index = UnsortedParent(scope, start)->index};
 
-		FaultAt(reader, &place, ERRCODE_CIRCULAR_DEFINITION,
+		FaultAt(reader, &entry, ERRCODE_CIRCULAR_DEFINITION,
 				"Each step in the chain depends on the next; remove one of these dependencies.",
 				"circular: %s", names.data);
 	}
@@ -237,7 +237,7 @@ ReportCycle(Reader *reader, const Path *path, int index)
  * waits for.
  */
 static void
-ReportCycles(Reader *reader, const Path *path)
+ReportCycles(Reader *reader, const Place *place)
 {
 	const Scope *scope = reader->scope;
 	int		   *walk = palloc0(sizeof(int) * (scope->nsteps + 1));
@@ -247,12 +247,12 @@ ReportCycles(Reader *reader, const Path *path)
 		{
 			int			at = i;
 
-			if (scope->place[i] >= 0 || walk[i])
+			if (scope->rank[i] >= 0 || walk[i])
 				continue;
 			for (; walk[at] == 0; at = UnsortedParentIndex(scope, at))
 				walk[at] = i + 1;
 			if (walk[at] == i + 1)
-				ReportCycle(reader, path, at);
+				ReportCycle(reader, place, at);
 		}
 	pfree(walk);
 }
@@ -264,7 +264,7 @@ ReportCycles(Reader *reader, const Path *path)
  * report cycles. In a sequence each step is a wave of its own.
  */
 void
-OrderSteps(Reader *reader, const Path *path)
+OrderSteps(Reader *reader, const Place *place)
 {
 	Scope	   *scope = reader->scope;
 	Graph		graph;
@@ -276,10 +276,10 @@ OrderSteps(Reader *reader, const Path *path)
 			scope->steps[i].wave = scope->steps[i].order - 1;
 		return;
 	}
-	LinkSteps(reader, path);
+	LinkSteps(reader, place);
 	GraphBuild(scope, &graph);
 	SortSteps(scope, &graph);
-	ReportCycles(reader, path);
+	ReportCycles(reader, place);
 }
 
 /*
@@ -319,12 +319,12 @@ OrderIsAncestor(Scope *scope, int ancestor, int step)
 			return true;
 
 	/* behind a cycle nothing can be said, and enough has been */
-	if (scope->place[below] < 0)
+	if (scope->rank[below] < 0)
 		return true;
 
 	if (scope->ancestors == NULL)
 		scope->ancestors = palloc0(sizeof(uint64 *) * scope->nsteps);
-	for (; scope->nancestors <= scope->place[below]; scope->nancestors++)
+	for (; scope->nancestors <= scope->rank[below]; scope->nancestors++)
 	{
 		int			next = scope->sorted[scope->nancestors];
 

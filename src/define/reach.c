@@ -35,28 +35,28 @@ CanHaveRun(Scope *scope, int target, int from)
 }
 
 static void
-CheckReach(Reader *reader, const Path *path, const Reference *reference, int target, int from)
+CheckReach(Reader *reader, const Place *place, const Reference *reference, int target, int from)
 {
 	const char *name = ScopeStep(reader->scope, target)->name;
 
 	if (target == from)
-		FaultAt(reader, path, ERRCODE_UNRESOLVED_REFERENCE,
+		FaultAt(reader, place, ERRCODE_UNRESOLVED_REFERENCE,
 				"A step can refer to steps that run before it.",
 				"${%s} refers to the result of the step itself", Shown(reference));
 	else if (CanHaveRun(reader->scope, target, from))
 		return;
 	else if (reader->scope->sequential)
-		FaultAt(reader, path, ERRCODE_UNRESOLVED_REFERENCE,
+		FaultAt(reader, place, ERRCODE_UNRESOLVED_REFERENCE,
 				psprintf("Steps run in the order in which they stand; move step \"%s\" before this one.", name),
 				"${%s} refers to step \"%s\", which runs later", Shown(reference), name);
 	else
-		FaultAt(reader, path, ERRCODE_UNRESOLVED_REFERENCE,
+		FaultAt(reader, place, ERRCODE_UNRESOLVED_REFERENCE,
 				psprintf("Add \"%s\" to dependsOn of this step.", name),
 				"${%s} refers to step \"%s\", on which this step does not depend", Shown(reference), name);
 }
 
 static void
-CheckInput(Reader *reader, const Path *path, const Reference *reference)
+CheckInput(Reader *reader, const Place *place, const Reference *reference)
 {
 	const Jsonb *inputs = reader->scope->inputs;
 	JsonbValue	found;
@@ -68,42 +68,42 @@ CheckInput(Reader *reader, const Path *path, const Reference *reference)
 
 	if (HintsWanted(reader->faults))
 		names = JsonKeys(inputs, &count);
-	FaultAt(reader, path, ERRCODE_UNRESOLVED_REFERENCE,
+	FaultAt(reader, place, ERRCODE_UNRESOLVED_REFERENCE,
 			WordHint(reader->faults, reference->path[0], names, count, "inputs"),
 			"${%s}: input \"%s\" does not exist", Shown(reference), reference->path[0]);
 }
 
 static void
-CheckBinding(Reader *reader, const Path *path, const Reference *reference, int from)
+CheckBinding(Reader *reader, const Place *place, const Reference *reference, int from)
 {
 	const char *name = reference->steps[0];
 	int			target = ScopeFindBinding(reader->scope, name);
 
 	if (target == 0)
-		FaultAt(reader, path, ERRCODE_UNRESOLVED_REFERENCE, ScopeBindingHint(reader, name),
+		FaultAt(reader, place, ERRCODE_UNRESOLVED_REFERENCE, ScopeBindingHint(reader, name),
 				"${%s}: binding \"%s\" does not exist", Shown(reference), name);
 	else if (from)
-		CheckReach(reader, path, reference, target, from);
+		CheckReach(reader, place, reference, target, from);
 }
 
 static void
-CheckStep(Reader *reader, const Path *path, const Reference *reference, int from)
+CheckStep(Reader *reader, const Place *place, const Reference *reference, int from)
 {
 	const char *name = reference->steps[0];
 	int			target = ScopeFindStep(reader->scope, name);
 
 	if (target == 0)
 	{
-		FaultAt(reader, path, ERRCODE_UNRESOLVED_REFERENCE, ScopeStepHint(reader, name),
+		FaultAt(reader, place, ERRCODE_UNRESOLVED_REFERENCE, ScopeStepHint(reader, name),
 				"${%s}: step \"%s\" does not exist", Shown(reference), name);
 		return;
 	}
 	if (reference->nsteps > 1 && ScopeStep(reader->scope, target)->workflow == NULL)
-		FaultAt(reader, path, ERRCODE_UNRESOLVED_REFERENCE,
+		FaultAt(reader, place, ERRCODE_UNRESOLVED_REFERENCE,
 				"Only a step with \"workflow\" has steps inside.",
 				"${%s}: step \"%s\" has no steps inside", Shown(reference), name);
 	if (from)
-		CheckReach(reader, path, reference, target, from);
+		CheckReach(reader, place, reference, target, from);
 }
 
 /*
@@ -111,21 +111,21 @@ CheckStep(Reader *reader, const Path *path, const Reference *reference, int from
  * may be named.
  */
 static void
-CheckReference(Reader *reader, const Path *path, const Reference *reference, int from)
+CheckReference(Reader *reader, const Place *place, const Reference *reference, int from)
 {
 	if (reference->root == REF_INPUTS)
-		CheckInput(reader, path, reference);
+		CheckInput(reader, place, reference);
 	else if (reference->root == REF_STEPS)
-		CheckStep(reader, path, reference, from);
+		CheckStep(reader, place, reference, from);
 	else if (reference->root == REF_BINDINGS)
-		CheckBinding(reader, path, reference, from);
+		CheckBinding(reader, place, reference, from);
 }
 
 /* ---------- texts, values and conditions ---------- */
 
 /* Check the references in a text. */
 void
-ScopeCheckText(Reader *reader, const Path *path, const char *text, int from)
+ReachCheckText(Reader *reader, const Place *place, const char *text, int from)
 {
 	ParseFault	fault = {0};
 	List	   *parts;
@@ -139,7 +139,7 @@ ScopeCheckText(Reader *reader, const Path *path, const char *text, int from)
 	parts = ReferenceScan(text, &fault);
 	if (fault.message)
 	{
-		FaultAt(reader, path, ERRCODE_UNRESOLVED_REFERENCE, fault.hint,
+		FaultAt(reader, place, ERRCODE_UNRESOLVED_REFERENCE, fault.hint,
 				"%s at column %d", fault.message, fault.column);
 		return;
 	}
@@ -148,7 +148,7 @@ ScopeCheckText(Reader *reader, const Path *path, const char *text, int from)
 		const TextPart *part = lfirst(cell);
 
 		if (part->reference)
-			CheckReference(reader, path, part->reference, from);
+			CheckReference(reader, place, part->reference, from);
 	}
 }
 
@@ -157,10 +157,10 @@ ScopeCheckText(Reader *reader, const Path *path, const char *text, int from)
  * limited when it was read.
  */
 static void
-CheckContainer(Reader *reader, const Path *path, JsonbContainer *container, int from)
+CheckContainer(Reader *reader, const Place *place, JsonbContainer *container, int from)
 {
 	JsonbIterator *iterator = JsonbIteratorInit(container);
-	Path		member = {.up = path,.index = -1};
+	Place		member = {.up = place,.index = -1};
 	JsonbValue	value;
 	JsonbIteratorToken token;
 
@@ -177,15 +177,15 @@ CheckContainer(Reader *reader, const Path *path, JsonbContainer *container, int 
 			CheckContainer(reader, &member, value.val.binary.data, from);
 		else if (value.type == jbvString &&
 				 memchr(value.val.string.val, '$', value.val.string.len) != NULL)
-			ScopeCheckText(reader, &member, JsonValueText(&value), from);
+			ReachCheckText(reader, &member, JsonValueText(&value), from);
 	}
 }
 
 void
-ScopeCheckJson(Reader *reader, const Path *path, const Jsonb *json, int from)
+ReachCheckJson(Reader *reader, const Place *place, const Jsonb *json, int from)
 {
 	if (json)
-		CheckContainer(reader, path, unconstify(JsonbContainer *, &json->root), from);
+		CheckContainer(reader, place, unconstify(JsonbContainer *, &json->root), from);
 }
 
 /*
@@ -193,7 +193,7 @@ ScopeCheckJson(Reader *reader, const Path *path, const Jsonb *json, int from)
  * which it stands.
  */
 void
-ScopeCheckCondition(Reader *reader, const Path *path, const Condition *condition, int from, bool itself)
+ReachCheckCondition(Reader *reader, const Place *place, const Condition *condition, int from, bool itself)
 {
 	if (condition == NULL)
 		return;
@@ -207,6 +207,6 @@ ScopeCheckCondition(Reader *reader, const Path *path, const Condition *condition
 		if (itself && reference->root == REF_BINDINGS &&
 			ScopeFindBinding(reader->scope, reference->steps[0]) == from)
 			continue;
-		CheckReference(reader, path, reference, from);
+		CheckReference(reader, place, reference, from);
 	}
 }

@@ -109,24 +109,24 @@ ScopeBindingHint(Reader *reader, const char *name)
 
 /* Enter the names that were given, each of which must be new. */
 static void
-EnterGivenNames(Reader *reader, const Path *path)
+EnterGivenNames(Reader *reader, const Place *place)
 {
 	Scope	   *scope = reader->scope;
 
 	for (int i = 0; i < scope->nsteps; i++)
 	{
 		StepDefinition *step = &scope->steps[i];
-		Path		element = {.up = path,.index = i};
+		Place		element = {.up = place,.index = i};
 
 		step->named = step->name != NULL;
 		if (step->name && (ScopeFindStep(scope, step->name) ||
 						   !NamesAdd(scope->names, step->name, scope->offset + i + 1)))
-			FaultAt(reader, &((Path) {.up = &element,.key = "name"}), ERRCODE_INVALID_DEFINITION,
+			FaultAt(reader, &((Place) {.up = &element,.key = "name"}), ERRCODE_INVALID_DEFINITION,
 					"Names of steps are unique in their plan.",
 					"name \"%s\" is taken by another step", step->name);
 		if (step->binding && (ScopeFindBinding(scope, step->binding) ||
 							  !NamesAdd(scope->bindings, step->binding, scope->offset + i + 1)))
-			FaultAt(reader, &((Path) {.up = &element,.key = "binding"}), ERRCODE_INVALID_DEFINITION,
+			FaultAt(reader, &((Place) {.up = &element,.key = "binding"}), ERRCODE_INVALID_DEFINITION,
 					"Bindings are unique in their plan.",
 					"binding \"%s\" is taken by another step", step->binding);
 	}
@@ -137,12 +137,12 @@ EnterGivenNames(Reader *reader, const Path *path)
  * another step has for a name is passed over.
  */
 void
-ScopeNameSteps(Reader *reader, const Path *path)
+ScopeNameSteps(Reader *reader, const Place *place)
 {
 	Scope	   *scope = reader->scope;
 	int			number = scope->offset;
 
-	EnterGivenNames(reader, path);
+	EnterGivenNames(reader, place);
 	for (int i = 0; i < scope->nsteps; i++)
 	{
 		StepDefinition *step = &scope->steps[i];

@@ -36,27 +36,27 @@ static KeptQuery NamesQuery = {
 };
 
 /* The first parameters of a query: tenant, name, and version or null. */
-Args
-ArgsOfVersion(const Call *call, const char *name, int version)
+Params
+WorkflowParams(const Call *call, const char *name, int version)
 {
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgTenant(&args, call);
-	ArgText(&args, name);
+	ParamTenant(&params, call);
+	ParamText(&params, name);
 	if (version)
-		ArgInt(&args, version);
+		ParamInt(&params, version);
 	else
-		ArgNull(&args);
-	return args;
+		ParamNull(&params);
+	return params;
 }
 
 /* Run a query over (tenant, name, version or null). */
 Rows
 WorkflowQuery(KeptQuery *query, const Call *call, const char *name, int version)
 {
-	Args		args = ArgsOfVersion(call, name, version);
+	Params		params = WorkflowParams(call, name, version);
 
-	return QueryRun(query, &args);
+	return QueryRun(query, &params);
 }
 
 /* Find the newest version; 0: there is no such workflow. */

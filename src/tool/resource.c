@@ -27,7 +27,7 @@ NotFoundFault(char *message)
 
 /* Find an artifact by its name; NULL: there is none. */
 static Jsonb *
-ArtifactEntry(Call *call, const ResourcePlace *place, const char *uri)
+ArtifactEntry(Call *call, const PlanKey *plan, const char *uri)
 {
 	static KeptQuery find = {
 		"SELECT pg_catalog.jsonb_build_object('uri', $5, 'content', a.content, 'mediaType', a.media_type)"
@@ -38,26 +38,26 @@ ArtifactEntry(Call *call, const ResourcePlace *place, const char *uri)
 		" ORDER BY a.plan_id = $2 DESC, a.id DESC LIMIT 1",
 		5, {TEXTOID, UUIDOID, UUIDOID, TEXTOID, TEXTOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 	Rows		rows;
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &place->plan_id);
-	ArgUuid(&args, &place->root_id);
-	ArgText(&args, uri + strlen(ARTIFACT_PREFIX));
-	ArgText(&args, uri);
-	rows = QueryRun(&find, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, &plan->plan_id);
+	ParamUuid(&params, &plan->root_id);
+	ParamText(&params, uri + strlen(ARTIFACT_PREFIX));
+	ParamText(&params, uri);
+	rows = QueryRun(&find, &params);
 	return rows.count > 0 ? RowJson(&rows, 0, 1) : NULL;
 }
 
 static Jsonb *
-ArtifactRead(const ResourcePlace *place, const char *uri, ToolFault **fault)
+ArtifactRead(const PlanKey *plan, const char *uri, ToolFault **fault)
 {
 	Call		call;
 	Jsonb	   *entry;
 
-	CallBeginIn(&call, place->tenant);
-	entry = (Jsonb *) DatumGetPointer(CallEnd(&call, ArtifactEntry(&call, place, uri)));
+	CallBeginIn(&call, plan->tenant);
+	entry = (Jsonb *) DatumGetPointer(CallEnd(&call, ArtifactEntry(&call, plan, uri)));
 	if (entry == NULL)
 		*fault = NotFoundFault(psprintf("artifact \"%s\" not found in the plan", uri + strlen(ARTIFACT_PREFIX)));
 	return entry;
@@ -115,12 +115,12 @@ ResourceFind(Call *call, const char *uri)
 }
 
 static char *
-FunctionOfResource(const ResourcePlace *place, const char *uri)
+FunctionOfResource(const PlanKey *plan, const char *uri)
 {
 	Call		call;
 	char	   *function;
 
-	CallBeginIn(&call, place->tenant);
+	CallBeginIn(&call, plan->tenant);
 	function = ResourceFind(&call, uri);
 	if (function != NULL)
 		function = MemoryContextStrdup(call.outer, function);
@@ -142,9 +142,9 @@ ContentEntry(const char *uri, const Jsonb *content)
 
 /* Let the registered function read it; null means that there is no such thing. */
 static Jsonb *
-FunctionRead(const ResourcePlace *place, const char *uri, ToolFault **fault)
+FunctionRead(const PlanKey *plan, const char *uri, ToolFault **fault)
 {
-	char	   *function = FunctionOfResource(place, uri);
+	char	   *function = FunctionOfResource(plan, uri);
 	Datum		argument;
 	Jsonb	   *content;
 
@@ -169,11 +169,11 @@ FunctionRead(const ResourcePlace *place, const char *uri, ToolFault **fault)
 }
 
 static Jsonb *
-ResourceRead(const ResourcePlace *place, const char *uri, ToolFault **fault)
+ResourceRead(const PlanKey *plan, const char *uri, ToolFault **fault)
 {
 	if (strncmp(uri, ARTIFACT_PREFIX, strlen(ARTIFACT_PREFIX)) == 0)
-		return ArtifactRead(place, uri, fault);
-	return FunctionRead(place, uri, fault);
+		return ArtifactRead(plan, uri, fault);
+	return FunctionRead(plan, uri, fault);
 }
 
 /* All that is read together must be storable. */
@@ -192,7 +192,7 @@ TooLargeFault(const Jsonb *contents)
 
 /* Read an array of URIs; an array of entries, or NULL with the fault and the URI that has it. */
 Jsonb *
-ResourcesRead(const ResourcePlace *place, const Jsonb *uris, const char **uri, ToolFault **fault)
+ResourcesRead(const PlanKey *plan, const Jsonb *uris, const char **uri, ToolFault **fault)
 {
 	JsonBuilder b = {0};
 	JsonbValue	value;
@@ -203,7 +203,7 @@ ResourcesRead(const ResourcePlace *place, const Jsonb *uris, const char **uri, T
 	for (int i = 0; JsonGetIndex(uris, i, &value); i++)
 	{
 		*uri = JsonScalarText(&value);
-		JsonPutJson(&b, NULL, ResourceRead(place, *uri, fault));
+		JsonPutJson(&b, NULL, ResourceRead(plan, *uri, fault));
 		if (*fault != NULL)
 			return NULL;
 	}

@@ -12,34 +12,34 @@ static const char *const SchemaTypes[] = {"string", "number", "integer", "boolea
 /* ---------- is it a schema? ---------- */
 
 static void
-SchemaRefuse(const char *path, const char *message)
+SchemaRefuse(const char *place, const char *message)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_DEFINITION),
-			 errmsg("input_schema%s%s: %s", *path ? "." : "", path, message),
+			 errmsg("input_schema%s%s: %s", *place ? "." : "", place, message),
 			 errhint("Give a JSON Schema of an object, such as {\"type\": \"object\", \"required\": [\"region\"], \"properties\": {\"region\": {\"type\": \"string\"}}}.")));
 }
 
 static void
-CheckSchemaType(const char *path, JsonbValue *type)
+CheckSchemaType(const char *place, JsonbValue *type)
 {
 	char	   *word = type->type == jbvString ? JsonValueText(type) : NULL;
 
 	if (word == NULL || NameIndex(word, SchemaTypes, lengthof(SchemaTypes)) < 0)
-		SchemaRefuse(path, psprintf("must be one of %s", WordList(SchemaTypes, lengthof(SchemaTypes))));
+		SchemaRefuse(place, psprintf("must be one of %s", WordList(SchemaTypes, lengthof(SchemaTypes))));
 }
 
 /* A type is a word or an array of words. */
 static void
-CheckSchemaTypes(const char *path, JsonbValue *type)
+CheckSchemaTypes(const char *place, JsonbValue *type)
 {
 	Jsonb	   *types = JsonFromValue(type);
 	JsonbValue	element;
 
 	if (!JsonIsArray(types))
-		CheckSchemaType(path, type);
+		CheckSchemaType(place, type);
 	for (int i = 0; JsonGetIndex(types, i, &element); i++)
-		CheckSchemaType(path, &element);
+		CheckSchemaType(place, &element);
 }
 
 static void

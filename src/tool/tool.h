@@ -60,13 +60,13 @@ extern const char *BuiltInToolName(int index);	/* NULL: no more */
 
 #define OWN_SCHEME	"stepwise://"
 
-typedef struct ResourcePlace
+typedef struct PlanKey
 {
 	const char *tenant;
 	pg_uuid_t	plan_id;
 	pg_uuid_t	root_id;
-} ResourcePlace;
+} PlanKey;
 
-extern Jsonb *ResourcesRead(const ResourcePlace *place, const Jsonb *uris, const char **uri, ToolFault **fault);	/* no call is open */
+extern Jsonb *ResourcesRead(const PlanKey *plan, const Jsonb *uris, const char **uri, ToolFault **fault);	/* no call is open */
 
 #endif							/* STEPWISE_TOOL_H */
