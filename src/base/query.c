@@ -24,10 +24,11 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-/* set while the engine's own statement runs, and how deep in triggers that was */
+/* set while a statement of the engine runs, and the trigger depth at which it was started */
 static bool engine_runs = false;
 static int	engine_depth;
 
+/* Check whether a statement of the engine is running. */
 bool
 EngineRuns(void)
 {
@@ -40,15 +41,19 @@ TriggerDepth(void)
 	return DatumGetInt32(DirectFunctionCall1(pg_trigger_depth, (Datum) 0));
 }
 
-/* Was our trigger fired by the engine's own statement, and not by what somebody's trigger on it did? */
+/*
+ * Check whether our trigger was fired by a statement of the engine, and not by
+ * another trigger on that statement.
+ */
 bool
 EngineWrites(void)
 {
 	return engine_runs && TriggerDepth() == engine_depth + 1;
 }
 
-/* ---------- arguments ---------- */
+/* ---------- parameters ---------- */
 
+/* Add a parameter of any type. */
 void
 ParamDatum(Params *params, Datum value)
 {
@@ -58,6 +63,7 @@ ParamDatum(Params *params, Datum value)
 	params->values[params->count++] = value;
 }
 
+/* Add a null. */
 void
 ParamNull(Params *params)
 {
@@ -65,6 +71,7 @@ ParamNull(Params *params)
 	params->nulls[params->count - 1] = 'n';
 }
 
+/* Add a value of variable length; NULL for null. */
 void
 ParamVarlena(Params *params, const void *value)
 {
@@ -74,6 +81,7 @@ ParamVarlena(Params *params, const void *value)
 		ParamDatum(params, PointerGetDatum(value));
 }
 
+/* Add a text; NULL for null. */
 void
 ParamText(Params *params, const char *value)
 {
@@ -83,6 +91,7 @@ ParamText(Params *params, const char *value)
 		ParamDatum(params, CStringGetTextDatum(value));
 }
 
+/* Add a UUID; NULL for null. */
 void
 ParamUuid(Params *params, const pg_uuid_t *value)
 {
@@ -92,18 +101,21 @@ ParamUuid(Params *params, const pg_uuid_t *value)
 		ParamDatum(params, UUIDPGetDatum(value));
 }
 
+/* Add an int4. */
 void
 ParamInt(Params *params, int value)
 {
 	ParamDatum(params, Int32GetDatum(value));
 }
 
+/* Add a boolean. */
 void
 ParamBool(Params *params, bool value)
 {
 	ParamDatum(params, BoolGetDatum(value));
 }
 
+/* Add a time; NO_TIME for null. */
 void
 ParamTime(Params *params, TimestampTz value)
 {
@@ -113,6 +125,7 @@ ParamTime(Params *params, TimestampTz value)
 		ParamDatum(params, TimestampTzGetDatum(value));
 }
 
+/* Add the tenant of the call, and tie the query to the call. */
 void
 ParamTenant(Params *params, const Call *call)
 {
@@ -125,7 +138,7 @@ ParamTenant(Params *params, const Call *call)
 static void
 QueryPrepare(KeptQuery *query)
 {
-	/* generic at once: the plan does not depend on the arguments, nor on how full the tables are (planner.c) */
+	/* generic at once: the plan depends neither on the parameters nor on the size of the tables (planner.c) */
 	SPIPlanPtr	plan = SPI_prepare_cursor(query->sql, query->nparams, query->types, CURSOR_OPT_GENERIC_PLAN);
 
 	if (plan == NULL || SPI_keepplan(plan) != 0)
@@ -135,7 +148,10 @@ QueryPrepare(KeptQuery *query)
 
 #define OWNER_PATH	"pg_catalog, pg_temp"
 
-/* Lock the search path, unless it is; the level to go back to, 0: none. */
+/*
+ * Lock the search path, unless it is locked. Returns the GUC level to go back
+ * to; 0: none.
+ */
 static int
 SearchPathLock(void)
 {
@@ -148,6 +164,7 @@ SearchPathLock(void)
 	return level;
 }
 
+/* Put back the search path of a level; 0: there is none. */
 void
 SearchPathUnlock(int *level)
 {
@@ -185,6 +202,7 @@ Execute(KeptQuery *query, const Params *params)
 	return result;
 }
 
+/* Run a query, as the owner. */
 Rows
 QueryRun(KeptQuery *query, const Params *params)
 {
@@ -200,13 +218,13 @@ QueryRun(KeptQuery *query, const Params *params)
 	level = SearchPathLock();
 	if (level != 0 && params->call != NULL)
 	{
-		/* for the queries that follow, too; what a trigger has set meanwhile goes with the first level */
+		/* keep it locked for the queries that follow; the first level also undoes what a trigger sets meanwhile */
 		if (params->call->guc_level == 0)
 			params->call->guc_level = level;
 		level = 0;
 	}
 	result = Execute(query, params);
-	/* SPI leaves us in its own context, which is gone before the answer is copied */
+	/* SPI leaves us in its own context, which is deleted before the answer is copied */
 	MemoryContextSwitchTo(context);
 	if (result < 0)
 		elog(ERROR, "could not run query (%s): %s", SPI_result_code_string(result), query->sql);
@@ -216,7 +234,7 @@ QueryRun(KeptQuery *query, const Params *params)
 	return rows;
 }
 
-/* Run a statement that is not worth to be kept; how many rows it was about. */
+/* Run a one-off statement; returns the number of rows affected. */
 uint64
 QueryRunOnce(const char *sql, const Oid *types, const Params *params)
 {
@@ -264,7 +282,7 @@ QueryByName(const Call *call, KeptQuery *query, const char *name)
 	return QueryRun(query, &params);
 }
 
-/* Run a query that makes one JSON; NULL if what it is to be made of is not there. */
+/* Run a query that returns one jsonb value; NULL if it returns no row. */
 Jsonb *
 QueryJson(KeptQuery *query, const Params *params)
 {
@@ -275,7 +293,10 @@ QueryJson(KeptQuery *query, const Params *params)
 	return json;
 }
 
-/* Run a query over (tenant, id) that makes one JSON; NULL if there is no row. */
+/*
+ * Run a query over (tenant, id) that returns one jsonb value; NULL if it
+ * returns no row.
+ */
 Jsonb *
 QueryJsonById(const Call *call, KeptQuery *query, const pg_uuid_t *id)
 {
@@ -288,6 +309,7 @@ QueryJsonById(const Call *call, KeptQuery *query, const pg_uuid_t *id)
 
 /* ---------- rows ---------- */
 
+/* Free the rows of a query. */
 void
 RowsFree(Rows *rows)
 {
@@ -296,7 +318,10 @@ RowsFree(Rows *rows)
 	rows->table = NULL;
 }
 
-/* Take a row; that it is not there is an error also without assertions, never a crash. */
+/*
+ * Return a row. A missing row is an error, never a crash, without assertions
+ * too.
+ */
 HeapTuple
 RowTuple(const Rows *rows, uint64 row)
 {
@@ -305,7 +330,7 @@ RowTuple(const Rows *rows, uint64 row)
 	return rows->table->vals[row];
 }
 
-/* Take a column of a row, counted from 1. */
+/* Read a column of a row, counted from 1. */
 Datum
 RowDatum(const Rows *rows, uint64 row, int column, bool *isnull)
 {
@@ -316,6 +341,7 @@ RowDatum(const Rows *rows, uint64 row, int column, bool *isnull)
 	return SPI_getbinval(tuple, rows->table->tupdesc, column, isnull);
 }
 
+/* Check whether a column is null. */
 bool
 RowIsNull(const Rows *rows, uint64 row, int column)
 {
@@ -325,6 +351,7 @@ RowIsNull(const Rows *rows, uint64 row, int column)
 	return isnull;
 }
 
+/* Read a text column. */
 char *
 RowText(const Rows *rows, uint64 row, int column)
 {
@@ -334,6 +361,7 @@ RowText(const Rows *rows, uint64 row, int column)
 	return isnull ? NULL : TextDatumGetCString(value);
 }
 
+/* Read a jsonb column. */
 Jsonb *
 RowJson(const Rows *rows, uint64 row, int column)
 {
@@ -343,6 +371,7 @@ RowJson(const Rows *rows, uint64 row, int column)
 	return isnull ? NULL : DatumGetJsonbPCopy(value);
 }
 
+/* Read a UUID column; zeros if it is null. */
 pg_uuid_t
 RowUuid(const Rows *rows, uint64 row, int column)
 {
@@ -353,6 +382,7 @@ RowUuid(const Rows *rows, uint64 row, int column)
 	return isnull ? uuid : *DatumGetUUIDP(value);
 }
 
+/* Read an int4 column; 0 if it is null. */
 int
 RowInt(const Rows *rows, uint64 row, int column)
 {
@@ -362,6 +392,7 @@ RowInt(const Rows *rows, uint64 row, int column)
 	return isnull ? 0 : DatumGetInt32(value);
 }
 
+/* Read a boolean column; false if it is null. */
 bool
 RowBool(const Rows *rows, uint64 row, int column)
 {
@@ -371,6 +402,7 @@ RowBool(const Rows *rows, uint64 row, int column)
 	return !isnull && DatumGetBool(value);
 }
 
+/* Read a time column; NO_TIME if it is null. */
 TimestampTz
 RowTime(const Rows *rows, uint64 row, int column)
 {
@@ -380,6 +412,7 @@ RowTime(const Rows *rows, uint64 row, int column)
 	return isnull ? NO_TIME : DatumGetTimestampTz(value);
 }
 
+/* Read a column of variable length as it is stored, perhaps toasted. */
 struct varlena *
 RowVarlena(const Rows *rows, uint64 row, int column)
 {

@@ -10,7 +10,7 @@
 
 #include "access/xact.h"
 
-static Oid	used_known = InvalidOid;	/* the table stepwise.engine that is known to say so */
+static Oid	used_known = InvalidOid;	/* OID of the table stepwise.engine that is known to say yes */
 static Oid	used_in_transaction = InvalidOid;
 
 static void
@@ -41,7 +41,7 @@ UsedInit(void)
 void
 MarkEngineUsed(void)
 {
-	/* who finds it locked does not wait: another transaction is just marking it */
+	/* if the row is locked, another transaction is marking it; do not wait */
 	static KeptQuery mark = {
 		"UPDATE stepwise.engine SET used = true WHERE ctid IN"
 		" (SELECT e.ctid FROM stepwise.engine AS e WHERE NOT e.used FOR UPDATE SKIP LOCKED)",
@@ -56,6 +56,7 @@ MarkEngineUsed(void)
 		used_in_transaction = relid;
 }
 
+/* Check whether the engine has written in this database. */
 bool
 EngineUsed(void)
 {
