@@ -349,7 +349,7 @@ IndexIsOurs(Oid index)
 }
 
 /*
- * Check whether somebody has added something to a table. It works on copies,
+ * Check whether a user has added something to a table. It works on copies,
  * because a catalog lookup may process an invalidation, which rebuilds the
  * relation.
  */

@@ -2,8 +2,9 @@
  * branchdef.c
  *	  read the branching conditions of a definition
  *
- * They are read after the steps, because they name them. What an action takes
- * is a table of keys; a new action is a new line in Actions, and its table.
+ * They are read after the steps, because they name steps. The parameters of an
+ * action are a table of keys. A new action is a new line in Actions, and its
+ * table.
  */
 #include "define/define.h"
 
@@ -54,8 +55,8 @@ static const KeyRule RequestReviewKeys[] = {
 };
 
 /*
- * Find the step to which skip_to goes; it goes forward only, for what has run
- * does not run again.
+ * Find the step to which skip_to goes. It goes forward only, because a step
+ * that has run does not run again.
  */
 static void
 CheckSkipTo(Reader *reader, const Place *place, const ActionParams *params, BranchDefinition *branch)
@@ -104,6 +105,7 @@ static const ActionRule Actions[] = {
 	{"request_review", RequestReviewKeys, lengthof(RequestReviewKeys), NULL},
 };
 
+/* Read the name of an action. */
 static void
 ReadAction(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
@@ -122,8 +124,8 @@ static const KeyRule BranchKeys[] = {
 };
 
 /*
- * Read the parameters of the action. Without any, it still has to be known
- * which ones are missing.
+ * Read the parameters of the action. If there are none, read an empty object,
+ * so that missing ones are reported.
  */
 static void
 ReadParams(Reader *reader, const Place *place, const BranchDraft *draft, BranchDefinition *branch)
@@ -138,7 +140,7 @@ ReadParams(Reader *reader, const Place *place, const BranchDraft *draft, BranchD
 		rule++;
 	JsonbToJsonbValue(JsonEmptyObject(), &empty);
 	ReadKeys(reader, &key, draft->params ? draft->params : &empty, rule->keys, rule->nkeys, &params, rule->name);
-	/* a parameter that was refused is not missing */
+	/* do not report a refused parameter as missing, too */
 	if (rule->check && list_length(reader->faults->items) == before)
 		rule->check(reader, &key, &params, branch);
 	branch->params = draft->params ? JsonFromValue(draft->params) : JsonEmptyObject();
@@ -171,11 +173,11 @@ ReadBranch(Reader *reader, const Place *place, JsonbValue *value)
 
 /* ---------- names that two branches would add ---------- */
 
-/* where a branch adds a name: which branch, and which of its steps */
+/* where a branch adds a name */
 typedef struct AddedName
 {
 	const BranchDefinition *branch;
-	int			index;			/* of the branch, among all */
+	int			index;			/* of the branch, among all branches */
 	int			step;
 } AddedName;
 
@@ -188,8 +190,9 @@ typedef struct AddedNames
 } AddedNames;
 
 /*
- * Enter a name that a branch adds. Of the branches after one step only one acts,
- * so they may add the same; of those after two steps both may.
+ * Enter a name that a branch adds. Of the branches after one step only one
+ * acts, so they may add the same name. Branches after different steps may both
+ * act.
  */
 static void
 EnterAdded(Reader *reader, const Place *place, AddedNames *names, const char *word, const AddedName *added)
@@ -216,7 +219,10 @@ EnterAdded(Reader *reader, const Place *place, AddedNames *names, const char *wo
 				entry->index, entry->step);
 }
 
-/* Find the names and bindings that two branches would add to one plan; names that the plan gives are always new. */
+/*
+ * Find names and bindings that two branches would add to one plan. Only names
+ * that are written in the definition count; generated names are always new.
+ */
 static void
 CheckAddedNames(Reader *reader, const Place *place, const List *branches)
 {

@@ -2,17 +2,19 @@
  * definition.c
  *	  accept a definition: of a workflow, of a plan, or of steps to be added
  *
- * Reading does not stop at a fault. The caller raises what was collected.
+ * Reading does not stop at a fault. The faults are collected, and the caller
+ * raises them.
  */
 #include "define/define.h"
 
-/* a definition, and what of it is read last */
+/* a definition, and the part of it that is read last */
 typedef struct Draft
 {
 	Definition	definition;
 	JsonbValue *branching;
 } Draft;
 
+/* Read the word of onFailure. */
 static void
 ReadOnFailure(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
@@ -33,7 +35,7 @@ static const KeyRule DefinitionKeys[] = {
 	{"stallAfter", ReadInterval, offsetof(Draft, definition.stall_after), false},
 	{"separateReviewer", ReadBool, offsetof(Draft, definition.separate_reviewer), false},
 	{"outputFormattingNotes", ReadNote, offsetof(Draft, definition.output_formatting_notes), false},
-	/* the last one: a plan given on the spot has values instead */
+	/* this key must be the last one: a plan without a workflow has values instead */
 	{"inputs", ReadInputs, offsetof(Draft, definition.inputs), false},
 };
 #define WORKFLOW_KEYS	lengthof(DefinitionKeys)
@@ -41,7 +43,7 @@ static const KeyRule DefinitionKeys[] = {
 
 static const Place Root = {.key = ""};
 
-/* Check the definition as a whole, when all of it has been read. */
+/* Check the definition as a whole, after all of it has been read. */
 static void
 CheckDefinition(Reader *reader, Draft *draft)
 {
@@ -58,7 +60,7 @@ CheckDefinition(Reader *reader, Draft *draft)
 		definition->branches = ReadBranches(reader, &branching, draft->branching);
 }
 
-/* Accept a workflow's definition. */
+/* Accept the definition of a workflow. */
 Definition *
 DefinitionAccept(Call *call, const Jsonb *json, Faults *faults)
 {
@@ -78,8 +80,8 @@ DefinitionAccept(Call *call, const Jsonb *json, Faults *faults)
 }
 
 /*
- * Accept the definition of one plan. Its inputs are values, an object or NULL,
- * of which each has a name to refer to.
+ * Accept the definition of one plan. Its inputs are values (an object or
+ * NULL), and each of them can be referred to by its name.
  */
 Definition *
 DefinitionAcceptPlan(Call *call, const Jsonb *json, const Jsonb *inputs, Faults *faults)
@@ -122,9 +124,9 @@ ScopeOfKnown(const KnownStep *known, int nknown, bool sequential)
 
 /*
  * Accept steps that are to be added to a plan after the step of order "after".
- * Orders go on from there; parents are numbers, 1 to nknown for those that the
- * plan has, then the new ones. "callers" are the workflows in which they
- * are nested.
+ * Their orders follow it. Parents are numbers: 1 to nknown are the steps that
+ * the plan has, then come the new ones. "callers" are the workflows in which
+ * the steps are nested.
  */
 Definition *
 DefinitionAcceptSteps(Call *call, const Jsonb *steps, const KnownStep *known, int nknown, int after,

@@ -2,12 +2,12 @@
  * fault.c
  *	  collect all faults of a definition, and raise them as one error
  *
- * Definitions are often written by language models, which repair what they
- * are told about. So nothing stops at the first fault: each is noted with the
- * path of the element, a message, and a hint, and the list goes into DETAIL as
- * JSON, in the form in which validate_definition answers it.
+ * Definitions are often written by language models, which repair what they are
+ * told about. So nothing stops at the first fault. Each fault is noted with
+ * the place of the element, a message and a hint. DETAIL has the list as JSON,
+ * in the form in which validate_definition returns it.
  *
- * Everything lives in the memory context of the caller.
+ * Memory: everything is in the memory context of the caller.
  */
 #include "define/define.h"
 
@@ -21,10 +21,10 @@ typedef struct Fault
 	char	   *message;
 } Fault;
 
-/* A definition of thousands of steps can be wrong in each: where to stop. */
+/* a definition of thousands of steps can be wrong in each of them */
 #define FAULTS_KEPT		1000
 #define FAULTS_RAISED	100		/* shown in DETAIL */
-#define FAULTS_HINTED	50		/* looking for a near word costs the most */
+#define FAULTS_HINTED	50		/* the search for the nearest word is expensive */
 
 #define KEY_SHOWN		63		/* bytes of a key that is shown */
 
@@ -50,13 +50,14 @@ FaultAdd(Faults *faults, int sqlstate, const char *place, const char *hint, cons
 	faults->items = lappend(faults->items, fault);
 }
 
+/* Check whether there are faults. */
 bool
 FaultsAny(const Faults *faults)
 {
 	return faults->items != NIL;
 }
 
-/* Write the first faults as an array, and how many there are beyond. */
+/* Write the first faults as an array, and the number of those that are left out. */
 static void
 PutFaults(JsonBuilder *b, const char *key, const Faults *faults, int max)
 {
@@ -88,13 +89,17 @@ PutFaults(JsonBuilder *b, const char *key, const Faults *faults, int max)
 	JsonArrayEnd(b);
 }
 
+/* Write the faults as an array. */
 void
 FaultsToJson(JsonBuilder *b, const char *key, const Faults *faults)
 {
 	PutFaults(b, key, faults, FAULTS_KEPT);
 }
 
-/* Find the SQLSTATE of all: their own if they share one. */
+/*
+ * Find the SQLSTATE of the error: that of all faults if they share one,
+ * otherwise SW005.
+ */
 static int
 SharedState(const Faults *faults)
 {
@@ -109,7 +114,7 @@ SharedState(const Faults *faults)
 	return sqlstate;
 }
 
-/* Put the first fault in words: where, and what. */
+/* Describe the first fault. */
 char *
 FaultsFirst(const Faults *faults)
 {
@@ -118,7 +123,7 @@ FaultsFirst(const Faults *faults)
 	return psprintf("%s%s%s", first->place, first->place[0] ? ": " : "", first->message);
 }
 
-/* Put all faults in words, in one line. */
+/* Describe all faults in one line. */
 char *
 FaultsText(const Faults *faults)
 {
@@ -138,8 +143,8 @@ FaultsText(const Faults *faults)
 }
 
 /*
- * Raise the faults, if there are any, as one error about a definition, the
- * inputs, or what else they were found in.
+ * Raise the faults, if there are any, as one error. "what" says what they were
+ * found in: a definition, inputs.
  */
 void
 FaultsRaise(const Faults *faults, const char *what)
@@ -162,10 +167,7 @@ FaultsRaise(const Faults *faults, const char *what)
 					 "DETAIL lists every fault with the path of its element.")));
 }
 
-/*
- * Append one link of a place; a key that is not short is cut, for it is the
- * user's text.
- */
+/* Append one link of a place. A long key is cut, because it is the user's text. */
 static void
 AppendPlace(StringInfo text, const Place *place)
 {
@@ -178,14 +180,14 @@ AppendPlace(StringInfo text, const Place *place)
 		int			length = strlen(place->key);
 		int			shown = pg_mbcliplen(place->key, length, KEY_SHOWN);
 
-		/* the outermost is the definition itself and has no name */
+		/* the outermost place is the definition itself, which has no name */
 		if (text->len > 0 && length > 0)
 			appendStringInfoChar(text, '.');
 		appendBinaryStringInfo(text, place->key, place->up ? shown : length);
 	}
 }
 
-/* Spell a place. */
+/* Spell a place, as in steps[2].dependsOn[0]. */
 char *
 PlaceText(const Place *place)
 {
@@ -196,7 +198,7 @@ PlaceText(const Place *place)
 	return text.data;
 }
 
-/* Is it worth looking for words? Not when there are many faults already. */
+/* Check whether hints are worth their cost. After many faults they are not. */
 bool
 HintsWanted(const Faults *faults)
 {
@@ -204,8 +206,8 @@ HintsWanted(const Faults *faults)
 }
 
 /*
- * Make the hint about a word that is not among the known ones: the nearest of
- * them, or what they are; "plural" says of what kind.
+ * Make the hint for a word that is not known: the nearest known word, or the
+ * list of known words. "plural" names their kind.
  */
 char *
 WordHint(const Faults *faults, const char *word, const char *const *words, int count, const char *plural)

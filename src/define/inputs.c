@@ -1,10 +1,10 @@
 /*
  * inputs.c
- *	  the inputs that a workflow declares, and the values for them
+ *	  the inputs that a workflow declares, and their values
  *
- * A declaration without type takes any value. An input is required unless it
- * has a default; "required": false without a default means that it may be left
- * out, and then references to it have no value.
+ * A declaration without a type takes any value. An input is required unless it
+ * has a default. With "required": false and no default, it may be left out;
+ * references to it then have no value.
  */
 #include "define/define.h"
 
@@ -16,15 +16,17 @@ typedef struct InputDeclaration
 	Jsonb	   *fallback;		/* its default, or NULL */
 } InputDeclaration;
 
-/* JSON's kinds, and integer, a kind of number */
+/* the kinds of JSON, and integer */
 static const char *const InputTypes[] = {"string", "number", "integer", "boolean", "array", "object"};
 
+/* Read the type of an input. */
 static void
 ReadType(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
 	ReadWord(reader, place, value, InputTypes, lengthof(InputTypes), field);
 }
 
+/* Read the default of an input. */
 static void
 ReadDefault(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
@@ -40,7 +42,7 @@ static const KeyRule DeclarationKeys[] = {
 
 /* ---------- declarations ---------- */
 
-/* Check that a reference can name the input: ${inputs.NAME.path}. */
+/* Check that a reference can name the input, as in ${inputs.NAME.path}. */
 static void
 CheckInputName(Reader *reader, const Place *place)
 {
@@ -67,7 +69,7 @@ ReadDeclaration(Reader *reader, const Place *place, JsonbValue *value)
 				"must be of type %s, not %s", input.type, JsonKindName(&fallback));
 }
 
-/* Read the inputs of a workflow; field is a Jsonb *, the declarations as given. */
+/* Read the inputs of a workflow. The field gets the declarations as they are. */
 void
 ReadInputs(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
@@ -107,7 +109,7 @@ LoadDeclaration(const Jsonb *declarations, const char *name, InputDeclaration *i
 		input->required = required.val.boolean;
 }
 
-/* Take the value of one declared input, or its default, into the object. */
+/* Put the value of a declared input, or its default, into the object. */
 static void
 AcceptInput(JsonBuilder *b, const char *name, const InputDeclaration *input, const Jsonb *values, Faults *faults)
 {
@@ -136,6 +138,7 @@ AcceptInput(JsonBuilder *b, const char *name, const InputDeclaration *input, con
 		JsonPutValue(b, name, &value);
 }
 
+/* Report values that are not declared. */
 static void
 RefuseUndeclared(const Jsonb *declarations, const Jsonb *values, Faults *faults)
 {
@@ -155,8 +158,8 @@ RefuseUndeclared(const Jsonb *declarations, const Jsonb *values, Faults *faults)
 }
 
 /*
- * Check values against the declarations and complete them with the defaults.
- * Either may be NULL: nothing declared, nothing given.
+ * Check values against the declarations, and add the defaults. Either may be
+ * NULL.
  */
 Jsonb *
 InputsAccept(const Jsonb *declarations, const Jsonb *values, Faults *faults)

@@ -2,30 +2,34 @@
  * order.c
  *	  dependencies between steps: waves, cycles, ancestors
  *
- * The steps of a scope are sorted so that each comes after those on which it
- * depends (Kahn's algorithm). What cannot be sorted is in a cycle or behind
- * one. Indexes here are 0-based among the scope's own steps; numbers are those
- * of the scope. Dependencies on steps around the scope point out of the graph:
- * these are there already and cannot be part of a cycle.
+ * The steps of a scope are sorted so that each step comes after those on which
+ * it depends (Kahn's algorithm). Steps that cannot be sorted are in a cycle,
+ * or depend on one. Indexes here are 0-based among the scope's own steps;
+ * numbers are those of the scope. Dependencies on steps of the outer scope are
+ * not part of the graph: those steps exist already and cannot be in a cycle.
  *
- * The ancestors of all steps are n² bits, 12.5 MB for 10,000 steps: they are
- * made only when a reference asks for them, and only as far as it needs.
+ * The ancestor sets of all steps take n² bits, 12.5 MB for 10,000 steps. So
+ * they are computed only when a reference needs them, and only as far as it
+ * needs.
  */
 #include "define/define.h"
 
-#define CYCLE_SHOWN		20		/* names of a spelled cycle */
+#define CYCLE_SHOWN		20		/* names shown of a cycle */
 
-/* who depends on a step: children[first[i]] to children[first[i + 1] - 1] */
+/* the children of step i are children[first[i]] to children[first[i + 1] - 1] */
 typedef struct Graph
 {
 	int		   *first;
 	int		   *children;
-	int		   *waiting;		/* how many parents are not sorted yet */
+	int		   *waiting;		/* number of parents that are not sorted yet */
 } Graph;
 
 /* ---------- from names to numbers ---------- */
 
-/* Find the step that a dependency names; false if it cannot stand. */
+/*
+ * Find the step that a dependency names. Returns false if the dependency is
+ * faulty.
+ */
 static bool
 LinkDependency(Reader *reader, const Place *place, int number, DependencyDefinition *depends, int *last)
 {
@@ -49,7 +53,7 @@ LinkDependency(Reader *reader, const Place *place, int number, DependencyDefinit
 	return false;
 }
 
-/* Link the dependencies of all steps, and drop those that cannot stand. */
+/* Link the dependencies of all steps, and drop those that are faulty. */
 static void
 LinkSteps(Reader *reader, const Place *place)
 {
@@ -80,13 +84,14 @@ LinkSteps(Reader *reader, const Place *place)
 
 /* ---------- sorting ---------- */
 
-/* Find the index of a parent, or -1 if it is around the scope. */
+/* Find the index of a parent; -1: it is in the outer scope. */
 static inline int
 ParentIndex(const Scope *scope, const DependencyDefinition *depends)
 {
 	return depends->parent > scope->offset ? depends->parent - scope->offset - 1 : -1;
 }
 
+/* Build the graph from parents to children. */
 static void
 GraphBuild(const Scope *scope, Graph *graph)
 {
@@ -122,7 +127,7 @@ GraphBuild(const Scope *scope, Graph *graph)
 	pfree(next);
 }
 
-/* Put a step at the end of the sorted ones. Its wave is final then. */
+/* Append a step to the sorted ones. Its wave is final then. */
 static void
 SortStep(Scope *scope, int index)
 {
@@ -140,6 +145,7 @@ SortStep(Scope *scope, int index)
 	scope->sorted[scope->nsorted++] = index;
 }
 
+/* Sort the steps. */
 static void
 SortSteps(Scope *scope, Graph *graph)
 {
@@ -167,8 +173,8 @@ SortSteps(Scope *scope, Graph *graph)
 /* ---------- cycles ---------- */
 
 /*
- * Find the first dependency of a step that could not be sorted either; there
- * is one, or the step itself could have been.
+ * Find the first dependency of an unsorted step that is unsorted too. There is
+ * one, or the step would be sorted.
  */
 static const DependencyDefinition *
 UnsortedParent(const Scope *scope, int index)
@@ -193,8 +199,8 @@ UnsortedParentIndex(const Scope *scope, int index)
 }
 
 /*
- * Spell the cycle on which a step lies, beginning with the step of it that is
- * first in the definition.
+ * Report the cycle on which a step lies, beginning with its first step in the
+ * definition.
  */
 static void
 ReportCycle(Reader *reader, const Place *place, int index)
@@ -233,8 +239,8 @@ ReportCycle(Reader *reader, const Place *place, int index)
 }
 
 /*
- * Report every cycle that is met when going from each unsorted step to what it
- * waits for.
+ * Report every cycle that is found by going from each unsorted step to an
+ * unsorted parent.
  */
 static void
 ReportCycles(Reader *reader, const Place *place)
@@ -260,7 +266,7 @@ ReportCycles(Reader *reader, const Place *place)
 /* ---------- entry points ---------- */
 
 /*
- * Order the steps of the scope: link their dependencies, find their waves,
+ * Put the steps of the scope in order: link dependencies, compute waves,
  * report cycles. In a sequence each step is a wave of its own.
  */
 void
@@ -283,8 +289,8 @@ OrderSteps(Reader *reader, const Place *place)
 }
 
 /*
- * Make the set of ancestors of a sorted step from those of its parents, which
- * are sorted before it.
+ * Compute the ancestors of a sorted step from those of its parents, which are
+ * sorted before it.
  */
 static uint64 *
 AncestorsMake(const Scope *scope, int index, int words)
@@ -305,6 +311,7 @@ AncestorsMake(const Scope *scope, int index, int words)
 	return set;
 }
 
+/* Check whether one step is an ancestor of another. */
 bool
 OrderIsAncestor(Scope *scope, int ancestor, int step)
 {
@@ -313,12 +320,12 @@ OrderIsAncestor(Scope *scope, int ancestor, int step)
 	int			below = step - scope->offset - 1;
 	ListCell   *cell;
 
-	/* most references are to what a step names itself */
+	/* most references are to a direct parent */
 	foreach(cell, scope->steps[below].depends)
 		if (((const DependencyDefinition *) lfirst(cell))->parent == ancestor)
 			return true;
 
-	/* behind a cycle nothing can be said, and enough has been */
+	/* the step depends on a cycle, which has been reported */
 	if (scope->rank[below] < 0)
 		return true;
 

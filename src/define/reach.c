@@ -1,11 +1,11 @@
 /*
  * reach.c
- *	  what the references of a definition may reach
+ *	  check what the references of a definition may reach
  *
- * A reference is good if what it names exists and can have run before the
- * step in which it stands: in a sequence a step of lower order, in a plan with
- * dependencies an ancestor. The rest of the reference, the path into a result,
- * can be checked only at run time.
+ * A reference is good if the step that it names exists and can have run before
+ * the step that has the reference. In a sequence that is a step of lower
+ * order, in a plan with dependencies an ancestor. The rest of the reference,
+ * the path into a result, can be checked only at run time.
  */
 #include "define/define.h"
 
@@ -13,7 +13,7 @@
 
 /* ---------- one reference ---------- */
 
-/* Show a reference in a message, cut if it is long. */
+/* Cut a reference for a message. */
 static const char *
 Shown(const Reference *reference)
 {
@@ -21,8 +21,9 @@ Shown(const Reference *reference)
 }
 
 /*
- * Can the step have run before the one in which the reference stands? Of steps
- * that are around, in a plan with dependencies, only the plan itself knows.
+ * Check whether a step can have run before the one that has the reference. For
+ * steps of the outer scope in a plan with dependencies, this is left to the
+ * plan.
  */
 static bool
 CanHaveRun(Scope *scope, int target, int from)
@@ -34,6 +35,7 @@ CanHaveRun(Scope *scope, int target, int from)
 	return OrderIsAncestor(scope, target, from);
 }
 
+/* Check that a step can have run before the one that has the reference. */
 static void
 CheckReach(Reader *reader, const Place *place, const Reference *reference, int target, int from)
 {
@@ -55,6 +57,7 @@ CheckReach(Reader *reader, const Place *place, const Reference *reference, int t
 				"${%s} refers to step \"%s\", on which this step does not depend", Shown(reference), name);
 }
 
+/* Check a reference to an input. */
 static void
 CheckInput(Reader *reader, const Place *place, const Reference *reference)
 {
@@ -73,6 +76,7 @@ CheckInput(Reader *reader, const Place *place, const Reference *reference)
 			"${%s}: input \"%s\" does not exist", Shown(reference), reference->path[0]);
 }
 
+/* Check a reference to a binding. */
 static void
 CheckBinding(Reader *reader, const Place *place, const Reference *reference, int from)
 {
@@ -86,6 +90,7 @@ CheckBinding(Reader *reader, const Place *place, const Reference *reference, int
 		CheckReach(reader, place, reference, target, from);
 }
 
+/* Check a reference to a step. */
 static void
 CheckStep(Reader *reader, const Place *place, const Reference *reference, int from)
 {
@@ -107,8 +112,8 @@ CheckStep(Reader *reader, const Place *place, const Reference *reference, int fr
 }
 
 /*
- * Check a reference that stands in step number from, or, if 0, where any step
- * may be named.
+ * Check a reference in step number "from", or in a place where any step may be
+ * named (0).
  */
 static void
 CheckReference(Reader *reader, const Place *place, const Reference *reference, int from)
@@ -153,8 +158,8 @@ ReachCheckText(Reader *reader, const Place *place, const char *text, int from)
 }
 
 /*
- * Check the references in a value, at any depth. The depth of the whole was
- * limited when it was read.
+ * Check the references in a value, at any depth. The depth was limited when
+ * the value was read.
  */
 static void
 CheckContainer(Reader *reader, const Place *place, JsonbContainer *container, int from)
@@ -181,6 +186,7 @@ CheckContainer(Reader *reader, const Place *place, JsonbContainer *container, in
 	}
 }
 
+/* Check the references in a value. */
 void
 ReachCheckJson(Reader *reader, const Place *place, const Jsonb *json, int from)
 {
@@ -189,8 +195,8 @@ ReachCheckJson(Reader *reader, const Place *place, const Jsonb *json, int from)
 }
 
 /*
- * Check the references of a condition; itself, if it may name the step in
- * which it stands.
+ * Check the references in a condition. With "itself", it may refer to its own
+ * step.
  */
 void
 ReachCheckCondition(Reader *reader, const Place *place, const Condition *condition, int from, bool itself)

@@ -3,12 +3,14 @@
  *	  read the values and objects of a definition
  *
  * An object is read by a table of its keys. Each line says how the value is
- * read and which field it goes to, so a new key is a new line. Reading goes on
- * after a fault. A field whose value is faulty stays as if not given, except
- * names: what refers to them is not reported too.
+ * read and where it goes, so a new key is a new line. Reading goes on after a
+ * fault. The field of a faulty value stays empty. Names are kept even if they
+ * are faulty, so that references to them are not reported as well.
  *
- * Nothing is raised here. Faults are collected for FaultsRaise. Everything is
- * in the current memory context, and may point into the definition's JSON.
+ * Nothing is raised here: faults are collected for FaultsRaise.
+ *
+ * Memory: everything is in the current memory context, and may point into the
+ * JSON of the definition.
  */
 #include "define/define.h"
 
@@ -16,7 +18,7 @@
 #include "utils/fmgrprotos.h"
 #include "utils/numeric.h"
 
-#define STALL_MAX_YEARS		100 /* so that no time leaves the range of timestamps */
+#define STALL_MAX_YEARS		100 /* keeps times within the range of timestamps */
 
 /* ---------- texts ---------- */
 
@@ -34,7 +36,7 @@ ExpectKind(Reader *reader, const Place *place, const JsonbValue *value, const ch
 	return false;
 }
 
-/* Read any text into a char *. */
+/* Read any text. */
 void
 ReadNote(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
@@ -48,7 +50,7 @@ ReadNote(Reader *reader, const Place *place, JsonbValue *value, void *field)
 		*(char **) field = JsonValueText(value);
 }
 
-/* Read a text that says something. */
+/* Read a text that is not blank. */
 void
 ReadText(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
@@ -85,7 +87,7 @@ ReadTitle(Reader *reader, const Place *place, JsonbValue *value, void *field)
 		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION, NULL, "must not begin or end with a space");
 }
 
-/* Read a name to which references point: of a step, or a binding. */
+/* Read a name that references can use: of a step, or a binding. */
 void
 ReadName(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
@@ -131,7 +133,7 @@ ReadBool(Reader *reader, const Place *place, JsonbValue *value, void *field)
 		*(bool *) field = value->val.boolean;
 }
 
-/* Read true or false into an int, which can also say: not given. */
+/* Read true or false into an int, where -1 can mean that it is not given. */
 void
 ReadFlag(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
@@ -139,7 +141,7 @@ ReadFlag(Reader *reader, const Place *place, JsonbValue *value, void *field)
 		*(int *) field = value->val.boolean;
 }
 
-/* Read a whole number from 1 on. */
+/* Read a whole number, 1 or more. */
 void
 ReadCount(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
@@ -180,6 +182,7 @@ ReadInterval(Reader *reader, const Place *place, JsonbValue *value, void *field)
 		*(Interval **) field = DatumGetIntervalP(interval);
 }
 
+/* Read a value of one kind, within the limits. */
 static void
 ReadJsonOfKind(Reader *reader, const Place *place, JsonbValue *value, const char *kind, Jsonb **field)
 {
@@ -196,7 +199,7 @@ ReadJsonOfKind(Reader *reader, const Place *place, JsonbValue *value, const char
 		*field = json;
 }
 
-/* Read an object as it is. */
+/* Read an object. */
 void
 ReadObject(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
@@ -225,7 +228,7 @@ ReadTexts(Reader *reader, const Place *place, JsonbValue *value, void *field)
 	}
 }
 
-/* Keep a value, to be read when what it needs is known. */
+/* Keep a value, to read it later. */
 void
 ReadLater(Reader *reader pg_attribute_unused(), const Place *place pg_attribute_unused(), JsonbValue *value, void *field)
 {
@@ -237,7 +240,7 @@ ReadLater(Reader *reader pg_attribute_unused(), const Place *place pg_attribute_
 
 /* ---------- conditions ---------- */
 
-/* Compile a condition of a step, or of a branch. */
+/* Compile a condition. */
 static void
 ReadExpression(Reader *reader, const Place *place, JsonbValue *value, bool branching, Condition **field)
 {
@@ -272,6 +275,7 @@ ReadBranchCondition(Reader *reader, const Place *place, JsonbValue *value, void 
 
 /* ---------- objects ---------- */
 
+/* Report an unknown key. */
 static void
 RefuseKey(Reader *reader, const Place *place, const KeyRule *rules, int count, const char *what)
 {
@@ -286,8 +290,8 @@ RefuseKey(Reader *reader, const Place *place, const KeyRule *rules, int count, c
 }
 
 /*
- * Read an object by the table of its keys into the target. "what" is the
- * object in words, for messages.
+ * Read an object into the target, by the table of its keys. "what" names the
+ * object in messages.
  */
 void
 ReadKeys(Reader *reader, const Place *place, JsonbValue *value, const KeyRule *rules, int count,
@@ -318,7 +322,7 @@ ReadKeys(Reader *reader, const Place *place, JsonbValue *value, const KeyRule *r
 			seen |= 1U << rule;
 			rules[rule].read(reader, &member, &item, (char *) target + rules[rule].offset);
 		}
-		/* a place is spelled when there is a fault: nobody keeps its links */
+		/* a place is spelled at once if there is a fault, so the key is no longer needed */
 		if (token == WJB_VALUE)
 			pfree(unconstify(char *, member.key));
 	}
@@ -332,7 +336,7 @@ ReadKeys(Reader *reader, const Place *place, JsonbValue *value, const KeyRule *r
 	}
 }
 
-/* Keep a name that comes again and again only once. */
+/* Keep one copy of a name that occurs many times. */
 char *
 ReaderKeep(Reader *reader, char *name)
 {

@@ -20,6 +20,7 @@ ReadStepType(Reader *reader, const Place *place, JsonbValue *value, void *field)
 	ReadWord(reader, place, value, StepTypes, lengthof(StepTypes), field);
 }
 
+/* Read the URIs of the resources; there must be at least one. */
 static void
 ReadResources(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
@@ -52,8 +53,8 @@ ReadDependency(Reader *reader, const Place *place, JsonbValue *value, Dependency
 }
 
 /*
- * Read dependsOn. There may be half a million of them in a plan: one
- * allocation for those of a step, and their names are shared.
+ * Read dependsOn. A plan may have half a million dependencies. So those of a
+ * step are one allocation, and names are shared.
  */
 static void
 ReadDependsOn(Reader *reader, const Place *place, JsonbValue *value, void *field)
@@ -64,7 +65,7 @@ ReadDependsOn(Reader *reader, const Place *place, JsonbValue *value, void *field
 	JsonbIteratorToken token;
 	JsonbValue	item;
 
-	/* also an empty array says that the plan is not a sequence */
+	/* even an empty array says that the plan is not a sequence */
 	reader->depends = true;
 	if (!ExpectKind(reader, place, value, "array"))
 		return;
@@ -101,7 +102,7 @@ static const KeyRule StepKeys[] = {
 	{"stallAfter", ReadInterval, offsetof(StepDefinition, stall_after), false},
 };
 
-/* Check which keys stand together. */
+/* Check which keys may stand together. */
 static void
 CheckStepKeys(Reader *reader, const Place *place, const StepDefinition *step)
 {
@@ -118,6 +119,7 @@ CheckStepKeys(Reader *reader, const Place *place, const StepDefinition *step)
 				"cannot stand beside workflow or prompt");
 }
 
+/* Read one step. */
 static void
 ReadStep(Reader *reader, const Place *place, JsonbValue *value, StepDefinition *step, int order)
 {
@@ -129,8 +131,8 @@ ReadStep(Reader *reader, const Place *place, JsonbValue *value, StepDefinition *
 }
 
 /*
- * Read an array of steps, which have the orders after "after"; "others" is how
- * many the plan has beside them.
+ * Read an array of steps. Their orders begin after "after"; "others" is the
+ * number of other steps of the plan.
  */
 static StepDefinition *
 ReadStepArray(Reader *reader, const Place *place, JsonbValue *value, int after, int others, int *count)
@@ -182,7 +184,7 @@ ReadSteps(Reader *reader, const Place *place, JsonbValue *value, void *field)
 
 /* ---------- checking ---------- */
 
-/* Check what one step refers to. */
+/* Check what a step refers to. */
 static void
 CheckStep(Reader *reader, const Place *place, StepDefinition *step, int number)
 {
@@ -207,7 +209,7 @@ CheckSteps(Reader *reader, const Place *place)
 		CheckStep(reader, &((Place) {.up = place,.index = i}), &scope->steps[i], scope->offset + i + 1);
 }
 
-/* Read and check steps that are added to those of the scope around. */
+/* Read and check steps that are added to those of another scope. */
 Scope *
 ReadAddedSteps(Reader *outer, const Place *place, JsonbValue *value, Scope *around, int after)
 {

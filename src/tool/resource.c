@@ -2,14 +2,14 @@
  * resource.c
  *	  read the resources of a step
  *
- * stepwise://artifact/NAME is the newest artifact of that name: of the step's
- * own plan, otherwise of another plan of its tree. Every other URI is read by
- * the function that is registered for it, as the caller, in a subtransaction.
- * The pattern of a registered resource is its URI, in which * stands for
- * anything. Of several patterns that fit, the longest counts.
+ * stepwise://artifact/NAME is the newest artifact of that name in the plan of
+ * the step, or otherwise in another plan of its tree. Every other URI is read
+ * by the function that is registered for it, as the caller, in a
+ * subtransaction. It is registered by a pattern: a URI in which * stands for
+ * any text. If several patterns fit, the longest one counts.
  *
- * What is read is an entry {"uri", "content"}, of an artifact also "mediaType"
- * and, where it has them, "data".
+ * Each resource becomes an entry {"uri", "content"}. The entry of an artifact
+ * also has "mediaType" and, if there are any, "data".
  */
 #include "tool/tool.h"
 
@@ -25,7 +25,7 @@ NotFoundFault(char *message)
 	return fault;
 }
 
-/* Find an artifact by its name; NULL: there is none. */
+/* Find an artifact by its URI, as an entry; NULL: there is none. */
 static Jsonb *
 ArtifactEntry(Call *call, const PlanKey *plan, const char *uri)
 {
@@ -50,6 +50,7 @@ ArtifactEntry(Call *call, const PlanKey *plan, const char *uri)
 	return rows.count > 0 ? RowJson(&rows, 0, 1) : NULL;
 }
 
+/* Read an artifact. */
 static Jsonb *
 ArtifactRead(const PlanKey *plan, const char *uri, ToolFault **fault)
 {
@@ -63,7 +64,10 @@ ArtifactRead(const PlanKey *plan, const char *uri, ToolFault **fault)
 	return entry;
 }
 
-/* Does a URI fit a pattern? After a mismatch, the last * takes one character more. */
+/*
+ * Check whether a URI fits a pattern. After a mismatch, the last * takes one
+ * more character.
+ */
 static bool
 PatternFits(const char *pattern, const char *uri)
 {
@@ -140,7 +144,10 @@ ContentEntry(const char *uri, const Jsonb *content)
 	return JsonFinish(&b);
 }
 
-/* Let the registered function read it; null means that there is no such thing. */
+/*
+ * Read a URI by its registered function. A null result means that the resource
+ * does not exist.
+ */
 static Jsonb *
 FunctionRead(const PlanKey *plan, const char *uri, ToolFault **fault)
 {
@@ -176,7 +183,10 @@ ResourceRead(const PlanKey *plan, const char *uri, ToolFault **fault)
 	return FunctionRead(plan, uri, fault);
 }
 
-/* All that is read together must be storable. */
+/*
+ * Return a fault if the contents together are too large to be stored;
+ * otherwise NULL.
+ */
 static ToolFault *
 TooLargeFault(const Jsonb *contents)
 {
@@ -190,7 +200,10 @@ TooLargeFault(const Jsonb *contents)
 	return fault;
 }
 
-/* Read an array of URIs; an array of entries, or NULL with the fault and the URI that has it. */
+/*
+ * Read an array of URIs into an array of entries. Returns NULL, the fault and
+ * the URI at fault if one cannot be read.
+ */
 Jsonb *
 ResourcesRead(const PlanKey *plan, const Jsonb *uris, const char **uri, ToolFault **fault)
 {
