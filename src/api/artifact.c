@@ -104,18 +104,18 @@ InsertArtifact(Call *call, const PlanRow *plan, const Artifact *a)
 		" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
 		9, {TEXTOID, UUIDOID, UUIDOID, UUIDOID, TEXTOID, TEXTOID, TEXTOID, JSONBOID, TEXTOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &a->id);
-	ArgUuid(&args, &plan->id);
-	ArgUuid(&args, a->step_id);
-	ArgText(&args, a->name);
-	ArgText(&args, a->media_type);
-	ArgText(&args, a->content);
-	ArgVarlena(&args, a->data);
-	ArgText(&args, a->source_url);
-	QueryRun(&insert, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, &a->id);
+	ParamUuid(&params, &plan->id);
+	ParamUuid(&params, a->step_id);
+	ParamText(&params, a->name);
+	ParamText(&params, a->media_type);
+	ParamText(&params, a->content);
+	ParamVarlena(&params, a->data);
+	ParamText(&params, a->source_url);
+	QueryRun(&insert, &params);
 }
 
 /* What is said of an artifact, in the audit log and in the answer. */
@@ -207,15 +207,15 @@ WriteOutput(Call *call, const PlanRow *plan, const char *content, const char *me
 		" RETURNING o.final_output IS NOT NULL",
 		4, {TEXTOID, UUIDOID, TEXTOID, TEXTOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 	bool		replaced;
 	Rows		rows;
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	ArgText(&args, content);
-	ArgText(&args, media_type);
-	rows = QueryRun(&write, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, &plan->id);
+	ParamText(&params, content);
+	ParamText(&params, media_type);
+	rows = QueryRun(&write, &params);
 	replaced = rows.count > 0 && RowBool(&rows, 0, 1);
 	RowsFree(&rows);
 	return replaced;
@@ -262,16 +262,16 @@ SearchArtifacts(Call *call, const char *query, const pg_uuid_t *plan_id, int max
 		"SELECT j FROM stepwise.search_artifacts_json($1, $2, $3, $4) AS j",
 		4, {TEXTOID, TEXTOID, UUIDOID, INT4OID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 	Jsonb	   *found;
 
 	if (plan_id != NULL)
 		(void) PlanMustRead(call, plan_id);
-	ArgTenant(&args, call);
-	ArgText(&args, query);
-	ArgUuid(&args, plan_id);
-	ArgInt(&args, max);
-	found = QueryJson(&search, &args);
+	ParamTenant(&params, call);
+	ParamText(&params, query);
+	ParamUuid(&params, plan_id);
+	ParamInt(&params, max);
+	found = QueryJson(&search, &params);
 	CheckSearchable(found, query);
 	return found;
 }

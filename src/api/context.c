@@ -138,14 +138,14 @@ StepContext(Call *call, const StepRow *step)
 		4, {TEXTOID, UUIDOID, TEXTARRAYOID, TEXTARRAYOID}
 	};
 	List	   *mentions = StepMentions(step);
-	Args		args = {0};
+	Params		params = {0};
 	Jsonb	   *context;
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &step->id);
-	ArgDatum(&args, MentionedNames(mentions, false));
-	ArgDatum(&args, MentionedNames(mentions, true));
-	context = QueryJson(&read, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, &step->id);
+	ParamDatum(&params, MentionedNames(mentions, false));
+	ParamDatum(&params, MentionedNames(mentions, true));
+	context = QueryJson(&read, &params);
 	if (context == NULL)
 		StepNotFound(&step->id);
 	return JsonMerge(context, HandedOut(call, step));
@@ -182,15 +182,15 @@ ListActivePlans(Call *call, const char *status, const char *session, const pg_uu
 		"SELECT j FROM stepwise.active_plans_json($1, $2, $3, $4, $5) AS j",
 		5, {TEXTOID, TEXTOID, TEXTOID, UUIDOID, INT4OID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 
 	CheckPlanStatus(status);
-	ArgTenant(&args, call);
-	ArgText(&args, status);
-	ArgText(&args, session);
-	ArgUuid(&args, after);
-	ArgInt(&args, max);
-	return QueryJson(&list, &args);
+	ParamTenant(&params, call);
+	ParamText(&params, status);
+	ParamText(&params, session);
+	ParamUuid(&params, after);
+	ParamInt(&params, max);
+	return QueryJson(&list, &params);
 }
 
 Datum

@@ -128,14 +128,14 @@ LinkSkill(Call *call, const PlanRow *plan)
 		" ORDER BY e.tenant DESC, e.session_id DESC, e.id DESC LIMIT 1) AND plan_id IS NULL",
 		3, {TEXTOID, TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 
 	if (call->session == NULL)
 		return;
-	ArgTenant(&args, call);
-	ArgText(&args, call->session);
-	ArgUuid(&args, &plan->id);
-	QueryRun(&link, &args);
+	ParamTenant(&params, call);
+	ParamText(&params, call->session);
+	ParamUuid(&params, &plan->id);
+	QueryRun(&link, &params);
 }
 
 /*

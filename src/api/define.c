@@ -16,8 +16,8 @@
 /* ---------- define ---------- */
 
 /*
- * The conflict can only be with a transaction that this one, at a stricter
- * isolation level, does not see: it then fails to serialize.
+ * A conflict is possible only at a stricter isolation level, with a version
+ * that this transaction does not see. It then fails to serialize.
  */
 static KeptQuery InsertQuery = {
 	"INSERT INTO stepwise.workflow (tenant, name, version, definition) VALUES ($1, $2, $3, $4)"
@@ -25,6 +25,7 @@ static KeptQuery InsertQuery = {
 	4, {TEXTOID, TEXTOID, INT4OID, JSONBOID}
 };
 
+/* Lock the definitions of the tenant. */
 static void
 LockDefinitions(Call *call)
 {
@@ -34,16 +35,17 @@ LockDefinitions(Call *call)
 static void
 InsertVersion(Call *call, const char *name, int version, const Jsonb *json)
 {
-	Args		args = {0};
+	Params		params = {0};
 
 	MarkEngineUsed();
-	ArgTenant(&args, call);
-	ArgText(&args, name);
-	ArgInt(&args, version);
-	ArgVarlena(&args, json);
-	QueryRun(&InsertQuery, &args);
+	ParamTenant(&params, call);
+	ParamText(&params, name);
+	ParamInt(&params, version);
+	ParamVarlena(&params, json);
+	QueryRun(&InsertQuery, &params);
 }
 
+/* Write the audit entry of a new version. */
 static void
 AuditDefined(Call *call, const char *name, int version, const Jsonb *json)
 {
@@ -101,7 +103,10 @@ stepwise_define_workflow(PG_FUNCTION_ARGS)
 
 /* ---------- validate ---------- */
 
-/* 1 name: of those given, what is not registered */
+/*
+ * Of the names given, find those without a function here.
+ * 1 name
+ */
 static KeptQuery ClientToolsQuery = {
 	"SELECT name FROM pg_catalog.unnest($2) AS given (name)"
 	" WHERE NOT EXISTS (SELECT FROM stepwise.tool AS t"
@@ -109,14 +114,14 @@ static KeptQuery ClientToolsQuery = {
 	2, {TEXTOID, TEXTARRAYOID}
 };
 
-/* Find which tools of a definition the client has to call. */
+/* Find the tools of a definition that the client has to call. */
 static struct names_hash *
 ClientTools(Call *call, const Definition *definition)
 {
 	struct names_hash *tools = NamesNew(8);
 	Datum	   *names = palloc(sizeof(Datum) * (definition->nsteps + 1));
 	int			count = 0;
-	Args		args = {0};
+	Params		params = {0};
 	Rows		rows;
 
 	for (int i = 0; i < definition->nsteps; i++)
@@ -124,9 +129,9 @@ ClientTools(Call *call, const Definition *definition)
 		if (definition->steps[i].tool)
 			names[count++] = CStringGetTextDatum(definition->steps[i].tool);
 	}
-	ArgTenant(&args, call);
-	ArgDatum(&args, PointerGetDatum(construct_array(names, count, TEXTOID, -1, false, TYPALIGN_INT)));
-	rows = QueryRun(&ClientToolsQuery, &args);
+	ParamTenant(&params, call);
+	ParamDatum(&params, PointerGetDatum(construct_array(names, count, TEXTOID, -1, false, TYPALIGN_INT)));
+	rows = QueryRun(&ClientToolsQuery, &params);
 	for (uint64 i = 0; i < rows.count; i++)
 	{
 		char	   *name = RowText(&rows, i, 1);
@@ -138,7 +143,7 @@ ClientTools(Call *call, const Definition *definition)
 	return tools;
 }
 
-/* Note what is allowed, but perhaps not meant. */
+/* Warn about what is allowed, but perhaps not meant. */
 static void
 CollectWarnings(Call *call, const Definition *definition, Faults *warnings)
 {
@@ -207,7 +212,6 @@ static KeptQuery VersionsQuery = {
 static Rows
 AllVersions(Call *call, const char *name)
 {
-
 	return QueryByName(call, &VersionsQuery, name);
 }
 
@@ -241,7 +245,7 @@ GetWorkflow(Call *call, const char *name, int version)
 	return JsonFinish(&b);
 }
 
-/* Raise that no workflow was named. */
+/* Refuse a call that names no workflow. */
 static void
 CheckNamed(const char *name)
 {
@@ -252,7 +256,10 @@ CheckNamed(const char *name)
 				 errhint("Call stepwise.list_workflows() to see which there are.")));
 }
 
-/* Read a version: 0 if none is meant, which nobody can ask for. */
+/*
+ * Read a version. Null gives 0, which means the newest; so a 0 becomes -1,
+ * which never exists.
+ */
 static int
 ArgumentVersion(FunctionCallInfo fcinfo, int n)
 {
@@ -275,7 +282,7 @@ stepwise_get_workflow(PG_FUNCTION_ARGS)
 }
 
 /*
- * List each workflow with what one needs to start it, from its newest version.
+ * List each workflow with what is needed to start it, from its newest version.
  * 1 name, 2 newest version, 3 how many, 4 description, 5 inputs, 6 steps,
  * 7 created_at
  */
@@ -325,7 +332,7 @@ stepwise_list_workflows(PG_FUNCTION_ARGS)
 /* ---------- drop ---------- */
 
 /*
- * Lock the versions that are to go, so that no plan starts from them.
+ * Lock the versions that are to be dropped, so that no plan starts from them.
  * 1 version
  */
 static KeptQuery DoomedQuery = {
@@ -339,16 +346,16 @@ static KeptQuery DeleteQuery = {
 	3, {TEXTOID, TEXTOID, INT4OID}
 };
 
-/* a step, in a definition, that calls it; with the variables below */
+/* a jsonpath filter for steps that call the workflow, and its variables */
 #define CALLS_IT \
 	" ? (@.workflow == $name && ($all == true || @.version == $version || ($last == true && !exists (@.version))))"
 #define CALLS_VARIABLES \
 	" pg_catalog.jsonb_build_object('name', $2, 'version', $3, 'all', $3 IS NULL, 'last', $4) AS vars"
 
 /*
- * Find an unfinished plan that runs a version ($3, or any), or has a step that
- * is yet to open it, or a branch that may yet add such a step; $4: no version
- * remains for those that take the newest.
+ * Find an unfinished plan that runs the version ($3, or any version), has a
+ * step that may still open it, or has a branch that may still add such a step.
+ * $4 is true if no other version remains for steps that take the newest.
  * 1 id
  */
 static KeptQuery PlanUsesQuery = {
@@ -375,7 +382,7 @@ static KeptQuery PlanUsesQuery = {
 };
 
 /*
- * Find another workflow that calls it; parameters as above.
+ * Find another workflow that calls it. The parameters are the same.
  * 1 name, 2 version
  */
 static KeptQuery WorkflowUsesQuery = {
@@ -388,7 +395,7 @@ static KeptQuery WorkflowUsesQuery = {
 	4, {TEXTOID, TEXTOID, INT4OID, BOOLOID}
 };
 
-/* Raise that a workflow cannot be dropped because of its user. */
+/* Raise the error that a workflow is in use. */
 static void
 RaiseInUse(const char *name, int version, const char *user, const char *hint)
 {
@@ -399,14 +406,15 @@ RaiseInUse(const char *name, int version, const char *user, const char *hint)
 			 errhint("%s", hint)));
 }
 
+/* Refuse to drop a workflow that is in use. */
 static void
 CheckUnused(Call *call, const char *name, int version)
 {
-	Args		args = ArgsOfVersion(call, name, version);
+	Params		params = WorkflowParams(call, name, version);
 	Rows		rows;
 
-	ArgBool(&args, AllVersions(call, name).count == 1);
-	rows = QueryRun(&PlanUsesQuery, &args);
+	ParamBool(&params, AllVersions(call, name).count == 1);
+	rows = QueryRun(&PlanUsesQuery, &params);
 	if (rows.count > 0)
 	{
 		pg_uuid_t	plan = RowUuid(&rows, 0, 1);
@@ -414,7 +422,7 @@ CheckUnused(Call *call, const char *name, int version)
 		RaiseInUse(name, version, psprintf("Plan %s, which is not finished,", UuidText(&plan)),
 				   "Finish or cancel the plan first.");
 	}
-	rows = QueryRun(&WorkflowUsesQuery, &args);
+	rows = QueryRun(&WorkflowUsesQuery, &params);
 	if (rows.count > 0)
 		RaiseInUse(name, version, psprintf("Version %d of workflow \"%s\"", RowInt(&rows, 0, 2), RowText(&rows, 0, 1)),
 				   "Drop that first.");

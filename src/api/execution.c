@@ -125,11 +125,11 @@ FirstUnsuccessful(Call *call, const pg_uuid_t *plan_id)
 		" AND (s.status = 'failed' OR s.outcome = 'failure') ORDER BY s.step_order LIMIT 1",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, plan_id);
-	return StepFetch(&find, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, plan_id);
+	return StepFetch(&find, &params);
 }
 
 /* Say why a plan did not succeed: its own message, or what the first step that did not says, down to the bottom. */

@@ -104,14 +104,14 @@ JudgedSteps(Call *call, const PlanRow *plan, const StepRow *from)
 		" WHERE a.step_id IS NULL OR coalesce(b.kept, true) ORDER BY j.step_order",
 		5, {TEXTOID, UUIDOID, UUIDOID, BOOLOID, INT4OID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	ArgUuid(&args, from ? &from->id : NULL);
-	ArgBool(&args, plan->sequential);
-	ArgInt(&args, from ? from->order : 0);
-	return QueryRun(&find, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, &plan->id);
+	ParamUuid(&params, from ? &from->id : NULL);
+	ParamBool(&params, plan->sequential);
+	ParamInt(&params, from ? from->order : 0);
+	return QueryRun(&find, &params);
 }
 
 /* Give each step of a plan that is copied a new id; from is the step that begins again, or NULL. */
@@ -159,18 +159,18 @@ CopySteps(Call *call, const PlanRow *copy, const Copies *copies)
 		" 'blockers', x.blockers) || CASE WHEN x.kept THEN '{}' ELSE $9 END) AS r",
 		9, {TEXTOID, UUIDOID, UUIDOID, UUIDARRAYOID, UUIDARRAYOID, BOOLARRAYOID, BOOLOID, BOOLOID, JSONBOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &copy->id);
-	ArgUuid(&args, &copy->root_id);
-	ArgDatum(&args, UuidArray(copies->old_ids, copies->count));
-	ArgDatum(&args, UuidArray(copies->new_ids, copies->count));
-	ArgDatum(&args, KeptArray(copies));
-	ArgBool(&args, copies->whole);
-	ArgBool(&args, copy->sequential);
-	ArgDatum(&args, JsonbPGetDatum(JsonParse(FreshStep)));
-	QueryRun(&insert, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, &copy->id);
+	ParamUuid(&params, &copy->root_id);
+	ParamDatum(&params, UuidArray(copies->old_ids, copies->count));
+	ParamDatum(&params, UuidArray(copies->new_ids, copies->count));
+	ParamDatum(&params, KeptArray(copies));
+	ParamBool(&params, copies->whole);
+	ParamBool(&params, copy->sequential);
+	ParamDatum(&params, JsonbPGetDatum(JsonParse(FreshStep)));
+	QueryRun(&insert, &params);
 }
 
 /* Copy what hangs on the steps: their dependencies and branches. */
@@ -194,14 +194,14 @@ CopyLinks(Call *call, const PlanRow *copy, const Copies *copies)
 		" WHERE b.tenant = $1 AND b.step_id = ANY ($3)",
 		4, {TEXTOID, UUIDOID, UUIDARRAYOID, UUIDARRAYOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &copy->id);
-	ArgDatum(&args, UuidArray(copies->old_ids, copies->count));
-	ArgDatum(&args, UuidArray(copies->new_ids, copies->count));
-	QueryRun(&dependencies, &args);
-	QueryRun(&branches, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, &copy->id);
+	ParamDatum(&params, UuidArray(copies->old_ids, copies->count));
+	ParamDatum(&params, UuidArray(copies->new_ids, copies->count));
+	QueryRun(&dependencies, &params);
+	QueryRun(&branches, &params);
 }
 
 /* Copy the row of a plan and its detail with some columns laid over; the copy has no audit entries yet. */
@@ -222,17 +222,17 @@ CopyPlan(Call *call, const PlanRow *plan, PlanRow *root, const Jsonb *over)
 		4, {TEXTOID, UUIDOID, UUIDOID, BOOLOID}
 	};
 	pg_uuid_t	id = UuidNew();
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	ArgUuid(&args, &id);
-	ArgDatum(&args, JsonbPGetDatum(JsonMerge(over, JsonTextOf("root_id", UuidText(root ? &root->id : &id)))));
-	ArgTime(&args, CallNow(call, plan));
-	QueryRun(&row, &args);
-	args.count = 3;
-	ArgBool(&args, root != NULL);
-	QueryRun(&detail, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, &plan->id);
+	ParamUuid(&params, &id);
+	ParamDatum(&params, JsonbPGetDatum(JsonMerge(over, JsonTextOf("root_id", UuidText(root ? &root->id : &id)))));
+	ParamTime(&params, CallNow(call, plan));
+	QueryRun(&row, &params);
+	params.count = 3;
+	ParamBool(&params, root != NULL);
+	QueryRun(&detail, &params);
 	return root ? PlanInTree(call, root, &id) : PlanLock(call, &id);
 }
 
@@ -253,14 +253,14 @@ WriteWaves(Call *call, const PlanRow *copy, const int *waves, int count)
 		3, {TEXTOID, UUIDOID, INT4ARRAYOID}
 	};
 	Datum	   *values = palloc(sizeof(Datum) * Max(count, 1));
-	Args		args = {0};
+	Params		params = {0};
 
 	for (int i = 0; i < count; i++)
 		values[i] = Int32GetDatum(waves[i]);
-	ArgTenant(&args, call);
-	ArgUuid(&args, &copy->id);
-	ArgDatum(&args, PointerGetDatum(construct_array(values, count, INT4OID, sizeof(int32), true, TYPALIGN_INT)));
-	QueryRun(&write, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, &copy->id);
+	ParamDatum(&params, PointerGetDatum(construct_array(values, count, INT4OID, sizeof(int32), true, TYPALIGN_INT)));
+	QueryRun(&write, &params);
 }
 
 /* A review that is left out no longer stands between steps: reckon their waves again. Those that depend on nothing keep theirs. */
@@ -366,15 +366,15 @@ AuditBranches(Call *call, PlanRow *copy, const PlanRow *plan, const Copies *copi
 		" AND a.detail ?| '{addedSteps,skippedSteps}' AND m.kept ORDER BY a.id",
 		5, {TEXTOID, UUIDOID, UUIDARRAYOID, UUIDARRAYOID, BOOLARRAYOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 	Rows		rows;
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	ArgDatum(&args, UuidArray(copies->old_ids, copies->count));
-	ArgDatum(&args, UuidArray(copies->new_ids, copies->count));
-	ArgDatum(&args, KeptArray(copies));
-	rows = QueryRun(&read, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, &plan->id);
+	ParamDatum(&params, UuidArray(copies->old_ids, copies->count));
+	ParamDatum(&params, UuidArray(copies->new_ids, copies->count));
+	ParamDatum(&params, KeptArray(copies));
+	rows = QueryRun(&read, &params);
 	for (uint64 i = 0; i < rows.count; i++)
 	{
 		pg_uuid_t	step_id = RowUuid(&rows, i, 1);

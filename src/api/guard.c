@@ -226,28 +226,28 @@ StampedTuple(const TriggerData *trigger, HeapTuple tuple, const StepRow *step)
 	int			numbers[lengthof(columns)];
 	Datum		values[lengthof(columns)];
 	bool		nulls[lengthof(columns)] = {0};
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgDatum(&args, ObjectIdGetDatum(EnumValue("outcome", OutcomeName[step->outcome])));
-	ArgInt(&args, step->attempt);
+	ParamDatum(&params, ObjectIdGetDatum(EnumValue("outcome", OutcomeName[step->outcome])));
+	ParamInt(&params, step->attempt);
 	if (step->ready)
-		ArgBool(&args, true);
+		ParamBool(&params, true);
 	else
-		ArgNull(&args);
-	ArgTime(&args, step->started_at);
-	ArgTime(&args, step->completed_at);
-	ArgTime(&args, step->active_at);
-	ArgTime(&args, step->lease_expires_at);
-	ArgText(&args, step->worker);
-	ArgText(&args, step->holder);
-	ArgText(&args, step->message);
-	ArgVarlena(&args, step->pause_reason);
-	ArgVarlena(&args, step->error);
+		ParamNull(&params);
+	ParamTime(&params, step->started_at);
+	ParamTime(&params, step->completed_at);
+	ParamTime(&params, step->active_at);
+	ParamTime(&params, step->lease_expires_at);
+	ParamText(&params, step->worker);
+	ParamText(&params, step->holder);
+	ParamText(&params, step->message);
+	ParamVarlena(&params, step->pause_reason);
+	ParamVarlena(&params, step->error);
 	for (size_t i = 0; i < lengthof(columns); i++)
 	{
 		numbers[i] = SPI_fnumber(desc, columns[i]);
-		values[i] = args.values[i];
-		nulls[i] = args.nulls[i] == 'n';
+		values[i] = params.values[i];
+		nulls[i] = params.nulls[i] == 'n';
 	}
 	return heap_modify_tuple_by_cols(tuple, desc, lengthof(columns), numbers, values, nulls);
 }

@@ -398,14 +398,14 @@ PausedSince(const Wait *w)
 		" ORDER BY a.tenant DESC, a.plan_id DESC, a.id DESC LIMIT 1))",
 		4, {TEXTOID, UUIDOID, UUIDOID, TIMESTAMPTZOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 	Rows		rows;
 
-	ArgTenant(&args, w->call);
-	ArgUuid(&args, &w->plan->id);
-	ArgUuid(&args, &w->step->id);
-	ArgTime(&args, w->step->completed_at);
-	rows = QueryRun(&find, &args);
+	ParamTenant(&params, w->call);
+	ParamUuid(&params, &w->plan->id);
+	ParamUuid(&params, &w->step->id);
+	ParamTime(&params, w->step->completed_at);
+	rows = QueryRun(&find, &params);
 	return RowTime(&rows, 0, 1);
 }
 
@@ -483,11 +483,11 @@ OldestClaim(const Wait *w)
 		" WHERE s.status = 'in_progress' AND s.workflow IS NULL ORDER BY coalesce(s.active_at, s.started_at), s.id LIMIT 1",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgTenant(&args, w->call);
-	ArgUuid(&args, &w->scope->id);
-	return StepFetch(&find, &args);
+	ParamTenant(&params, w->call);
+	ParamUuid(&params, &w->scope->id);
+	return StepFetch(&find, &params);
 }
 
 /* Somebody has claimed a step and not come back yet. */
@@ -695,12 +695,12 @@ NextLeft(const Wait *w, const PlanRow *plan, int from)
 		" ORDER BY s.tenant, s.plan_id, s.step_order LIMIT 1",
 		3, {TEXTOID, UUIDOID, INT4OID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgTenant(&args, w->call);
-	ArgUuid(&args, &plan->id);
-	ArgInt(&args, from);
-	return StepFetch(&find, &args);
+	ParamTenant(&params, w->call);
+	ParamUuid(&params, &plan->id);
+	ParamInt(&params, from);
+	return StepFetch(&find, &params);
 }
 
 /* List one pending step, if the list is not full. */

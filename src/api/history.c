@@ -46,13 +46,13 @@ ReadPlanThen(Call *call, const pg_uuid_t *plan_id, TimestampTz at)
 		3, {TEXTOID, UUIDOID, TIMESTAMPTZOID}
 	};
 	PlanThen	then;
-	Args		args = {0};
+	Params		params = {0};
 	Rows		rows;
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, plan_id);
-	ArgDatum(&args, TimestampTzGetDatum(at));
-	rows = QueryRun(&read, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, plan_id);
+	ParamDatum(&params, TimestampTzGetDatum(at));
+	rows = QueryRun(&read, &params);
 	then.status = RowText(&rows, 0, 1);
 	then.pause_reason = RowJson(&rows, 0, 2);
 	then.actor = RowText(&rows, 0, 3);
@@ -113,12 +113,12 @@ ReadStepsThen(Call *call, const pg_uuid_t *plan_id, TimestampTz at)
 		" WHERE NOT EXISTS (SELECT FROM added AS d WHERE d.id = s.id) ORDER BY s.step_order",
 		3, {TEXTOID, UUIDOID, TIMESTAMPTZOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, plan_id);
-	ArgDatum(&args, TimestampTzGetDatum(at));
-	return QueryRun(&read, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, plan_id);
+	ParamDatum(&params, TimestampTzGetDatum(at));
+	return QueryRun(&read, &params);
 }
 
 /* Make up the row of a step that was removed since; NULL: it is still there. */

@@ -300,14 +300,14 @@ BranchTaken(Call *call, const StepRow *step)
 		" AND a.detail @> '{\"action\": \"branch\", \"fired\": true}' ORDER BY a.id DESC LIMIT 1",
 		3, {TEXTOID, UUIDOID, UUIDOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 	Jsonb	   *branch;
 	Rows		rows;
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &step->plan_id);
-	ArgUuid(&args, &step->id);
-	rows = QueryRun(&read, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, &step->plan_id);
+	ParamUuid(&params, &step->id);
+	rows = QueryRun(&read, &params);
 	branch = rows.count > 0 ? RowJson(&rows, 0, 1) : NULL;
 	RowsFree(&rows);
 	return branch;

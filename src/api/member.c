@@ -39,33 +39,33 @@ CheckMember(FunctionCallInfo fcinfo)
 				(errcode(ERRCODE_INVALID_DEFINITION),
 				 errmsg("role and tenant must be given"),
 				 errhint("Call it as stepwise.add_member('agent_role', 'tenant_name').")));
-	/* it leads every key, and must leave room there */
+	/* the tenant leads every key, and must leave room for the rest */
 	if (strlen(tenant) > TENANT_MAX)
 		ereport(ERROR,
 				(errcode(ERRCODE_VALUE_TOO_LARGE),
 				 errmsg("the name of a tenant may have %d bytes at most", TENANT_MAX)));
 }
 
-/* Run a query over (role, tenant) and answer whether it changed something. */
+/* Run a query over (tenant, role), and answer whether it changed anything. */
 static Datum
 MemberChange(FunctionCallInfo fcinfo, KeptQuery *query, const char *key)
 {
 	Call		call;
-	Args		args = {0};
+	Params		params = {0};
 	JsonBuilder b = {0};
 	Rows		rows;
 
 	CheckOwner("change the members of tenants");
 	CheckMember(fcinfo);
 	CallBeginIn(&call, ArgumentText(fcinfo, 1));
-	ArgTenant(&args, &call);
-	ArgDatum(&args, PG_GETARG_DATUM(0));
-	rows = QueryRun(query, &args);
+	ParamTenant(&params, &call);
+	ParamDatum(&params, PG_GETARG_DATUM(0));
+	rows = QueryRun(query, &params);
 	if (rows.count > 0)
 		AuditAppendPlanless(&call, "plan_modified",
 							JsonMerge(JsonTextOf("action", psprintf("member_%s", key)), JsonTextOf("role", RoleText(PG_GETARG_OID(0)))));
 	JsonObjectStart(&b, NULL);
-	/* a role that was dropped has no name any more, but may have a membership */
+	/* a dropped role has no name, but may still have a membership */
 	JsonPutText(&b, "role", GetUserNameFromId(PG_GETARG_OID(0), true));
 	JsonPutText(&b, "tenant", call.tenant);
 	JsonPutBool(&b, key, rows.count > 0);
@@ -101,7 +101,7 @@ stepwise_remove_member(PG_FUNCTION_ARGS)
 	return MemberChange(fcinfo, &remove, "removed");
 }
 
-/* Tell every backend that memberships have changed. */
+/* Send an invalidation to every backend when memberships have changed. */
 PG_FUNCTION_INFO_V1(stepwise_members_changed);
 Datum
 stepwise_members_changed(PG_FUNCTION_ARGS)
@@ -113,8 +113,8 @@ stepwise_members_changed(PG_FUNCTION_ARGS)
 /* ---------- grants ---------- */
 
 /*
- * Grant by the list that the view stepwise.grants keeps: each row is one GRANT
- * statement without its grantee.
+ * Grant by the list in the view stepwise.grants. Each row is a GRANT statement
+ * without its grantee.
  */
 static Datum
 GrantRole(FunctionCallInfo fcinfo, const char *kind)
@@ -124,7 +124,7 @@ GrantRole(FunctionCallInfo fcinfo, const char *kind)
 		1, {TEXTOID}
 	};
 	Call		call;
-	Args		args = {0};
+	Params		params = {0};
 	JsonBuilder b = {0};
 	Rows		rows;
 	const char *role;
@@ -136,11 +136,11 @@ GrantRole(FunctionCallInfo fcinfo, const char *kind)
 				 errmsg("role must be given")));
 	role = GetUserNameFromId(PG_GETARG_OID(0), false);
 	CallBeginIn(&call, DEFAULT_TENANT);
-	ArgText(&args, kind);
-	rows = QueryRun(&list, &args);
+	ParamText(&params, kind);
+	rows = QueryRun(&list, &params);
 	for (uint64 i = 0; i < rows.count; i++)
 	{
-		Args		none = {0};
+		Params		none = {0};
 
 		QueryRunOnce(psprintf("%s TO %s", RowText(&rows, i, 1), quote_identifier(role)), NULL, &none);
 	}

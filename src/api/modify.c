@@ -58,29 +58,29 @@ typedef struct ActionRule
 /* ---------- params ---------- */
 
 static void
-ReadStepId(Reader *reader, const Path *path, JsonbValue *value, void *field)
+ReadStepId(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
 	pg_uuid_t  *id = palloc(sizeof(pg_uuid_t));
 	char	   *text = NULL;
 
-	ReadText(reader, path, value, &text);
+	ReadText(reader, place, value, &text);
 	if (text == NULL)
 		return;
 	if (UuidParse(text, id))
 		*(pg_uuid_t **) field = id;
 	else
-		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION, "stepwise.get_plan_context(plan_id) lists the steps with their ids.",
+		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION, "stepwise.get_plan_context(plan_id) lists the steps with their ids.",
 				"\"%s\" is not the id of a step", ShortText(text));
 }
 
 static void
-ReadStepIds(Reader *reader, const Path *path, JsonbValue *value, void *field)
+ReadStepIds(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
-	Path		element = {.up = path};
+	Place		element = {.up = place};
 	Jsonb	   *ids;
 	JsonbValue	item;
 
-	if (!ExpectKind(reader, path, value, "array"))
+	if (!ExpectKind(reader, place, value, "array"))
 		return;
 	ids = JsonFromValue(value);
 	for (element.index = 0; JsonGetIndex(ids, element.index, &item); element.index++)
@@ -246,13 +246,13 @@ CheckNoTarget(Change *change)
 		" ORDER BY s.step_order",
 		3, {TEXTOID, UUIDOID, UUIDOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 	Rows		rows;
 
-	ArgTenant(&args, change->call);
-	ArgUuid(&args, &change->plan->id);
-	ArgUuid(&args, &change->step->id);
-	rows = QueryRun(&branches, &args);
+	ParamTenant(&params, change->call);
+	ParamUuid(&params, &change->plan->id);
+	ParamUuid(&params, &change->step->id);
+	rows = QueryRun(&branches, &params);
 	for (uint64 i = 0; i < rows.count; i++)
 		FaultInUse(change, ERRCODE_INVALID_DEFINITION, RowInt(&rows, i, 1), "branchingConditions", "skip_to goes to it");
 	RowsFree(&rows);
@@ -412,16 +412,16 @@ WriteOrder(const Change *change)
 	};
 	List	   *ids = change->params.step_ids;
 	Datum	   *values = palloc(sizeof(Datum) * (list_length(ids) + 1));
-	Args		args = {0};
+	Params		params = {0};
 	ListCell   *cell;
 
 	foreach(cell, ids)
 		values[foreach_current_index(cell)] = UUIDPGetDatum(lfirst(cell));
-	ArgTenant(&args, change->call);
-	ArgUuid(&args, &change->plan->id);
-	ArgDatum(&args, PointerGetDatum(construct_array(values, list_length(ids), UUIDOID, UUID_LEN, false, TYPALIGN_CHAR)));
-	ArgBool(&args, change->plan->sequential);
-	QueryRun(&write, &args);
+	ParamTenant(&params, change->call);
+	ParamUuid(&params, &change->plan->id);
+	ParamDatum(&params, PointerGetDatum(construct_array(values, list_length(ids), UUIDOID, UUID_LEN, false, TYPALIGN_CHAR)));
+	ParamBool(&params, change->plan->sequential);
+	QueryRun(&write, &params);
 }
 
 /* In a sequence, what a step mentions must stand before it; a branch may mention its own step. */
@@ -535,7 +535,7 @@ ReaderOfPlan(Reader *reader, const Change *change)
 		" FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 ORDER BY s.step_order",
 		2, {TEXTOID, UUIDOID}
 	};
-	Path		path = {.key = "steps"};
+	Place		place = {.key = "steps"};
 	Rows		rows = QueryById(change->call, &read, &change->plan->id);
 	StepDefinition *steps = palloc_extended(sizeof(StepDefinition) * (rows.count + 1), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 
@@ -551,20 +551,20 @@ ReaderOfPlan(Reader *reader, const Change *change)
 	reader->scope = ScopeOfSteps(steps, (int) rows.count, NULL, 0);
 	reader->scope->inputs = PlanInputNames(change->call, change->plan);
 	RowsFree(&rows);
-	ScopeNameSteps(reader, &path);
-	OrderSteps(reader, &path);
+	ScopeNameSteps(reader, &place);
+	OrderSteps(reader, &place);
 }
 
 static void
 CheckInstructions(Change *change)
 {
 	Reader		reader = {.call = change->call,.faults = &change->faults};
-	Path		path = {.key = "instructions"};
+	Place		place = {.key = "instructions"};
 
 	if (!ReferenceOccurs(change->params.instructions))
 		return;
 	ReaderOfPlan(&reader, change);
-	ScopeCheckText(&reader, &path, change->params.instructions, change->step->order);
+	ReachCheckText(&reader, &place, change->params.instructions, change->step->order);
 }
 
 static bool
@@ -582,14 +582,14 @@ WriteInstructions(const Change *change)
 	};
 	const StepRow *step = change->step;
 	const char *instructions = change->params.instructions;
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgTenant(&args, change->call);
-	ArgUuid(&args, &step->id);
-	ArgText(&args, instructions);
-	ArgBool(&args, ReferenceOccurs(instructions) || OccursIn(step->arguments) || OccursIn(step->resources) ||
+	ParamTenant(&params, change->call);
+	ParamUuid(&params, &step->id);
+	ParamText(&params, instructions);
+	ParamBool(&params, ReferenceOccurs(instructions) || OccursIn(step->arguments) || OccursIn(step->resources) ||
 			(step->prompt != NULL && ReferenceOccurs(TextOf(step->prompt))));
-	QueryRun(&write, &args);
+	QueryRun(&write, &params);
 }
 
 /* Cut a text for the audit log, which stays small. */
@@ -668,11 +668,11 @@ static void
 ReadParams(Change *change, const ActionRule *rule, const Jsonb *params)
 {
 	Reader		reader = {.call = change->call,.faults = &change->faults};
-	Path		path = {.key = ""};
+	Place		place = {.key = ""};
 	JsonbValue	value;
 
 	JsonToValue(params ? params : JsonEmptyObject(), &value);
-	ReadKeys(&reader, &path, &value, rule->keys, rule->nkeys, &change->params, rule->name);
+	ReadKeys(&reader, &place, &value, rule->keys, rule->nkeys, &change->params, rule->name);
 	FaultsRaise(&change->faults, "params");
 	if (change->params.step_id == NULL)
 		return;

@@ -31,12 +31,12 @@ ArgumentThreshold(FunctionCallInfo fcinfo, int n, const char *what)
 }
 
 static void
-ArgInterval(Args *args, Interval *interval)
+ParamInterval(Params *params, Interval *interval)
 {
 	if (interval == NULL)
-		ArgNull(args);
+		ParamNull(params);
 	else
-		ArgDatum(args, IntervalPGetDatum(interval));
+		ParamDatum(params, IntervalPGetDatum(interval));
 }
 
 /* ---------- status ---------- */
@@ -48,14 +48,14 @@ HasStalledStep(Call *call, const PlanRow *plan, Interval *stall_after)
 		"SELECT FROM stepwise.stalled_steps($1, $2, $3, $4) LIMIT 1",
 		4, {TEXTOID, UUIDOID, INTERVALOID, INTERVALOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 	Rows		rows;
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	ArgInterval(&args, stall_after);
-	ArgInterval(&args, DefaultStallAfter());
-	rows = QueryRun(&find, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, &plan->id);
+	ParamInterval(&params, stall_after);
+	ParamInterval(&params, DefaultStallAfter());
+	rows = QueryRun(&find, &params);
 	return rows.count > 0;
 }
 
@@ -115,14 +115,14 @@ StatusJson(Call *call, const PlanRow *plan, Interval *stall_after)
 		"SELECT j FROM stepwise.plan_status_json($1, $2, $3, $4) AS j",
 		4, {TEXTOID, UUIDOID, INTERVALOID, INTERVALOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 	Jsonb	   *json;
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	ArgInterval(&args, stall_after);
-	ArgInterval(&args, DefaultStallAfter());
-	json = QueryJson(&read, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, &plan->id);
+	ParamInterval(&params, stall_after);
+	ParamInterval(&params, DefaultStallAfter());
+	json = QueryJson(&read, &params);
 	if (json == NULL)
 		PlanNotFound(&plan->id);
 	return json;
@@ -180,14 +180,14 @@ StillStalled(Call *call, const StepRow *step, Interval *older_than)
 		" WHERE s.tenant = $1 AND s.id = $2" IS_STALLED("$3", "$4"),
 		4, {TEXTOID, UUIDOID, INTERVALOID, INTERVALOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 	Rows		rows;
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &step->id);
-	ArgInterval(&args, older_than);
-	ArgInterval(&args, DefaultStallAfter());
-	rows = QueryRun(&find, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, &step->id);
+	ParamInterval(&params, older_than);
+	ParamInterval(&params, DefaultStallAfter());
+	rows = QueryRun(&find, &params);
 	return rows.count > 0;
 }
 
@@ -264,13 +264,13 @@ ReclaimStalled(Call *call, Interval *older_than)
 		3, {TEXTOID, INTERVALOID, INTERVALOID}
 	};
 	Reclaim		reclaim = {.call = call,.older_than = older_than};
-	Args		args = {0};
+	Params		params = {0};
 	Rows		rows;
 
-	ArgTenant(&args, call);
-	ArgInterval(&args, older_than);
-	ArgInterval(&args, DefaultStallAfter());
-	rows = QueryRun(&find, &args);
+	ParamTenant(&params, call);
+	ParamInterval(&params, older_than);
+	ParamInterval(&params, DefaultStallAfter());
+	rows = QueryRun(&find, &params);
 	JsonObjectStart(&reclaim.reclaimed, NULL);
 	JsonArrayStart(&reclaim.reclaimed, "reclaimed");
 	for (uint64 i = 0; i < rows.count; i++)

@@ -40,14 +40,14 @@ FindBatch(Call *call, TimestampTz before, int batch, Datum *plans)
 		" SELECT (SELECT pg_catalog.count(*)::int FROM root), pg_catalog.array_agg(t.id) FROM tree AS t",
 		3, {TEXTOID, TIMESTAMPTZOID, INT4OID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 	bool		isnull;
 	Rows		rows;
 
-	ArgTenant(&args, call);
-	ArgDatum(&args, TimestampTzGetDatum(before));
-	ArgInt(&args, batch);
-	rows = QueryRun(&find, &args);
+	ParamTenant(&params, call);
+	ParamDatum(&params, TimestampTzGetDatum(before));
+	ParamInt(&params, batch);
+	rows = QueryRun(&find, &params);
 	*plans = RowDatum(&rows, 0, 2, &isnull);
 	return RowInt(&rows, 0, 1);
 }
@@ -77,11 +77,11 @@ PurgeBatch(const char *tenant, TimestampTz before, int batch)
 	count = FindBatch(&call, before, batch, &plans);
 	for (int i = 0; count > 0 && i < lengthof(Deletions); i++)
 	{
-		Args		args = {0};
+		Params		params = {0};
 
-		ArgTenant(&args, &call);
-		ArgDatum(&args, plans);
-		QueryRun(&Deletions[i], &args);
+		ParamTenant(&params, &call);
+		ParamDatum(&params, plans);
+		QueryRun(&Deletions[i], &params);
 	}
 	if (count > 0)
 		AuditPurge(&call, before, count);
@@ -96,12 +96,12 @@ AllTenants(void)
 	static KeptQuery list = {"SELECT DISTINCT p.tenant FROM stepwise.plan AS p ORDER BY 1", 0};
 	MemoryContext outer = CurrentMemoryContext;
 	List	   *tenants = NIL;
-	Args		args = {0};
+	Params		params = {0};
 	Call		call;
 	Rows		rows;
 
 	CallBeginIn(&call, "");
-	rows = QueryRun(&list, &args);
+	rows = QueryRun(&list, &params);
 	for (uint64 i = 0; i < rows.count; i++)
 	{
 		char	   *tenant = RowText(&rows, i, 1);

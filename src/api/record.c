@@ -111,14 +111,14 @@ StepOfTool(Call *call, const PlanRow *plan, const char *tool)
 		" AND s.tool = $4 AND " TAKES_RESULT("$5") " ORDER BY s.tenant, s.plan_id, s.step_order LIMIT 1",
 		5, {TEXTOID, UUIDOID, INT4OID, TEXTOID, BOOLOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	ArgInt(&args, plan->counts[STEP_FAILED] + plan->counts[STEP_IN_PROGRESS] > 0 ? 1 : plan->next_order);
-	ArgText(&args, tool);
-	ArgBool(&args, plan->sequential);
-	return StepFetch(&find, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, &plan->id);
+	ParamInt(&params, plan->counts[STEP_FAILED] + plan->counts[STEP_IN_PROGRESS] > 0 ? 1 : plan->next_order);
+	ParamText(&params, tool);
+	ParamBool(&params, plan->sequential);
+	return StepFetch(&find, &params);
 }
 
 /*
@@ -145,14 +145,14 @@ StepOfToolBelow(Call *call, const PlanRow *plan, const char *tool)
 		" WHERE b.id <> $2 AND s.tool = $3 AND " TAKES_RESULT("b.sequential") " ORDER BY b.place || s.step_order LIMIT 1",
 		3, {TEXTOID, UUIDOID, TEXTOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 
 	if (!plan->root->nests)
 		return NULL;
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	ArgText(&args, tool);
-	return StepFetch(&find, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, &plan->id);
+	ParamText(&params, tool);
+	return StepFetch(&find, &params);
 }
 
 /*
@@ -174,20 +174,20 @@ StepOfNameBelow(Call *call, const PlanRow *plan, const Report *report)
 		" b.place || s.step_order LIMIT 1",
 		7, {TEXTOID, UUIDOID, TEXTOID, TEXTOID, TEXTOID, JSONBOID, UUIDOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 	StepRow    *blocking;
 
 	if (!plan->root->nests)
 		return NULL;
 	blocking = StepOfReason(call, plan);
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	ArgText(&args, report->step_name);
-	ArgText(&args, report->is_error ? ErrorOf(report->result) : NULL);
-	ArgText(&args, OutcomeName[report->outcome]);
-	ArgVarlena(&args, report->result);
-	ArgUuid(&args, blocking ? &blocking->id : NULL);
-	return StepFetch(&find, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, &plan->id);
+	ParamText(&params, report->step_name);
+	ParamText(&params, report->is_error ? ErrorOf(report->result) : NULL);
+	ParamText(&params, OutcomeName[report->outcome]);
+	ParamVarlena(&params, report->result);
+	ParamUuid(&params, blocking ? &blocking->id : NULL);
+	return StepFetch(&find, &params);
 }
 
 static StepRow *

@@ -85,7 +85,7 @@ PutTool(JsonBuilder *b, const Tool *tool, bool built_in)
 	JsonObjectEnd(b);
 }
 
-/* Digest all that is registered of a tool, as list_tools shows it. */
+/* Digest a whole registration, as list_tools shows it. */
 static char *
 ToolDigest(const Tool *tool)
 {
@@ -95,14 +95,14 @@ ToolDigest(const Tool *tool)
 	return DigestText(JsonFinish(&b));
 }
 
-/* Write into the chain of the tenant what was done to a registration. */
+/* Write the audit entry of a registration. */
 static void
 AuditRegister(Call *call, const char *action, const Jsonb *detail)
 {
 	AuditAppendPlanless(call, "plan_modified", JsonMerge(JsonTextOf("action", action), detail));
 }
 
-/* Write a tool; true if there was one of that name. */
+/* Write a tool. Returns true if it replaces one of that name. */
 static bool
 ToolStore(Call *call, const Tool *tool)
 {
@@ -115,17 +115,17 @@ ToolStore(Call *call, const Tool *tool)
 		" RETURNING EXISTS (SELECT FROM before)",
 		7, {TEXTOID, TEXTOID, TEXTOID, JSONBOID, TEXTOID, BOOLOID, BOOLOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 	Rows		rows;
 
-	ArgTenant(&args, call);
-	ArgText(&args, tool->name);
-	ArgText(&args, tool->function);
-	ArgVarlena(&args, tool->input_schema);
-	ArgText(&args, tool->description);
-	ArgBool(&args, tool->retryable);
-	ArgBool(&args, tool->expose);
-	rows = QueryRun(&store, &args);
+	ParamTenant(&params, call);
+	ParamText(&params, tool->name);
+	ParamText(&params, tool->function);
+	ParamVarlena(&params, tool->input_schema);
+	ParamText(&params, tool->description);
+	ParamBool(&params, tool->retryable);
+	ParamBool(&params, tool->expose);
+	rows = QueryRun(&store, &params);
 	return RowBool(&rows, 0, 1);
 }
 
@@ -167,7 +167,7 @@ stepwise_register_tool(PG_FUNCTION_ARGS)
 	return CallEnd(&call, answer);
 }
 
-/* Drop a registered name by a query over (tenant, name). */
+/* Drop a name by a query over (tenant, name). */
 static Jsonb *
 Unregister(Call *call, KeptQuery *query, const char *kind, const char *key, const char *name)
 {
@@ -233,7 +233,7 @@ stepwise_list_tools(PG_FUNCTION_ARGS)
 
 /* ---------- resources ---------- */
 
-/* Take a function of a text, or else of a jsonb. */
+/* Check a function of one text or one jsonb, and return its signature. */
 static char *
 ResourceSignature(Oid function)
 {
@@ -251,13 +251,13 @@ ResourceStore(Call *call, const char *pattern, const char *function)
 		3, {TEXTOID, TEXTOID, TEXTOID}
 	};
 	JsonBuilder b = {0};
-	Args		args = {0};
+	Params		params = {0};
 	Jsonb	   *answer;
 
-	ArgTenant(&args, call);
-	ArgText(&args, pattern);
-	ArgText(&args, function);
-	QueryRun(&store, &args);
+	ParamTenant(&params, call);
+	ParamText(&params, pattern);
+	ParamText(&params, function);
+	QueryRun(&store, &params);
 	JsonObjectStart(&b, NULL);
 	JsonPutText(&b, "pattern", pattern);
 	JsonPutText(&b, "function", function);

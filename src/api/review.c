@@ -129,17 +129,17 @@ ReviewFind(Call *call, const StepRow *step, const char *summary, Jsonb *question
 		" AND k.prompt = $3 AND k.questions = coalesce($4, '[]')",
 		4, {TEXTOID, UUIDOID, TEXTOID, JSONBOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 	bool		found;
 	Rows		rows;
 
 	if (step->status != STEP_AWAITING_INPUT)
 		return false;
-	ArgTenant(&args, call);
-	ArgUuid(&args, &step->id);
-	ArgText(&args, summary);
-	ArgVarlena(&args, questions);
-	rows = QueryRun(&find, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, &step->id);
+	ParamText(&params, summary);
+	ParamVarlena(&params, questions);
+	rows = QueryRun(&find, &params);
 	found = rows.count > 0;
 	if (found)
 		*checkpoint_id = RowUuid(&rows, 0, 1);

@@ -38,7 +38,7 @@ typedef struct Task
 {
 	pg_uuid_t	step_id;
 	int			attempt;
-	ResourcePlace place;
+	PlanKey		key;
 	char	   *function;		/* NULL: it only reads resources */
 	Jsonb	   *arguments;
 	Jsonb	   *resources;		/* URIs, or NULL */
@@ -66,9 +66,9 @@ TaskNew(const Call *call, const Next *next)
 
 	task->step_id = step->id;
 	task->attempt = step->attempt;
-	task->place.tenant = pstrdup(call->tenant);
-	task->place.plan_id = next->plan->id;
-	task->place.root_id = next->plan->root_id;
+	task->key.tenant = pstrdup(call->tenant);
+	task->key.plan_id = next->plan->id;
+	task->key.root_id = next->plan->root_id;
 	task->function = next->tool ? pstrdup(next->tool->function) : NULL;
 	task->arguments = JsonCopy(StepInputs(step));
 	task->resources = next->resources ? JsonCopy(next->resources) : NULL;
@@ -103,7 +103,7 @@ TaskDo(const Task *task)
 
 	if (task->resources != NULL)
 	{
-		contents = ResourcesRead(&task->place, task->resources, &done.uri, &done.fault);
+		contents = ResourcesRead(&task->key, task->resources, &done.uri, &done.fault);
 		if (done.fault != NULL)
 			return done;
 		contents = JsonObjectOf("resources", contents);

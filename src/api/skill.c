@@ -106,9 +106,9 @@ ArgumentNote(FunctionCallInfo fcinfo)
 
 /* Run a query that finds one open execution: 1 id, 2 status, 3 plan. */
 static bool
-FindBy(KeptQuery *query, const Args *args, SkillNote *note)
+FindBy(KeptQuery *query, const Params *params, SkillNote *note)
 {
-	Rows		rows = QueryRun(query, args);
+	Rows		rows = QueryRun(query, params);
 	bool		found = rows.count > 0;
 
 	if (found)
@@ -131,12 +131,12 @@ FindOfPlan(Call *call, SkillNote *note)
 		" ORDER BY e.id DESC LIMIT 1",
 		3, {TEXTOID, UUIDOID, TEXTOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, note->plan_id);
-	ArgText(&args, note->skill);
-	return FindBy(&find, &args, note);
+	ParamTenant(&params, call);
+	ParamUuid(&params, note->plan_id);
+	ParamText(&params, note->skill);
+	return FindBy(&find, &params, note);
 }
 
 /* Of the session: not one that is linked to another plan than the one that is meant. */
@@ -149,13 +149,13 @@ FindOfSession(Call *call, SkillNote *note)
 		" AND ($4 IS NULL OR e.plan_id IS NULL) ORDER BY e.id DESC LIMIT 1",
 		4, {TEXTOID, TEXTOID, TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgTenant(&args, call);
-	ArgText(&args, note->session);
-	ArgText(&args, note->skill);
-	ArgUuid(&args, note->plan_id);
-	return FindBy(&find, &args, note);
+	ParamTenant(&params, call);
+	ParamText(&params, note->session);
+	ParamText(&params, note->skill);
+	ParamUuid(&params, note->plan_id);
+	return FindBy(&find, &params, note);
 }
 
 /* Of no session and no plan. */
@@ -168,11 +168,11 @@ FindLoose(Call *call, SkillNote *note)
 		" AND e.completed_at IS NULL ORDER BY e.id DESC LIMIT 1",
 		2, {TEXTOID, TEXTOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgTenant(&args, call);
-	ArgText(&args, note->skill);
-	return FindBy(&find, &args, note);
+	ParamTenant(&params, call);
+	ParamText(&params, note->skill);
+	return FindBy(&find, &params, note);
 }
 
 static bool
@@ -206,19 +206,19 @@ WriteNote(Call *call, const SkillNote *note)
 		" WHERE e.completed_at IS NULL RETURNING e.metadata",
 		9, {TEXTOID, UUIDOID, TEXTOID, UUIDOID, TEXTOID, TEXTOID, JSONBOID, TEXTOID, BOOLOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 	Rows		rows;
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &note->id);
-	ArgText(&args, note->session);
-	ArgUuid(&args, note->plan_id);
-	ArgText(&args, note->skill);
-	ArgText(&args, SkillStatusName[note->status]);
-	ArgVarlena(&args, note->metadata);
-	ArgText(&args, note->error);
-	ArgBool(&args, Ends(note->status));
-	rows = QueryRun(&write, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, &note->id);
+	ParamText(&params, note->session);
+	ParamUuid(&params, note->plan_id);
+	ParamText(&params, note->skill);
+	ParamText(&params, SkillStatusName[note->status]);
+	ParamVarlena(&params, note->metadata);
+	ParamText(&params, note->error);
+	ParamBool(&params, Ends(note->status));
+	rows = QueryRun(&write, &params);
 	/* what many calls have merged must fit as what one gives must */
 	if (rows.count > 0)
 		CheckJsonLimits(JsonOf(RowVarlena(&rows, 0, 1)), "metadata with what was noted before");

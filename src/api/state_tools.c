@@ -45,6 +45,7 @@ StateNotFound(const char *name)
 
 /* ---------- read ---------- */
 
+/* Read a value by a query over (tenant, name); NULL: there is none. */
 static Jsonb *
 StateOfName(Call *call, KeptQuery *query, const char *name)
 {
@@ -84,6 +85,19 @@ stepwise_state_read(PG_FUNCTION_ARGS)
 
 /* ---------- write ---------- */
 
+/* Run a query over (tenant, name, value). Returns the number of rows written. */
+static uint64
+StateInsert(Call *call, KeptQuery *query, const char *name, const Jsonb *value)
+{
+	Params		params = {0};
+
+	ParamTenant(&params, call);
+	ParamText(&params, name);
+	ParamVarlena(&params, value);
+	return QueryRun(query, &params).count;
+}
+
+/* Write a value, whether there is one or not. */
 static Jsonb *
 StateStore(Call *call, const char *name, Jsonb *value)
 {
@@ -92,16 +106,12 @@ StateStore(Call *call, const char *name, Jsonb *value)
 		" ON CONFLICT (tenant, name) DO UPDATE SET value = excluded.value, updated_at = pg_catalog.clock_timestamp()",
 		3, {TEXTOID, TEXTOID, JSONBOID}
 	};
-	Args		args = {0};
 
-	ArgTenant(&args, call);
-	ArgText(&args, name);
-	ArgVarlena(&args, value);
-	QueryRun(&store, &args);
+	StateInsert(call, &store, name, value);
 	return value;
 }
 
-/* Write into the chain of the tenant what was done to a name; the value only as its digest. */
+/* Write the audit entry of a change. It has a digest of the value, not the value. */
 static Jsonb *
 StateAudit(Call *call, const char *action, const char *name, Jsonb *value)
 {
@@ -139,7 +149,10 @@ stepwise_state_write(PG_FUNCTION_ARGS)
 
 /* ---------- merge ---------- */
 
-/* Insert if there is none, which waits for another's uncommitted insert; true if it was new. */
+/*
+ * Insert a value if there is none. This waits for an uncommitted insert of
+ * another transaction. Returns true if it was inserted.
+ */
 static bool
 StateBegin(Call *call, const char *name, Jsonb *value)
 {
@@ -147,14 +160,11 @@ StateBegin(Call *call, const char *name, Jsonb *value)
 		"INSERT INTO stepwise.state (tenant, name, value) VALUES ($1, $2, $3) ON CONFLICT (tenant, name) DO NOTHING",
 		3, {TEXTOID, TEXTOID, JSONBOID}
 	};
-	Args		args = {0};
 
-	ArgTenant(&args, call);
-	ArgText(&args, name);
-	ArgVarlena(&args, value);
-	return QueryRun(&begin, &args).count > 0;
+	return StateInsert(call, &begin, name, value) > 0;
 }
 
+/* Merge a value into the one that is there, or insert it. */
 static Jsonb *
 StateMerge(Call *call, const Jsonb *arguments)
 {

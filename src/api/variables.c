@@ -33,13 +33,13 @@ VariablesStore(Call *call, const pg_uuid_t *plan_id, const Jsonb *variables)
 		"UPDATE stepwise.plan_detail SET variables = $3 WHERE tenant = $1 AND plan_id = $2",
 		3, {TEXTOID, UUIDOID, JSONBOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 
 	CheckJsonLimits(variables, "the whole of the plan's variables");
-	ArgTenant(&args, call);
-	ArgUuid(&args, plan_id);
-	ArgVarlena(&args, variables);
-	QueryRun(&store, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, plan_id);
+	ParamVarlena(&params, variables);
+	QueryRun(&store, &params);
 }
 
 /* ---------- setting ---------- */

@@ -80,15 +80,15 @@ VerifyArtifact(Verification *v, const Call *call, const pg_uuid_t *plan_id, cons
 	};
 	char	   *id = JsonGetText(detail, "artifactId");
 	pg_uuid_t	artifact_id;
-	Args		args = {0};
+	Params		params = {0};
 	Rows		rows;
 
 	if (JsonGetText(detail, "contentDigest") == NULL || id == NULL || !UuidParse(id, &artifact_id))
 		return;
-	ArgTenant(&args, call);
-	ArgUuid(&args, &artifact_id);
-	ArgUuid(&args, plan_id);
-	rows = QueryRun(&find, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, &artifact_id);
+	ParamUuid(&params, plan_id);
+	rows = QueryRun(&find, &params);
 	if (rows.count == 0)
 		VerifyFails(v, entry->id, entry->event, "the artifact of this entry is gone");
 	else if (!SameDigest(JsonGetText(detail, "contentDigest"), DigestOfText(RowText(&rows, 0, 1))) ||
@@ -206,13 +206,13 @@ ChainVerify(Call *call, const pg_uuid_t *plan_id, int64 entries)
 
 	do
 	{
-		Args		args = {0};
+		Params		params = {0};
 
-		ArgTenant(&args, call);
-		ArgUuid(&args, plan_id);
-		ArgDatum(&args, Int64GetDatum(after));
-		ArgDatum(&args, Int64GetDatum(entries));
-		rows = QueryRun(plan_id ? &batch : &planless, &args);
+		ParamTenant(&params, call);
+		ParamUuid(&params, plan_id);
+		ParamDatum(&params, Int64GetDatum(after));
+		ParamDatum(&params, Int64GetDatum(entries));
+		rows = QueryRun(plan_id ? &batch : &planless, &params);
 		for (uint64 i = 0; i < rows.count; i++)
 			VerifyEntryIn(scratch, &v, call, plan_id, &rows, i);
 		if (rows.count > 0)

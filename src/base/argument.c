@@ -27,7 +27,7 @@ ArgumentName(FunctionCallInfo fcinfo, int n)
 	return name ? name : "an argument";
 }
 
-/* Read a text. */
+/* Read a text argument; refuse one that has no UTF-8 form. */
 char *
 ArgumentText(FunctionCallInfo fcinfo, int n)
 {
@@ -41,7 +41,7 @@ ArgumentText(FunctionCallInfo fcinfo, int n)
 	return value;
 }
 
-/* Read a jsonb value. */
+/* Read a jsonb argument; refuse one with a string that has no UTF-8 form. */
 Jsonb *
 ArgumentJson(FunctionCallInfo fcinfo, int n)
 {
@@ -55,7 +55,7 @@ ArgumentJson(FunctionCallInfo fcinfo, int n)
 	return value;
 }
 
-/* Read a UUID. */
+/* Read a UUID argument. */
 pg_uuid_t *
 ArgumentUuid(FunctionCallInfo fcinfo, int n)
 {

@@ -3,8 +3,8 @@
  *	  the lowest floor: words, values, settings, tables, queries, tenants, and the
  *	  frame of a call
  *
- * It knows nothing of plans, steps and definitions but the words of their
- * states. Sections are in the order in which the files build on each other.
+ * It knows nothing about plans, steps and definitions, except the words of
+ * their states. Each section needs only the sections above it.
  */
 #ifndef STEPWISE_BASE_H
 #define STEPWISE_BASE_H
@@ -89,34 +89,34 @@ extern bool LogToolCalls;
 extern void SettingsInit(void);
 extern Interval *DefaultStallAfter(void);
 
-/* ---------- word.c: words among others, and texts for messages ---------- */
+/* ---------- word.c: search words, and cut texts for messages ---------- */
 
 extern int	NameIndex(const char *name, const char *const *names, int count);	/* -1: not there */
 extern const char *NearestWord(const char *word, const char *const *words, int count);	/* NULL: none near */
 extern char *WordList(const char *const *words, int count);
-extern int	HexDigit(char c);	/* -1: none */
+extern int	HexDigit(char c);	/* -1: not a digit */
 extern bool TextIsBlank(const char *text);
 extern char *ClipText(const char *text, int length);
-extern char *ShortText(const char *text);	/* the same of a whole text, or of NULL */
-#define REASON_TEXT_BYTES	1000	/* of a message that goes on to other steps and plans */
-extern char *CutText(const char *text, int max);	/* to so many bytes, saying how many there were */
-extern char *Because(const char *reason);	/* ": reason"; nothing for NULL */
+extern char *ShortText(const char *text);	/* the same for a whole text; NULL gives "" */
+#define REASON_TEXT_BYTES	1000	/* of a message that is passed on to other steps and plans */
+extern char *CutText(const char *text, int max);	/* max in bytes; the result says how long the text was */
+extern char *Because(const char *reason);	/* ": reason", or "" for NULL */
 extern char *BecauseShort(const char *reason);	/* the same, cut */
 extern char *FormatText(const char *format, va_list args) pg_attribute_printf(1, 0);
-extern const char *Arrow(void); /* between the links of a chain that is spelled */
+extern const char *Arrow(void); /* between the names of a chain */
 
 /* ---------- uuid.c: make, compare, read and show UUIDs ---------- */
 
-extern pg_uuid_t UuidNew(void); /* version 7, rising within the backend */
+extern pg_uuid_t UuidNew(void); /* version 7, ascending within the backend */
 extern char *UuidText(const pg_uuid_t *uuid);
 extern bool UuidEqual(const pg_uuid_t *a, const pg_uuid_t *b);
 extern bool UuidParse(const char *text, pg_uuid_t *uuid);
 
-/* ---------- time.c: times and intervals as text ---------- */
+/* ---------- time.c: show times and intervals ---------- */
 
 /*
- * No time: what stands for null in C. It is -infinity, and not 0, which is a
- * time like others; what is stored is finite (guard.c).
+ * A time that is null in SQL. It is -infinity and not 0, which is a valid time;
+ * stored times are finite (guard.c).
  */
 #define NO_TIME			DT_NOBEGIN
 #define TimeIsSet(time)	((time) != NO_TIME)
@@ -124,15 +124,19 @@ extern bool UuidParse(const char *text, pg_uuid_t *uuid);
 extern char *TimeText(TimestampTz at);
 extern char *IntervalText(Interval *interval);
 
-/* ---------- json.c: get and put ---------- */
+/* ---------- json.c: read and build jsonb values ---------- */
 
-typedef struct JsonBuilder
+/*
+ * One call into the engine: who called, in which tenant, and what must be
+ * put back. Everything allocated between CallBegin and CallEnd is gone after.
+ */
+struct Call
 {
 	JsonbParseState *state;
-	JsonbValue *done;			/* after the outermost end */
+	JsonbValue *done;			/* set at the end of the outermost value */
 } JsonBuilder;
 
-/* key NULL: an element of an array, or the outermost value */
+/* without a key, the value is an element of an array, or the outermost value */
 extern void JsonObjectStart(JsonBuilder *b, const char *key);
 extern void JsonObjectEnd(JsonBuilder *b);
 extern void JsonArrayStart(JsonBuilder *b, const char *key);
@@ -142,7 +146,7 @@ extern void JsonPutJson(JsonBuilder *b, const char *key, const Jsonb *value);	/*
 extern void JsonPutValue(JsonBuilder *b, const char *key, JsonbValue *value);
 extern void JsonPutInt(JsonBuilder *b, const char *key, int64 value);
 extern void JsonPutMilliseconds(JsonBuilder *b, const char *key, int64 microseconds);
-extern void JsonPutPositive(JsonBuilder *b, const char *key, int value);	/* otherwise null */
+extern void JsonPutPositive(JsonBuilder *b, const char *key, int value);	/* null unless positive */
 extern void JsonPutBool(JsonBuilder *b, const char *key, bool value);
 extern void JsonPutUuid(JsonBuilder *b, const char *key, const pg_uuid_t *value);	/* NULL: null */
 extern void JsonPutTime(JsonBuilder *b, const char *key, TimestampTz value);	/* NO_TIME: null */
@@ -151,24 +155,24 @@ extern void JsonPutTexts(JsonBuilder *b, const char *key, const List *texts);	/*
 extern Jsonb *JsonFinish(JsonBuilder *b);
 
 extern bool JsonGet(const Jsonb *object, const char *key, JsonbValue *value);
-extern char *JsonGetText(const Jsonb *object, const char *key); /* NULL unless a string */
+extern char *JsonGetText(const Jsonb *object, const char *key); /* NULL if it is no string */
 extern Jsonb *JsonGetJson(const Jsonb *object, const char *key);	/* NULL if not there */
 extern const char **JsonKeys(const Jsonb *object, int *count);
 extern bool JsonGetIndex(const Jsonb *array, int index, JsonbValue *value);
 extern Jsonb *JsonFromValue(JsonbValue *value);
 extern void JsonToValue(const Jsonb *json, JsonbValue *value);	/* NULL: null */
-extern Jsonb *JsonOf(const struct varlena *field);	/* of a row; NULL if null */
+extern Jsonb *JsonOf(const struct varlena *field);	/* detoasts a field of a row; NULL for NULL */
 extern char *TextOf(const struct varlena *field);	/* likewise */
 extern char *JsonToText(const Jsonb *value);
-extern void JsonCompact(StringInfo text, JsonbValue *value); /* append as JSON without spaces */
-extern char *JsonValueText(const JsonbValue *value);	/* a jbvString as C string */
+extern void JsonCompact(StringInfo text, JsonbValue *value); /* appends JSON without spaces */
+extern char *JsonValueText(const JsonbValue *value);	/* of a jbvString */
 extern const char *JsonKindName(const JsonbValue *value);	/* "string", "object", … */
-extern bool JsonHasType(const JsonbValue *value, const char *type); /* JSON's kinds, and integer; NULL: any */
+extern bool JsonHasType(const JsonbValue *value, const char *type); /* a kind of JSON, or integer; NULL: any type */
 extern bool JsonIsObject(const Jsonb *value);
 extern bool JsonIsArray(const Jsonb *value);
 extern bool JsonEqual(const Jsonb *a, const Jsonb *b);	/* NULL equals NULL only */
-extern Jsonb *JsonMerge(const Jsonb *a, const Jsonb *b);	/* a || b for objects; NULL: empty */
-extern Jsonb *JsonMergeDeep(const Jsonb *a, const Jsonb *b);	/* objects at every depth; what else b has replaces */
+extern Jsonb *JsonMerge(const Jsonb *a, const Jsonb *b);	/* a || b for objects; NULL counts as empty */
+extern Jsonb *JsonMergeDeep(const Jsonb *a, const Jsonb *b);	/* merges objects at every depth; other values of b replace those of a */
 extern Jsonb *JsonEmptyObject(void);
 extern Jsonb *JsonObjectOf(const char *key, const Jsonb *value);	/* of one member */
 extern Jsonb *JsonTextOf(const char *key, const char *value);	/* likewise */
@@ -182,17 +186,33 @@ extern char *JsonScalarText(const JsonbValue *value);	/* a string as it is, othe
 
 extern bool TextIsUtf8(const char *text);
 extern bool JsonIsUtf8(const Jsonb *value);
-extern void CheckUtf8(const char *text, const char *what);	/* SW005; so the next */
+extern void CheckUtf8(const char *text, const char *what);	/* SW005; likewise the next */
 extern void CheckJsonUtf8(const Jsonb *value, const char *what);
-extern const char *Utf8Form(const char *text);	/* the text itself, if it has none */
+extern const char *Utf8Form(const char *text);	/* the text itself, if it has no UTF-8 form */
 extern char *Utf8Clean(const char *text);
+
+/* ---------- limit.c: how large values and texts may be ---------- */
+
+#define NAME_MAX_BYTES	500
+#define TITLE_MAX_CHARS	200		/* an index entry must hold it */
+
+extern char *JsonExcess(const Jsonb *json); /* a message; NULL if it is within the limits */
+extern void CheckJsonLimits(const Jsonb *value, const char *what);	/* SW007 */
+extern void CheckTextLimit(const char *value, const char *what);	/* SW007 */
+extern void CheckNameLimit(const char *value, const char *what);	/* SW007 */
+extern void CheckNotBlank(const char *value, const char *what); /* SW005 */
+extern void CheckTitle(const char *value, const char *what);	/* SW005, SW007 */
+extern void CheckOptionalTitle(const char *value, const char *what);
+extern void CheckLine(const char *word, const char *what);	/* SW005 */
+extern size_t RawSize(const struct varlena *field);	/* when detoasted; 0 for NULL */
+extern void AnswerTake(Call *call, size_t bytes, const char *hint);	/* SW007 */
 
 /* ---------- digest.c: SHA-256 ---------- */
 
 extern void Sha256(const void *data, size_t size, uint8 digest[32]);
 extern char *DigestHex(const uint8 digest[32]);
 extern char *DigestOfText(const char *text);	/* in hex; NULL for NULL */
-extern char *DigestText(const void *jsonb_varlena); /* of a jsonb value's text, in hex; NULL for NULL */
+extern char *DigestText(const void *jsonb_varlena); /* of the text of a jsonb value; NULL for NULL */
 
 /* ---------- catalog.c: our tables, indexes and enum values by name ---------- */
 
@@ -206,54 +226,54 @@ extern Oid	OwnerRole(void);
 extern bool RoleIsOwner(Oid role);
 extern void CheckOwner(const char *what);
 extern char *RoleText(Oid role);
-extern char *ActorText(const Call *call);	/* role, and after a slash the name given */
+extern char *ActorText(const Call *call);	/* role, or role/name */
 
 /* ---------- query.c: kept SPI plans, and the rows that they return ---------- */
 
-#define QUERY_MAX_ARGS	40
+#define QUERY_MAX_PARAMS	40
 
 typedef struct KeptQuery
 {
 	const char *sql;
-	int			nargs;
-	Oid			types[QUERY_MAX_ARGS];
+	int			nparams;
+	Oid			types[QUERY_MAX_PARAMS];
 	SPIPlanPtr	plan;			/* prepared at first use, kept for the backend */
-	bool		latest;			/* reads what is committed by now, at stricter isolation levels too */
-	bool		reads_plans;	/* reads what a call changes in plans: the call saves that first */
+	bool		latest;			/* use the latest snapshot, at stricter isolation levels too */
+	bool		reads_plans;	/* reads what a call changes in plans; the call saves its changes first */
 } KeptQuery;
 
-/* the arguments of one execution, in the order of $1, $2, … */
-typedef struct Args
+/* the parameters of one execution, in the order of $1, $2, … */
+typedef struct Params
 {
-	Call	   *call;			/* or NULL: the search path is locked for this query alone */
+	Call	   *call;			/* or NULL: the search path is locked for this query only */
 	int			count;
-	Datum		values[QUERY_MAX_ARGS];
-	char		nulls[QUERY_MAX_ARGS];	/* ' ' or 'n' */
-} Args;
+	Datum		values[QUERY_MAX_PARAMS];
+	char		nulls[QUERY_MAX_PARAMS];	/* ' ' or 'n' */
+} Params;
 
-extern void ArgDatum(Args *args, Datum value);
-extern void ArgNull(Args *args);
-extern void ArgText(Args *args, const char *value); /* NULL: null; so the next two */
-extern void ArgVarlena(Args *args, const void *value);
-extern void ArgUuid(Args *args, const pg_uuid_t *value);
-extern void ArgInt(Args *args, int value);
-extern void ArgBool(Args *args, bool value);
-extern void ArgTime(Args *args, TimestampTz value); /* NO_TIME: null */
-extern void ArgTenant(Args *args, const Call *call);
+extern void ParamDatum(Params *params, Datum value);
+extern void ParamNull(Params *params);
+extern void ParamText(Params *params, const char *value); /* NULL: null; likewise the next two */
+extern void ParamVarlena(Params *params, const void *value);
+extern void ParamUuid(Params *params, const pg_uuid_t *value);
+extern void ParamInt(Params *params, int value);
+extern void ParamBool(Params *params, bool value);
+extern void ParamTime(Params *params, TimestampTz value); /* NO_TIME: null */
+extern void ParamTenant(Params *params, const Call *call);
 
-/* what a query returned; lives until RowsFree or the end of the call */
+/* what a query returned; it lives until RowsFree or the end of the call */
 typedef struct Rows
 {
 	uint64		count;
 	SPITupleTable *table;
 } Rows;
 
-extern uint64 QueryRunOnce(const char *sql, const Oid *types, const Args *args);	/* not kept */
-extern Rows QueryRun(KeptQuery *query, const Args *args);	/* as the owner: between CallBegin and CallEnd */
+extern uint64 QueryRunOnce(const char *sql, const Oid *types, const Params *params);	/* one-off; returns the number of rows affected */
+extern Rows QueryRun(KeptQuery *query, const Params *params);	/* as the owner, between CallBegin and CallEnd */
 extern Rows QueryOfTenant(const Call *call, KeptQuery *query);
 extern Rows QueryById(const Call *call, KeptQuery *query, const pg_uuid_t *id);
 extern Rows QueryByName(const Call *call, KeptQuery *query, const char *name);
-extern Jsonb *QueryJson(KeptQuery *query, const Args *args);	/* of a query that makes one JSON; NULL: none */
+extern Jsonb *QueryJson(KeptQuery *query, const Params *params);	/* one jsonb value; NULL if there is no row */
 extern Jsonb *QueryJsonById(const Call *call, KeptQuery *query, const pg_uuid_t *id);
 
 extern void RowsFree(Rows *rows);
@@ -268,59 +288,59 @@ extern bool RowBool(const Rows *rows, uint64 row, int column);	/* false if null 
 extern TimestampTz RowTime(const Rows *rows, uint64 row, int column);	/* NO_TIME if null */
 extern struct varlena *RowVarlena(const Rows *rows, uint64 row, int column);	/* NULL if null; not copied */
 
-extern bool EngineRuns(void);	/* a statement of the engine's own */
-extern bool EngineWrites(void); /* for triggers: is it the engine that writes? */
-extern void PathUnlock(int *level); /* put the search path back that the first query has locked */
+extern bool EngineRuns(void);	/* is a statement of the engine running? */
+extern bool EngineWrites(void); /* for triggers: was it fired by a statement of the engine? */
+extern void SearchPathUnlock(int *level); /* what the first query of a call has locked */
 
-/* ---------- planner.c: kept plans that stay good as the tables grow ---------- */
+/* ---------- planner.c: let kept plans stay good as the tables grow ---------- */
 
 extern void PlannerInit(void);
 
-/* ---------- table.c: rows of our own tables by index, without the executor ---------- */
+/* ---------- table.c: read and write rows of our own tables by index, without the executor ---------- */
 
 #define KEY_MAX_COLUMNS	4
 
-/* what an index is searched for, column by column */
+/* a search key of an index, column by column */
 typedef struct Key
 {
-	bool		reading;		/* by a call that reads under one snapshot */
+	bool		reading;		/* the call reads under one snapshot */
 	int			count;
 	ScanKeyData columns[KEY_MAX_COLUMNS];
 } Key;
 
-#define ROW_MAX_COLUMNS	128		/* enough for the widest table, and for columns that a later version adds */
+#define TABLE_MAX_COLUMNS	128		/* enough for the widest table, and for columns of later versions */
 
-/* what an update sets */
+/* the columns that an insert or update sets */
 typedef struct Changes
 {
-	Datum		values[ROW_MAX_COLUMNS];
-	bool		nulls[ROW_MAX_COLUMNS];
-	bool		replaces[ROW_MAX_COLUMNS];
+	Datum		values[TABLE_MAX_COLUMNS];
+	bool		nulls[TABLE_MAX_COLUMNS];
+	bool		replaces[TABLE_MAX_COLUMNS];
 } Changes;
 
-/* columns are counted from 0; a plan and a step both have their id in column 1 */
-typedef bool (*RowTest) (TupleTableSlot *slot, const void *arg);
-typedef void *(*RowMake) (HeapTuple tuple, TupleDesc desc);
+/* columns are counted from 0; plans and steps have their id in column 1 */
+typedef bool (*TupleTest) (TupleTableSlot *slot, const void *arg);
+typedef void *(*TupleMake) (HeapTuple tuple, TupleDesc desc);
 
 extern void TableInit(void);
 extern void KeyText(Key *key, Datum value);
 extern void KeyUuid(Key *key, const pg_uuid_t *value);
 extern void KeyInt(Key *key, int value);
-extern void KeyIntFrom(Key *key, int value);	/* this or more */
-extern void *RowRead(const char *table, const char *index, Key *key, RowTest test, const void *arg, RowMake make);
-extern List *RowsRead(const char *table, const char *index, Key *key, RowMake make);
-extern void *RowLock(const char *table, const char *index, Key *key, RowTest test, const void *arg, RowMake make, bool wait);
-extern void RowUpdate(const char *table, const char *index, Key *key, ItemPointer seen, RowTest test, const void *arg,
+extern void KeyIntFrom(Key *key, int value);	/* this value or more */
+extern void *TableRead(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make);
+extern List *TableReadAll(const char *table, const char *index, Key *key, TupleMake make);
+extern void *TableLock(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make, bool wait);
+extern void TableUpdate(const char *table, const char *index, Key *key, ItemPointer seen, TupleTest test, const void *arg,
 					  Changes *changes);
-extern void RowInsert(const char *table, Changes *changes);	/* all columns are set */
+extern void TableInsert(const char *table, Changes *changes);	/* all columns must be set */
 
 extern void SetDatum(Changes *c, int column, Datum value, bool isnull);
 extern void SetInt(Changes *c, int column, int value);
-extern void SetPositive(Changes *c, int column, int value);	/* otherwise null */
+extern void SetPositive(Changes *c, int column, int value);	/* null unless positive */
 extern void SetBool(Changes *c, int column, bool value);
 extern void SetTrue(Changes *c, int column, bool value);	/* false: null */
 extern void SetTime(Changes *c, int column, TimestampTz value); /* NO_TIME: null */
-extern void SetUuid(Changes *c, int column, const pg_uuid_t *value);	/* NULL: null; so the next two */
+extern void SetUuid(Changes *c, int column, const pg_uuid_t *value);	/* NULL: null; likewise the next two */
 extern void SetVarlena(Changes *c, int column, const void *value);
 extern void SetText(Changes *c, int column, const char *value);
 extern void SetEnum(Changes *c, int column, const char *type, const char *label);
@@ -331,77 +351,61 @@ extern void SetEnum(Changes *c, int column, const char *type, const char *label)
 #define TENANT_MAX		200		/* bytes of its name */
 
 extern void TenantInit(void);
-extern char *TenantOfCaller(void);	/* raises SW010 when there is none or several */
+extern char *TenantOfCaller(void);	/* SW010 if there is none, or more than one */
 extern void TenantEnter(const char *tenant);	/* until the end of the (sub)transaction; SW011 */
-extern void *TenantMark(void);	/* what is entered now */
-extern void TenantRestore(void *mark);	/* undo what was entered since */
+extern void *TenantMark(void);	/* what is entered now, for TenantRestore */
+extern void TenantRestore(void *mark);	/* undoes what was entered since */
 
 /* ---------- call.c: the frame of a call ---------- */
 
 /*
- * One call into the engine: who called, in which tenant, and what must be
- * put back. Everything allocated between CallBegin and CallEnd is gone after.
+ * One call into the engine: the caller, its tenant, and what CallEnd restores.
+ * Everything that is allocated between CallBegin and CallEnd is freed there.
  */
 struct Call
 {
 	const char *tenant;
-	Datum		tenant_datum;	/* the same as text */
+	Datum		tenant_datum;	/* the same, as text */
 	Oid			caller;			/* role */
-	const char *actor;			/* name that the caller gave himself, or NULL */
+	const char *actor;			/* name given with the call, or NULL */
 	const char *session;		/* session id given with the call, or NULL */
 	MemoryContext context;
-	MemoryContext scratch;		/* of one audit entry at a time */
+	MemoryContext scratch;		/* for one audit entry at a time */
 	MemoryContext outer;
 	Oid			saved_user;
 	int			saved_security;
-	int			guc_level;		/* to which its search path goes back; 0: it has not been locked */
+	int			guc_level;		/* GUC level of the locked search path; 0: not locked */
 	bool		as_owner;
-	bool		reading;		/* under one snapshot, the active one; see ReadBegin */
-	void		(*save) (struct Call *call);	/* writes what the call has changed, or NULL: CallSave */
-	TimestampTz now;			/* 0: the clock has not been read yet; see CallNow */
-	List	   *plans;			/* of PlanRow: those that this call has locked */
-	size_t		answer_bytes;	/* what its answer will hold, as far as it is known; see AnswerTake */
+	bool		reading;		/* under one snapshot, the active one (ReadBegin) */
+	void		(*save) (Call *call);	/* writes what the call has changed (CallSave), or NULL */
+	TimestampTz now;			/* 0: the clock has not been read yet (CallNow) */
+	List	   *plans;			/* of PlanRow, locked by this call */
+	size_t		answer_bytes;	/* size of the answer, as far as it is known (AnswerTake) */
 };
 
 extern void CallBegin(Call *call);	/* in the caller's tenant */
-extern void CallBeginReading(Call *call);	/* likewise, to read under one snapshot only */
+extern void CallBeginReading(Call *call);	/* likewise, reads under one snapshot */
 extern void CallBeginIn(Call *call, const char *tenant);	/* for triggers, maintenance and procedures */
-extern Datum CallEnd(Call *call, Jsonb *answer);	/* saves what has changed; NULL: no answer */
+extern Datum CallEnd(Call *call, Jsonb *answer);	/* saves the changes; answer NULL: none */
 extern void CallSave(Call *call);
-extern void ReadBegin(Call *call);	/* from here on under one snapshot, and nothing is written */
-extern void ReadEnd(Call *call);	/* also at CallEnd */
+extern void ReadBegin(Call *call);	/* from here on the call may not write */
+extern void ReadEnd(Call *call);	/* CallEnd does it too */
 extern void CallInSession(Call *call, char *session);	/* NULL: none was given */
-extern MemoryContext TurnBegin(Call *call); /* memory for one of many steps; returns that around it */
+extern MemoryContext TurnBegin(Call *call); /* returns the outer context, for TurnEnd */
 extern void TurnEnd(MemoryContext outer, bool keep);
-extern char *CallKeepText(Call *call, char *text);	/* let it outlive a turn; NULL stays NULL */
+extern char *CallKeepText(Call *call, char *text);	/* NULL for NULL */
 extern struct varlena *CallKeep(Call *call, struct varlena *value); /* likewise */
 extern void OwnerEnter(Call *call);
 extern void OwnerLeave(Call *call);
-extern bool MayCommit(FunctionCallInfo fcinfo); /* of a procedure: not inside a larger transaction? */
+extern bool MayCommit(FunctionCallInfo fcinfo); /* for procedures */
 extern void CommitAs(Oid caller);	/* no call is open */
 
-/* ---------- limit.c: how large values and texts may be ---------- */
-
-#define NAME_MAX_BYTES	500
-#define TITLE_MAX_CHARS	200		/* an index entry must hold it */
-
-extern char *JsonExcess(const Jsonb *json); /* what is over the limits, as a message; NULL: nothing */
-extern void CheckJsonLimits(const Jsonb *value, const char *what);	/* SW007 */
-extern void CheckTextLimit(const char *value, const char *what);	/* SW007 */
-extern void CheckNameLimit(const char *value, const char *what);	/* SW007 */
-extern void CheckNotBlank(const char *value, const char *what); /* SW005 */
-extern void CheckTitle(const char *value, const char *what);	/* SW005, SW007 */
-extern void CheckOptionalTitle(const char *value, const char *what);
-extern void CheckLine(const char *word, const char *what);	/* SW005 */
-extern size_t RawSize(const struct varlena *field);	/* of a row's field, as it will be when it is read */
-extern void AnswerTake(Call *call, size_t bytes, const char *hint);	/* SW007 */
-
-/* ---------- lock.c: words of a tenant, for what has no row to lock ---------- */
+/* ---------- lock.c: lock words of a tenant, where there is no row to lock ---------- */
 
 extern void CallLock(const Call *call, const char *kind, const char *word);	/* until the end of the transaction */
-extern void CallLockOfMany(const Call *call, const char *kind, const char *word);	/* the same; the word is not empty */
+extern void CallLockOfMany(const Call *call, const char *kind, const char *word);	/* likewise; word must not be empty */
 
-/* ---------- argument.c: arguments of SQL-callable functions; NULL if null ---------- */
+/* ---------- argument.c: arguments of SQL-callable functions; NULL for null ---------- */
 
 extern char *ArgumentText(FunctionCallInfo fcinfo, int n);
 extern Jsonb *ArgumentJson(FunctionCallInfo fcinfo, int n);
@@ -409,8 +413,8 @@ extern pg_uuid_t *ArgumentUuid(FunctionCallInfo fcinfo, int n);
 
 /* ---------- trigger.c: what all our triggers share ---------- */
 
-extern struct TriggerData *TriggerOf(FunctionCallInfo fcinfo);	/* must be called as a trigger */
-extern Datum TriggerPass(const struct TriggerData *trigger);	/* let the row pass */
+extern struct TriggerData *TriggerOf(FunctionCallInfo fcinfo);	/* the function must be called as a trigger */
+extern Datum TriggerPass(const struct TriggerData *trigger);	/* lets the row pass */
 
 /* ---------- used.c: has the engine been used in this database? ---------- */
 

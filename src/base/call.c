@@ -28,6 +28,7 @@
 
 /* ---------- identity ---------- */
 
+/* Switch to the owner of the extension. */
 void
 OwnerEnter(Call *call)
 {
@@ -39,12 +40,13 @@ OwnerEnter(Call *call)
 	call->as_owner = true;
 }
 
+/* Switch back to the caller, and put back the search path. */
 void
 OwnerLeave(Call *call)
 {
 	if (!call->as_owner)
 		elog(ERROR, "the call has not switched to the owner");
-	PathUnlock(&call->guc_level);
+	SearchPathUnlock(&call->guc_level);
 	SetUserIdAndSecContext(call->saved_user, call->saved_security);
 	call->as_owner = false;
 }
@@ -52,14 +54,17 @@ OwnerLeave(Call *call)
 /* ---------- begin and end ---------- */
 
 /*
- * SPI's memory goes with the transaction, in procedures too: the call is over
- * when they commit. In that of the portal (SPI_OPT_NONATOMIC) it would be freed
- * twice when a procedure fails that was called after a SAVEPOINT.
+ * Begin a call in a given tenant.
+ *
+ * SPI's memory belongs to the transaction, in procedures too: the call is over
+ * before they commit. With SPI_OPT_NONATOMIC it would belong to the portal,
+ * and would be freed twice when a procedure that was called after a SAVEPOINT
+ * fails.
  */
 void
 CallBeginIn(Call *call, const char *tenant)
 {
-	/* it would change rows of which the call around holds what it has read */
+	/* it would change rows of which the outer call holds copies */
 	if (EngineRuns())
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_TRANSITION),
@@ -80,13 +85,14 @@ CallBeginIn(Call *call, const char *tenant)
 	OwnerEnter(call);
 }
 
+/* Begin a call in the tenant of the caller. */
 void
 CallBegin(Call *call)
 {
 	CallBeginIn(call, TenantOfCaller());
 }
 
-/* Begin a call of a function that only reads: its whole answer is of one moment. */
+/* Begin a call that only reads. Its whole answer is from one snapshot. */
 void
 CallBeginReading(Call *call)
 {
@@ -94,7 +100,10 @@ CallBeginReading(Call *call)
 	ReadBegin(call);
 }
 
-/* Read under one snapshot from here on: what is committed by now, and what this transaction has done. */
+/*
+ * Read under one snapshot from here on. It shows what is committed by now, and
+ * what this transaction has written.
+ */
 void
 ReadBegin(Call *call)
 {
@@ -106,18 +115,7 @@ ReadBegin(Call *call)
 	call->reading = true;
 }
 
-/*
- * Write what the call has changed and not written yet. CallEnd does it, and
- * before that a query that reads such rows (reads_plans).
- */
-void
-CallSave(Call *call)
-{
-	if (call->save != NULL)
-		call->save(call);
-}
-
-/* Give the snapshot back; after that the call may write. */
+/* Drop the snapshot. After that the call may write. */
 void
 ReadEnd(Call *call)
 {
@@ -126,7 +124,21 @@ ReadEnd(Call *call)
 	call->reading = false;
 }
 
-/* Put everything back; the answer is copied out to the memory of the caller. */
+/*
+ * Write what the call has changed and not yet written. CallEnd does this, and
+ * so does a query that reads such rows (reads_plans).
+ */
+void
+CallSave(Call *call)
+{
+	if (call->save != NULL)
+		call->save(call);
+}
+
+/*
+ * End the call, and restore everything. The answer is copied to the caller's
+ * memory.
+ */
 Datum
 CallEnd(Call *call, Jsonb *answer)
 {
@@ -134,7 +146,7 @@ CallEnd(Call *call, Jsonb *answer)
 
 	CallSave(call);
 	OwnerLeave(call);
-	/* copied first: it may be in SPI's memory, for instance after a bare SPI_execute */
+	/* copy it before SPI_finish: it may be in SPI's memory, for example after a bare SPI_execute */
 	if (answer != NULL)
 	{
 		result = PointerGetDatum(MemoryContextAlloc(call->outer, VARSIZE(answer)));
@@ -148,6 +160,7 @@ CallEnd(Call *call, Jsonb *answer)
 	return result;
 }
 
+/* Note the session id that came with the call. */
 void
 CallInSession(Call *call, char *session)
 {
@@ -158,10 +171,12 @@ CallInSession(Call *call, char *session)
 /* ---------- memory of a part of a call ---------- */
 
 /*
+ * Begin a turn: memory for one of many steps.
+ *
  * A search may look at thousands of steps, and fill each with large values. So
- * it does so in memory of its own for each of them, a turn, which is gone when
- * the next step is looked at. Turns may be inside of each other. What a plan
- * row keeps from a turn is copied to the memory of the call.
+ * it uses a memory context of its own for each step, and deletes it before the
+ * next one. Turns may be nested. What a plan row keeps from a turn is copied
+ * to the memory of the call.
  */
 MemoryContext
 TurnBegin(Call *call)
@@ -171,7 +186,10 @@ TurnBegin(Call *call)
 	return MemoryContextSwitchTo(turn);
 }
 
-/* outer is what TurnBegin returned; with keep, what the turn made lives as long as the call. */
+/*
+ * End a turn. "outer" is what TurnBegin returned. With "keep", the memory of
+ * the turn lives as long as the call.
+ */
 void
 TurnEnd(MemoryContext outer, bool keep)
 {
@@ -181,12 +199,14 @@ TurnEnd(MemoryContext outer, bool keep)
 		MemoryContextDelete(turn);
 }
 
+/* Copy a text to the memory of the call, so that it outlives a turn. */
 char *
 CallKeepText(Call *call, char *text)
 {
 	return text == NULL || CurrentMemoryContext == call->context ? text : MemoryContextStrdup(call->context, text);
 }
 
+/* Copy a value to the memory of the call, so that it outlives a turn. */
 struct varlena *
 CallKeep(Call *call, struct varlena *value)
 {
@@ -197,7 +217,10 @@ CallKeep(Call *call, struct varlena *value)
 
 /* ---------- procedures that commit ---------- */
 
-/* Not in a transaction block, nor in a subtransaction, such as a block of PL/pgSQL that catches errors. */
+/*
+ * Check whether a procedure may commit: it is neither in a transaction block
+ * nor in a subtransaction, such as a PL/pgSQL block that catches errors.
+ */
 bool
 MayCommit(FunctionCallInfo fcinfo)
 {
@@ -205,7 +228,10 @@ MayCommit(FunctionCallInfo fcinfo)
 		!IsSubTransaction();
 }
 
-/* Commit, and begin anew. As the owner, the session would stay the owner for good. */
+/*
+ * Commit, and begin a new transaction. The caller must have left the owner, or
+ * the session would stay the owner.
+ */
 void
 CommitAs(Oid caller)
 {
@@ -214,7 +240,7 @@ CommitAs(Oid caller)
 	SPI_connect_ext(SPI_OPT_NONATOMIC);
 	SPI_commit();
 	SPI_finish();
-	/* SET LOCAL ROLE ends with the transaction: nothing more may be done as whoever is behind it */
+	/* SET LOCAL ROLE ends with the transaction; do nothing more as the role below it */
 	if (GetUserId() != caller)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_TRANSITION),

@@ -1,9 +1,9 @@
 /*
  * catalog.c
- *	  our tables, indexes and enum values by name
+ *	  find our tables, indexes and enum values by name
  *
- * Every call needs the same few; so what was found is kept until the catalog
- * says that it has changed.
+ * Every call needs the same few of them. What was found is cached until an
+ * invalidation says that it may have changed.
  */
 #include "base/base.h"
 
@@ -17,7 +17,7 @@
 
 typedef struct Known
 {
-	Oid			oid;			/* InvalidOid: nothing is known here */
+	Oid			oid;			/* InvalidOid: the entry is free */
 	char		type[NAMEDATALEN];	/* of an enum value; empty: a table or an index */
 	char		name[NAMEDATALEN];
 } Known;
@@ -38,6 +38,7 @@ ForgetAll(Datum arg, int cache, uint32 hash)
 	ForgetRelation(arg, InvalidOid);
 }
 
+/* Register the invalidation callbacks. */
 void
 CatalogInit(void)
 {
@@ -45,7 +46,10 @@ CatalogInit(void)
 	CacheRegisterSyscacheCallback(ENUMOID, ForgetAll, (Datum) 0);
 }
 
-/* Where the names are kept. They are constants, so their addresses tell them apart quickly; the text decides. */
+/*
+ * Find the cache entry of a name. Names are constants, so the hash is made of
+ * their addresses. IsKnown compares the text.
+ */
 static Known *
 KnownOf(const char *type, const char *name)
 {
@@ -71,7 +75,10 @@ Keep(const char *type, const char *name, Oid oid)
 	return oid;
 }
 
-/* Find one of our tables or indexes; fails when the extension is not installed. */
+/*
+ * Find one of our tables or indexes; raise an error if the extension is not
+ * installed.
+ */
 Oid
 TableOid(const char *name)
 {

@@ -17,7 +17,7 @@
 #define pg_noreturn __attribute__((noreturn))
 #endif
 
-/* 18 wants the module's name and version in the magic block */
+/* 18 has the name and version of the module in the magic block */
 #if PG_VERSION_NUM >= 180000
 #define STEPWISE_MODULE_MAGIC(module, number) PG_MODULE_MAGIC_EXT(.name = module, .version = number)
 #else
@@ -25,10 +25,10 @@
 #endif
 
 /*
- * Read a value by the input function of its type; false if the text is none.
- * From 16 on these functions can report a bad value. In 15 they raise, and the
- * errors of bad data (class 22) are caught; such functions take no resources,
- * so no subtransaction is needed.
+ * Read a value by the input function of its type. Returns false if the text is
+ * not valid. From 16 on, input functions can report a bad value. In 15 they
+ * raise an error; errors of class 22 are caught here. The functions used take
+ * no resources, so no subtransaction is needed.
  */
 #if PG_VERSION_NUM >= 160000
 #include "fmgr.h"
@@ -96,7 +96,7 @@ typedef bool UpdateIndexes;
 	ExecInsertIndexTuples(info, slot, estate, update, false, NULL, NIL)
 #endif
 
-/* from 17 on, the number of a backend's transaction stands beside its own */
+/* 17 moved the local transaction id of a backend into a struct */
 #if PG_VERSION_NUM >= 170000
 #define MyLocalTransaction (MyProc->vxid.lxid)
 #else

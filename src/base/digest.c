@@ -11,6 +11,7 @@
 #include "common/sha2.h"
 #include "utils/memutils.h"
 
+/* Compute the SHA-256 of some bytes. */
 void
 Sha256(const void *data, size_t size, uint8 digest[32])
 {
@@ -26,6 +27,7 @@ Sha256(const void *data, size_t size, uint8 digest[32])
 	pg_cryptohash_free(context);
 }
 
+/* Write a digest in hexadecimal. */
 char *
 DigestHex(const uint8 digest[32])
 {
@@ -36,7 +38,7 @@ DigestHex(const uint8 digest[32])
 	return text;
 }
 
-/* Digest a text; NULL for NULL. */
+/* Digest a text, in hexadecimal; NULL for NULL. */
 char *
 DigestOfText(const char *text)
 {
@@ -50,8 +52,10 @@ DigestOfText(const char *text)
 }
 
 /*
- * Digest a jsonb value, perhaps toasted, by its text; NULL for NULL. Value and
- * text may be large, and one call may digest thousands: only the digest stays.
+ * Digest a jsonb value, perhaps toasted, by its text; NULL for NULL.
+ *
+ * Values may be large, and one call may digest thousands of them. Only the
+ * digest stays in memory.
  */
 char *
 DigestText(const void *jsonb_varlena)

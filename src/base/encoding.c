@@ -2,14 +2,15 @@
  * encoding.c
  *	  texts in UTF-8, whatever the encoding of the database
  *
- * The audit chain is hashed in UTF-8, so that a copy in another encoding can be
- * verified. In a database of another encoding there are bytes that have no
- * UTF-8 form: anything in SQL_ASCII, a few in WIN1252. They are refused where
- * they come in, as an argument, as the result of a tool, or by plain SQL; what
- * is stored can then always be hashed. In a UTF-8 database all this costs
+ * The audit chain is hashed in UTF-8, so that a copy in another encoding can
+ * be verified. A database in another encoding can hold bytes that have no
+ * UTF-8 form: any byte in SQL_ASCII, a few in WIN1252. They are refused where
+ * they come in: as an argument, as the result of a tool, or by plain SQL. So
+ * everything that is stored can be hashed. In a UTF-8 database this costs
  * nothing.
  *
- * Conversions are those of pg_catalog, so that nobody's search path decides.
+ * Only the conversions of pg_catalog are used, so the search path does not
+ * matter.
  */
 #include "base/base.h"
 
@@ -18,7 +19,7 @@
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
 
-#define PART_BYTES	1024		/* so many are converted at once, cut between characters */
+#define PART_BYTES	1024		/* converted at once, cut between characters */
 
 static bool
 IsAscii(const char *text, int length)
@@ -29,7 +30,7 @@ IsAscii(const char *text, int length)
 	return true;
 }
 
-/* Convert a part of a text; how many of its bytes have a UTF-8 form. */
+/* Convert a part of a text. Returns how many of its bytes have a UTF-8 form. */
 static int
 ConvertPart(Oid conversion, const char *part, int length, StringInfo out)
 {
@@ -45,7 +46,10 @@ ConvertPart(Oid conversion, const char *part, int length, StringInfo out)
 	return done;
 }
 
-/* Convert as much of a text as has a UTF-8 form, and say how many bytes that are. out may be NULL. */
+/*
+ * Convert a text up to the first byte that has no UTF-8 form. Returns the
+ * number of bytes converted. "out" may be NULL.
+ */
 static int
 Convert(const char *text, int length, StringInfo out)
 {
@@ -73,7 +77,7 @@ Convert(const char *text, int length, StringInfo out)
 	return done;
 }
 
-/* Has the text a UTF-8 form? */
+/* Check whether some bytes have a UTF-8 form. */
 static bool
 IsUtf8(const char *text, int length)
 {
@@ -106,7 +110,10 @@ CheckUtf8(const char *text, const char *what)
 		RefuseBytes(text, strlen(text), what);
 }
 
-/* Find a string in a value, keys too, that has no UTF-8 form; false: there is none. */
+/*
+ * Find a string in a value, or a key, that has no UTF-8 form. Returns false if
+ * there is none.
+ */
 static bool
 FindBadString(const Jsonb *value, JsonbValue *item)
 {
@@ -132,7 +139,7 @@ JsonIsUtf8(const Jsonb *value)
 	return !FindBadString(value, &bad);
 }
 
-/* Refuse a value that contains such a text. */
+/* Refuse a value with a string or key that has no UTF-8 form. */
 void
 CheckJsonUtf8(const Jsonb *value, const char *what)
 {
@@ -142,7 +149,10 @@ CheckJsonUtf8(const Jsonb *value, const char *what)
 		RefuseBytes(bad.val.string.val, bad.val.string.len, what);
 }
 
-/* Give a text in UTF-8. What has no such form, because it was stored before anybody looked, stays as it is. */
+/*
+ * Convert a text to UTF-8. A text that has no such form stays as it is: it was
+ * stored before this was checked.
+ */
 const char *
 Utf8Form(const char *text)
 {
@@ -155,7 +165,10 @@ Utf8Form(const char *text)
 	return Convert(text, length, &converted) == length ? converted.data : text;
 }
 
-/* Put a question mark for every byte that has no UTF-8 form: for messages, which are not the caller's to mend. */
+/*
+ * Replace every byte that has no UTF-8 form by a question mark. This is for
+ * messages that the caller did not write and cannot correct.
+ */
 char *
 Utf8Clean(const char *text)
 {

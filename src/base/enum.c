@@ -17,7 +17,7 @@ const char *const PlanStatusName[PLAN_STATUSES] = {
 const char *const OutcomeName[OUTCOMES] = {"success", "failure", "n/a"};
 const char *const OnFailureName[ON_FAILURES] = {"continue", "pause", "fail"};
 
-/* Find the place of an enum value in our table of names. */
+/* Find the index of an enum value in a table of names. */
 int
 EnumIndex(Oid value, const char *const *names, int count)
 {

@@ -1,6 +1,6 @@
 /*
  * json.c
- *	  get and put helpers over PostgreSQL's jsonb
+ *	  read and build jsonb values
  *
  * Everything returned lives in the current memory context. A JsonbValue that
  * points into a Jsonb lives as long as that Jsonb.
@@ -25,7 +25,7 @@ PutKey(JsonBuilder *b, const char *key)
 	pushJsonbValue(&b->state, WJB_KEY, &value);
 }
 
-/* Put a value under its key, or as an element when there is no key. */
+/* Put a value, under its key or as an element. */
 void
 JsonPutValue(JsonBuilder *b, const char *key, JsonbValue *value)
 {
@@ -33,6 +33,7 @@ JsonPutValue(JsonBuilder *b, const char *key, JsonbValue *value)
 	pushJsonbValue(&b->state, key ? WJB_VALUE : WJB_ELEM, value);
 }
 
+/* Begin an object, under its key or as an element. */
 void
 JsonObjectStart(JsonBuilder *b, const char *key)
 {
@@ -40,12 +41,14 @@ JsonObjectStart(JsonBuilder *b, const char *key)
 	pushJsonbValue(&b->state, WJB_BEGIN_OBJECT, NULL);
 }
 
+/* End an object. */
 void
 JsonObjectEnd(JsonBuilder *b)
 {
 	b->done = pushJsonbValue(&b->state, WJB_END_OBJECT, NULL);
 }
 
+/* Begin an array, under its key or as an element. */
 void
 JsonArrayStart(JsonBuilder *b, const char *key)
 {
@@ -53,12 +56,14 @@ JsonArrayStart(JsonBuilder *b, const char *key)
 	pushJsonbValue(&b->state, WJB_BEGIN_ARRAY, NULL);
 }
 
+/* End an array. */
 void
 JsonArrayEnd(JsonBuilder *b)
 {
 	b->done = pushJsonbValue(&b->state, WJB_END_ARRAY, NULL);
 }
 
+/* Put a null. */
 void
 JsonPutNull(JsonBuilder *b, const char *key)
 {
@@ -68,6 +73,7 @@ JsonPutNull(JsonBuilder *b, const char *key)
 	JsonPutValue(b, key, &value);
 }
 
+/* Put a string; null for NULL. */
 void
 JsonPutText(JsonBuilder *b, const char *key, const char *text)
 {
@@ -84,6 +90,7 @@ JsonPutText(JsonBuilder *b, const char *key, const char *text)
 	JsonPutValue(b, key, &value);
 }
 
+/* Put a whole jsonb value; null for NULL. */
 void
 JsonPutJson(JsonBuilder *b, const char *key, const Jsonb *json)
 {
@@ -93,6 +100,7 @@ JsonPutJson(JsonBuilder *b, const char *key, const Jsonb *json)
 	JsonPutValue(b, key, &value);
 }
 
+/* Put a number. */
 void
 JsonPutInt(JsonBuilder *b, const char *key, int64 number)
 {
@@ -103,7 +111,7 @@ JsonPutInt(JsonBuilder *b, const char *key, int64 number)
 	JsonPutValue(b, key, &value);
 }
 
-/* Put a span of time in milliseconds, exact to the microsecond. */
+/* Put a duration in milliseconds, exact to the microsecond. */
 void
 JsonPutMilliseconds(JsonBuilder *b, const char *key, int64 microseconds)
 {
@@ -114,7 +122,7 @@ JsonPutMilliseconds(JsonBuilder *b, const char *key, int64 microseconds)
 	JsonPutValue(b, key, &value);
 }
 
-/* Put a number that counts from 1; otherwise null. */
+/* Put a number that counts from 1; null for anything less. */
 void
 JsonPutPositive(JsonBuilder *b, const char *key, int number)
 {
@@ -124,6 +132,7 @@ JsonPutPositive(JsonBuilder *b, const char *key, int number)
 		JsonPutNull(b, key);
 }
 
+/* Put true or false. */
 void
 JsonPutBool(JsonBuilder *b, const char *key, bool truth)
 {
@@ -134,18 +143,21 @@ JsonPutBool(JsonBuilder *b, const char *key, bool truth)
 	JsonPutValue(b, key, &value);
 }
 
+/* Put a UUID as a string; null for NULL. */
 void
 JsonPutUuid(JsonBuilder *b, const char *key, const pg_uuid_t *uuid)
 {
 	JsonPutText(b, key, uuid ? UuidText(uuid) : NULL);
 }
 
+/* Put a time as a string; null for NO_TIME. */
 void
 JsonPutTime(JsonBuilder *b, const char *key, TimestampTz at)
 {
 	JsonPutText(b, key, TimeIsSet(at) ? TimeText(at) : NULL);
 }
 
+/* Put a list of texts as an array of strings. */
 void
 JsonPutTexts(JsonBuilder *b, const char *key, const List *texts)
 {
@@ -157,13 +169,17 @@ JsonPutTexts(JsonBuilder *b, const char *key, const List *texts)
 	JsonArrayEnd(b);
 }
 
+/* Finish the outermost value. */
 Jsonb *
 JsonFinish(JsonBuilder *b)
 {
 	return JsonbValueToJsonb(b->done);
 }
 
-/* Look a key up in an object; false when it is no object or has no such key. */
+/*
+ * Look up a key in an object. Returns false if it is not an object or has no
+ * such key.
+ */
 bool
 JsonGet(const Jsonb *object, const char *key, JsonbValue *value)
 {
@@ -173,6 +189,7 @@ JsonGet(const Jsonb *object, const char *key, JsonbValue *value)
 										key, strlen(key), value) != NULL;
 }
 
+/* Look up a string in an object; NULL if there is none. */
 char *
 JsonGetText(const Jsonb *object, const char *key)
 {
@@ -183,6 +200,7 @@ JsonGetText(const Jsonb *object, const char *key)
 	return JsonValueText(&value);
 }
 
+/* Look up a value in an object; NULL if there is none. */
 Jsonb *
 JsonGetJson(const Jsonb *object, const char *key)
 {
@@ -191,6 +209,10 @@ JsonGetJson(const Jsonb *object, const char *key)
 	return JsonGet(object, key, &value) ? JsonFromValue(&value) : NULL;
 }
 
+/*
+ * Look up an element of an array. Returns false if it is not an array or has
+ * no such element.
+ */
 bool
 JsonGetIndex(const Jsonb *array, int index, JsonbValue *value)
 {
@@ -205,13 +227,14 @@ JsonGetIndex(const Jsonb *array, int index, JsonbValue *value)
 	return true;
 }
 
+/* Make a jsonb of a value. */
 Jsonb *
 JsonFromValue(JsonbValue *value)
 {
 	return JsonbValueToJsonb(value);
 }
 
-/* The value of a whole JSON, a scalar like any other; it lives as long as the JSON. */
+/* Make a value of a jsonb; it lives as long as the jsonb. */
 void
 JsonToValue(const Jsonb *json, JsonbValue *value)
 {
@@ -223,20 +246,21 @@ JsonToValue(const Jsonb *json, JsonbValue *value)
 		JsonbToJsonbValue(unconstify(Jsonb *, json), value);
 }
 
-/* Take a jsonb out of a row's field, perhaps toasted; NULL for NULL. */
+/* Read a jsonb from a field of a row, perhaps toasted; NULL for NULL. */
 Jsonb *
 JsonOf(const struct varlena *field)
 {
 	return field ? DatumGetJsonbP(PointerGetDatum(field)) : NULL;
 }
 
-/* Likewise a text. */
+/* Read a text from a field of a row, perhaps toasted; NULL for NULL. */
 char *
 TextOf(const struct varlena *field)
 {
 	return field ? text_to_cstring((const text *) field) : NULL;
 }
 
+/* Write a jsonb as text, as PostgreSQL does. */
 char *
 JsonToText(const Jsonb *value)
 {
@@ -262,7 +286,7 @@ CompactScalar(StringInfo text, const JsonbValue *value)
 	}
 }
 
-/* Append a value as JSON without a space in it. */
+/* Append a value as JSON without spaces. */
 void
 JsonCompact(StringInfo text, JsonbValue *value)
 {
@@ -298,7 +322,7 @@ JsonCompact(StringInfo text, JsonbValue *value)
 	}
 }
 
-/* Collect the keys of an object; none of what is no object. */
+/* Collect the keys of an object; there are none if it is not an object. */
 const char **
 JsonKeys(const Jsonb *object, int *count)
 {
@@ -319,6 +343,7 @@ JsonKeys(const Jsonb *object, int *count)
 	return keys;
 }
 
+/* Read a string value as a C string. */
 char *
 JsonValueText(const JsonbValue *value)
 {
@@ -327,6 +352,7 @@ JsonValueText(const JsonbValue *value)
 	return pnstrdup(value->val.string.val, value->val.string.len);
 }
 
+/* Name the kind of a value. */
 const char *
 JsonKindName(const JsonbValue *value)
 {
@@ -360,7 +386,7 @@ NumberIsIntegral(const JsonbValue *value)
 	return DatumGetBool(DirectFunctionCall2(numeric_eq, number, whole));
 }
 
-/* Does a value have a type? NULL is any type. */
+/* Check whether a value has a type; NULL means any type. */
 bool
 JsonHasType(const JsonbValue *value, const char *type)
 {
@@ -371,18 +397,21 @@ JsonHasType(const JsonbValue *value, const char *type)
 	return strcmp(type, JsonKindName(value)) == 0;
 }
 
+/* Check whether a jsonb is an object. */
 bool
 JsonIsObject(const Jsonb *value)
 {
 	return value != NULL && JB_ROOT_IS_OBJECT(value);
 }
 
+/* Check whether a jsonb is an array. */
 bool
 JsonIsArray(const Jsonb *value)
 {
 	return value != NULL && JB_ROOT_IS_ARRAY(value) && !JB_ROOT_IS_SCALAR(value);
 }
 
+/* Compare two values. */
 bool
 JsonEqual(const Jsonb *a, const Jsonb *b)
 {
@@ -405,7 +434,7 @@ PutMembers(JsonBuilder *b, const Jsonb *object)
 			pushJsonbValue(&b->state, token, &value);
 }
 
-/* Join two objects; of a key that both have, the second one's value stays. */
+/* Merge two objects. If both have a key, the value of the second one stays. */
 Jsonb *
 JsonMerge(const Jsonb *a, const Jsonb *b)
 {
@@ -420,7 +449,10 @@ JsonMerge(const Jsonb *a, const Jsonb *b)
 	return JsonFinish(&builder);
 }
 
-/* Join two values: objects at every depth; of anything else, the second one's value stays. */
+/*
+ * Merge two values, objects at every depth. Anything else in the second one
+ * replaces what the first one has.
+ */
 Jsonb *
 JsonMergeDeep(const Jsonb *a, const Jsonb *b)
 {
@@ -448,12 +480,14 @@ JsonMergeDeep(const Jsonb *a, const Jsonb *b)
 	return JsonFinish(&builder);
 }
 
+/* Make an empty object. */
 Jsonb *
 JsonEmptyObject(void)
 {
 	return JsonMerge(NULL, NULL);
 }
 
+/* Make an object of one member. */
 Jsonb *
 JsonObjectOf(const char *key, const Jsonb *value)
 {
@@ -465,6 +499,7 @@ JsonObjectOf(const char *key, const Jsonb *value)
 	return JsonFinish(&b);
 }
 
+/* Make an object of one string. */
 Jsonb *
 JsonTextOf(const char *key, const char *value)
 {
@@ -476,6 +511,7 @@ JsonTextOf(const char *key, const char *value)
 	return JsonFinish(&b);
 }
 
+/* Make a JSON null. */
 Jsonb *
 JsonNull(void)
 {
@@ -485,6 +521,7 @@ JsonNull(void)
 	return JsonFromValue(&value);
 }
 
+/* Check whether a value is a JSON null, or NULL. */
 bool
 JsonIsNull(const Jsonb *json)
 {
@@ -494,18 +531,21 @@ JsonIsNull(const Jsonb *json)
 	return value.type == jbvNull;
 }
 
+/* Copy a value. */
 Jsonb *
 JsonCopy(const Jsonb *value)
 {
 	return memcpy(palloc(VARSIZE(value)), value, VARSIZE(value));
 }
 
+/* Parse a text, which must be JSON. */
 Jsonb *
 JsonParse(const char *text)
 {
 	return DatumGetJsonbP(DirectFunctionCall1(jsonb_in, CStringGetDatum(text)));
 }
 
+/* Write a string as it is, and any other value as compact JSON. */
 char *
 JsonScalarText(const JsonbValue *value)
 {

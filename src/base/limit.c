@@ -2,14 +2,14 @@
  * limit.c
  *	  how large values and texts may be
  *
- * What is stored has a limit, or one value could fill the memory of every
- * reader. A Check raises SW007; where faults are collected, or where only one
- * step is to stop, JsonExcess says the same as a message.
+ * What is stored has a limit. Otherwise one value could fill the memory of
+ * every reader. The Check functions raise SW007. JsonExcess returns a message
+ * instead, for callers that collect faults or stop only one step.
  *
- * What is answered has one too. A thousand values that are stored compressed
- * can be a hundred times larger when they are read. So an answer that gives
- * data whole counts first how large it will be, from what the rows say of
- * their fields, which costs nothing to read.
+ * Answers have a limit too. A thousand values that are stored compressed can
+ * be a hundred times larger when they are read. So a function that returns
+ * data in full first adds up its size from the headers of the fields, which
+ * costs almost nothing.
  */
 #include "base/base.h"
 
@@ -18,7 +18,7 @@
 
 /* ---------- values ---------- */
 
-/* A scalar is one level deep, as all that may be stored can be. */
+/* Check whether a value is nested too deeply. A scalar counts as one level. */
 static bool
 JsonIsTooDeep(const Jsonb *json)
 {
@@ -37,7 +37,7 @@ JsonIsTooDeep(const Jsonb *json)
 	return false;
 }
 
-/* Say by what a value exceeds the limits; NULL if by nothing. */
+/* Say which limit a value exceeds; NULL if none. */
 char *
 JsonExcess(const Jsonb *json)
 {
@@ -71,6 +71,7 @@ CheckDepth(const Jsonb *value, const char *what)
 				 errhint("Flatten the value, or store it as text.")));
 }
 
+/* Refuse a value that is too large, too deep, or not UTF-8. */
 void
 CheckJsonLimits(const Jsonb *value, const char *what)
 {
@@ -78,12 +79,13 @@ CheckJsonLimits(const Jsonb *value, const char *what)
 		return;
 	CheckSize(VARSIZE(value), what);
 	CheckDepth(value, what);
-	/* results of tools, and what plain SQL brings in: arguments have been looked at */
+	/* for results of tools and plain SQL; arguments have been checked before */
 	CheckJsonUtf8(value, what);
 }
 
 /* ---------- texts ---------- */
 
+/* Refuse a text that is too large. */
 void
 CheckTextLimit(const char *value, const char *what)
 {
@@ -91,7 +93,10 @@ CheckTextLimit(const char *value, const char *what)
 		CheckSize(strlen(value), what);
 }
 
-/* Names of sessions, workers, keys and people go into every entry, and into indexes. */
+/*
+ * Refuse a name that is too long. Names of sessions, workers, keys and people
+ * are in every audit entry, and in indexes.
+ */
 void
 CheckNameLimit(const char *value, const char *what)
 {
@@ -102,6 +107,7 @@ CheckNameLimit(const char *value, const char *what)
 				 errdetail("It may have %d bytes at most.", NAME_MAX_BYTES)));
 }
 
+/* Refuse a text that is blank or missing. */
 void
 CheckNotBlank(const char *value, const char *what)
 {
@@ -123,7 +129,7 @@ CheckTitleLength(const char *value, const char *what)
 				 errhint("Put details into the content, and use a short %s.", what)));
 }
 
-/* A name that one can find again: not empty, and short. */
+/* Refuse a title that is blank or too long. */
 void
 CheckTitle(const char *value, const char *what)
 {
@@ -131,7 +137,7 @@ CheckTitle(const char *value, const char *what)
 	CheckTitleLength(value, what);
 }
 
-/* The same, where it may be left out. */
+/* Do the same for a title that may be NULL. */
 void
 CheckOptionalTitle(const char *value, const char *what)
 {
@@ -153,19 +159,25 @@ CheckLine(const char *word, const char *what)
 /* ---------- answers ---------- */
 
 /*
- * The most that an answer holds of what is stored. While it is put together,
- * the values of jsonb take several times as much.
+ * The limit of the stored data in one answer. While the answer is built, its
+ * jsonb values take several times as much.
  */
 #define ANSWER_MAX_MB	64
 
-/* How large a field is when it is neither compressed nor kept out of line; 0: null. */
+/*
+ * Return the size that a field will have when it is read: neither compressed
+ * nor out of line; 0 for NULL.
+ */
 size_t
 RawSize(const struct varlena *field)
 {
 	return field ? toast_raw_datum_size(PointerGetDatum(field)) : 0;
 }
 
-/* Count what the answer of this call will hold, before it is read. The hint says how to ask for less. */
+/*
+ * Add to the size of the answer of this call, before the data are read. The
+ * hint says how to ask for less.
+ */
 void
 AnswerTake(Call *call, size_t bytes, const char *hint)
 {

@@ -1,6 +1,6 @@
 /*
  * lock.c
- *	  lock words of a tenant, for what has no row to lock
+ *	  lock words of a tenant, where there is no row to lock
  *
  * A lock is held until the transaction ends.
  */
@@ -13,12 +13,14 @@
 #include "storage/lock.h"
 #include "storage/proc.h"
 
-#define LOCK_OF_OURS	0x5357	/* pg_advisory_lock has 1 and 2 here, and no way to this */
+#define LOCK_OF_OURS	0x5357	/* pg_advisory_lock uses 1 and 2 here, and cannot reach this */
 
 /*
- * What is locked for a word of the tenant. Any role can see the lock in
- * pg_locks, and could hash a word that it guesses. So the hash begins with a
- * secret of the cluster, which it keeps for authentication.
+ * Make the lock tag of a word.
+ *
+ * Any role can see the lock in pg_locks, and could hash a word that it
+ * guesses. So the hash begins with a secret of the cluster, the mock
+ * authentication nonce.
  */
 static LOCKTAG
 TagOf(const Call *call, const char *kind, const char *word)
@@ -27,7 +29,7 @@ TagOf(const Call *call, const char *kind, const char *word)
 	uint64		hash;
 	LOCKTAG		tag;
 
-	/* with the zeros between them, so that no two are spelled alike */
+	/* the terminating zeros keep the parts apart */
 	initStringInfo(&key);
 	appendBinaryStringInfo(&key, GetMockAuthenticationNonce(), MOCK_AUTH_NONCE_LEN);
 	appendBinaryStringInfo(&key, kind, strlen(kind) + 1);
@@ -40,9 +42,10 @@ TagOf(const Call *call, const char *kind, const char *word)
 }
 
 /*
- * Lock a word of the tenant until the end of the transaction. An advisory lock
- * that SQL can take would not do: any role could take it first, or see by
- * trying what another tenant does.
+ * Lock a word of the tenant until the end of the transaction.
+ *
+ * An advisory lock that SQL can take will not do. Any role could take it
+ * first, or find out by trying what another tenant does.
  */
 void
 CallLock(const Call *call, const char *kind, const char *word)
@@ -52,9 +55,12 @@ CallLock(const Call *call, const char *kind, const char *word)
 	(void) LockAcquire(&tag, ExclusiveLock, false, false);
 }
 
-#define WORDS_LOCKED	100		/* of one transaction; after that it locks all */
+#define WORDS_LOCKED	100		/* by one transaction; after that it locks all of them */
 
-/* Count the words that this transaction locks; is it too many to lock each? */
+/*
+ * Count the words that this transaction locks. Returns true if there are too
+ * many to lock each of them.
+ */
 static bool
 LocksMany(void)
 {
@@ -68,17 +74,20 @@ LocksMany(void)
 }
 
 /*
- * Lock a word of which one transaction may lock very many, which would exhaust
- * the lock table of the server. So after the first hundred it locks all words
- * of that kind at once, in its tenant; it then waits for whoever has this word
- * already, but need not keep its lock.
+ * Lock a word of a kind of which one transaction may lock very many.
  *
- * Who locks one word must not come in between: once it has the word, it looks
- * whether another transaction has locked all. If so, it gives the word back,
- * and waits for that. It never waits for one lock while it has the other, or it
- * would wait for a transaction that has the word, and is about to lock all. Nor
- * does it give a word back but for such a transaction: those that want the same
- * word queue for it, and the first one keeps it.
+ * That would exhaust the lock table of the server. So after the first hundred
+ * words, a transaction locks all words of the kind in its tenant at once. It
+ * then waits for any transaction that holds this word, but need not keep the
+ * lock of the word.
+ *
+ * A transaction that locks one word must not slip past a transaction that has
+ * locked all. So once it has the word, it checks whether another transaction
+ * has locked all. If so, it releases the word and waits for that transaction.
+ * It never waits for one of the two locks while it holds the other, because
+ * the transaction that holds the word may be about to lock all. It releases
+ * the word for no other reason: transactions that want the same word queue for
+ * it, and the first one keeps it.
  */
 void
 CallLockOfMany(const Call *call, const char *kind, const char *word)

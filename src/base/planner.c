@@ -1,14 +1,14 @@
 /*
  * planner.c
- *	  kept plans that stay good as the tables grow
+ *	  let kept plans stay good as the tables grow
  *
- * The engine's queries are planned once per backend and kept. A plan that
- * was made while the tables were nearly empty, after an installation or a
- * purge, would read all of a tenant's rows for each one that it wants, until
- * the next ANALYZE: where nothing is known and little is there, every index
- * that leads with the tenant looks as good as the right one. So to the
- * engine's own queries the tables look large, however full they are. Nor is
- * more known later: columns keep no statistics (sql/85_statistics.sql).
+ * The engine's queries are planned once per backend and kept. A plan that is
+ * made while the tables are nearly empty, after an installation or a purge, is
+ * bad: with so few rows, every index that leads with the tenant looks as good
+ * as the right one. Such a plan would read all rows of a tenant for each row
+ * that it wants, until the next ANALYZE. So the engine's own queries are
+ * planned as if the tables were large. ANALYZE would not help later either:
+ * the columns keep no statistics (sql/85_statistics.sql).
  */
 #include "base/base.h"
 
@@ -25,7 +25,7 @@ static get_relation_info_hook_type previous_hook = NULL;
 static void
 IndexLooksLarge(IndexOptInfo *index)
 {
-	int			share = index->indpred == NIL ? 1 : 10; /* a partial index is for few of the rows */
+	int			share = index->indpred == NIL ? 1 : 10; /* a partial index has few of the rows */
 
 	index->tuples = Max(index->tuples, ROWS_AT_LEAST / share);
 	index->pages = Max(index->pages, PAGES_AT_LEAST / 5 / share);
@@ -47,6 +47,7 @@ TableLooksLarge(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel)
 		IndexLooksLarge(lfirst(cell));
 }
 
+/* Install the planner hook. */
 void
 PlannerInit(void)
 {

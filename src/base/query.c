@@ -10,7 +10,7 @@
  * Queries run between CallBegin and CallEnd, as the owner of the extension.
  * The search path is locked while they run. Otherwise an operator in a schema
  * of the caller's would run as the owner. The first query of a call locks the
- * path, and the end of the call (PathUnlock) puts it back. Calls that use only
+ * path, and the end of the call (SearchPathUnlock) puts it back. Calls that use only
  * table.c do not pay for this: it costs as much as reading a row.
  *
  * Memory: rows are in SPI's memory until RowsFree or the end of the call.
@@ -24,10 +24,11 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-/* set while the engine's own statement runs, and how deep in triggers that was */
+/* set while a statement of the engine runs, and the trigger depth at which it was started */
 static bool engine_runs = false;
 static int	engine_depth;
 
+/* Check whether a statement of the engine is running. */
 bool
 EngineRuns(void)
 {
@@ -40,84 +41,96 @@ TriggerDepth(void)
 	return DatumGetInt32(DirectFunctionCall1(pg_trigger_depth, (Datum) 0));
 }
 
-/* Was our trigger fired by the engine's own statement, and not by what somebody's trigger on it did? */
+/*
+ * Check whether our trigger was fired by a statement of the engine, and not by
+ * another trigger on that statement.
+ */
 bool
 EngineWrites(void)
 {
 	return engine_runs && TriggerDepth() == engine_depth + 1;
 }
 
-/* ---------- arguments ---------- */
+/* ---------- parameters ---------- */
 
+/* Add a parameter of any type. */
 void
-ArgDatum(Args *args, Datum value)
+ParamDatum(Params *params, Datum value)
 {
-	if (args->count >= QUERY_MAX_ARGS)
-		elog(ERROR, "query has more than %d arguments", QUERY_MAX_ARGS);
-	args->nulls[args->count] = ' ';
-	args->values[args->count++] = value;
+	if (params->count >= QUERY_MAX_PARAMS)
+		elog(ERROR, "query has more than %d arguments", QUERY_MAX_PARAMS);
+	params->nulls[params->count] = ' ';
+	params->values[params->count++] = value;
 }
 
+/* Add a null. */
 void
-ArgNull(Args *args)
+ParamNull(Params *params)
 {
-	ArgDatum(args, (Datum) 0);
-	args->nulls[args->count - 1] = 'n';
+	ParamDatum(params, (Datum) 0);
+	params->nulls[params->count - 1] = 'n';
 }
 
+/* Add a value of variable length; NULL for null. */
 void
-ArgVarlena(Args *args, const void *value)
-{
-	if (value == NULL)
-		ArgNull(args);
-	else
-		ArgDatum(args, PointerGetDatum(value));
-}
-
-void
-ArgText(Args *args, const char *value)
+ParamVarlena(Params *params, const void *value)
 {
 	if (value == NULL)
-		ArgNull(args);
+		ParamNull(params);
 	else
-		ArgDatum(args, CStringGetTextDatum(value));
+		ParamDatum(params, PointerGetDatum(value));
 }
 
+/* Add a text; NULL for null. */
 void
-ArgUuid(Args *args, const pg_uuid_t *value)
+ParamText(Params *params, const char *value)
 {
 	if (value == NULL)
-		ArgNull(args);
+		ParamNull(params);
 	else
-		ArgDatum(args, UUIDPGetDatum(value));
+		ParamDatum(params, CStringGetTextDatum(value));
 }
 
+/* Add a UUID; NULL for null. */
 void
-ArgInt(Args *args, int value)
+ParamUuid(Params *params, const pg_uuid_t *value)
 {
-	ArgDatum(args, Int32GetDatum(value));
+	if (value == NULL)
+		ParamNull(params);
+	else
+		ParamDatum(params, UUIDPGetDatum(value));
 }
 
+/* Add an int4. */
 void
-ArgBool(Args *args, bool value)
+ParamInt(Params *params, int value)
 {
-	ArgDatum(args, BoolGetDatum(value));
+	ParamDatum(params, Int32GetDatum(value));
 }
 
+/* Add a boolean. */
 void
-ArgTime(Args *args, TimestampTz value)
+ParamBool(Params *params, bool value)
+{
+	ParamDatum(params, BoolGetDatum(value));
+}
+
+/* Add a time; NO_TIME for null. */
+void
+ParamTime(Params *params, TimestampTz value)
 {
 	if (!TimeIsSet(value))
-		ArgNull(args);
+		ParamNull(params);
 	else
-		ArgDatum(args, TimestampTzGetDatum(value));
+		ParamDatum(params, TimestampTzGetDatum(value));
 }
 
+/* Add the tenant of the call, and tie the query to the call. */
 void
-ArgTenant(Args *args, const Call *call)
+ParamTenant(Params *params, const Call *call)
 {
-	args->call = unconstify(Call *, call);
-	ArgDatum(args, call->tenant_datum);
+	params->call = unconstify(Call *, call);
+	ParamDatum(params, call->tenant_datum);
 }
 
 /* ---------- running ---------- */
@@ -125,8 +138,8 @@ ArgTenant(Args *args, const Call *call)
 static void
 QueryPrepare(KeptQuery *query)
 {
-	/* generic at once: the plan does not depend on the arguments, nor on how full the tables are (planner.c) */
-	SPIPlanPtr	plan = SPI_prepare_cursor(query->sql, query->nargs, query->types, CURSOR_OPT_GENERIC_PLAN);
+	/* generic at once: the plan depends neither on the parameters nor on the size of the tables (planner.c) */
+	SPIPlanPtr	plan = SPI_prepare_cursor(query->sql, query->nparams, query->types, CURSOR_OPT_GENERIC_PLAN);
 
 	if (plan == NULL || SPI_keepplan(plan) != 0)
 		elog(ERROR, "could not prepare query: %s", query->sql);
@@ -135,9 +148,12 @@ QueryPrepare(KeptQuery *query)
 
 #define OWNER_PATH	"pg_catalog, pg_temp"
 
-/* Lock the search path, unless it is; the level to go back to, 0: none. */
+/*
+ * Lock the search path, unless it is locked. Returns the GUC level to go back
+ * to; 0: none.
+ */
 static int
-PathLock(void)
+SearchPathLock(void)
 {
 	int			level;
 
@@ -148,8 +164,9 @@ PathLock(void)
 	return level;
 }
 
+/* Put back the search path of a level; 0: there is none. */
 void
-PathUnlock(int *level)
+SearchPathUnlock(int *level)
 {
 	if (*level != 0)
 		AtEOXact_GUC(true, *level);
@@ -157,11 +174,11 @@ PathUnlock(int *level)
 }
 
 static int
-Execute(KeptQuery *query, const Args *args)
+Execute(KeptQuery *query, const Params *params)
 {
 	bool		outer = engine_runs;
 	int			outer_depth = engine_depth;
-	bool		reading = args->call != NULL && args->call->reading;
+	bool		reading = params->call != NULL && params->call->reading;
 	volatile int result;
 
 	if (query->plan == NULL)
@@ -171,10 +188,10 @@ Execute(KeptQuery *query, const Args *args)
 	PG_TRY();
 	{
 		if (query->latest)
-			result = SPI_execute_snapshot(query->plan, (Datum *) args->values, args->nulls, GetLatestSnapshot(),
+			result = SPI_execute_snapshot(query->plan, (Datum *) params->values, params->nulls, GetLatestSnapshot(),
 										  InvalidSnapshot, true, false, 0);
 		else
-			result = SPI_execute_plan(query->plan, (Datum *) args->values, args->nulls, reading, 0);
+			result = SPI_execute_plan(query->plan, (Datum *) params->values, params->nulls, reading, 0);
 	}
 	PG_FINALLY();
 	{
@@ -185,47 +202,48 @@ Execute(KeptQuery *query, const Args *args)
 	return result;
 }
 
+/* Run a query, as the owner. */
 Rows
-QueryRun(KeptQuery *query, const Args *args)
+QueryRun(KeptQuery *query, const Params *params)
 {
 	Rows		rows = {0};
 	MemoryContext context = CurrentMemoryContext;
 	int			level;
 	int			result;
 
-	if (args->count != query->nargs)
-		elog(ERROR, "query got %d arguments instead of %d: %s", args->count, query->nargs, query->sql);
-	if (query->reads_plans && args->call != NULL && args->call->save != NULL)
-		args->call->save(args->call);
-	level = PathLock();
-	if (level != 0 && args->call != NULL)
+	if (params->count != query->nparams)
+		elog(ERROR, "query got %d arguments instead of %d: %s", params->count, query->nparams, query->sql);
+	if (query->reads_plans && params->call != NULL && params->call->save != NULL)
+		params->call->save(params->call);
+	level = SearchPathLock();
+	if (level != 0 && params->call != NULL)
 	{
-		/* for the queries that follow, too; what a trigger has set meanwhile goes with the first level */
-		if (args->call->guc_level == 0)
-			args->call->guc_level = level;
+		/* keep it locked for the queries that follow; the first level also undoes what a trigger sets meanwhile */
+		if (params->call->guc_level == 0)
+			params->call->guc_level = level;
 		level = 0;
 	}
-	result = Execute(query, args);
-	/* SPI leaves us in its own context, which is gone before the answer is copied */
+	result = Execute(query, params);
+	/* SPI leaves us in its own context, which is deleted before the answer is copied */
 	MemoryContextSwitchTo(context);
 	if (result < 0)
 		elog(ERROR, "could not run query (%s): %s", SPI_result_code_string(result), query->sql);
-	PathUnlock(&level);
+	SearchPathUnlock(&level);
 	rows.count = SPI_processed;
 	rows.table = SPI_tuptable;
 	return rows;
 }
 
-/* Run a statement that is not worth to be kept; how many rows it was about. */
+/* Run a one-off statement; returns the number of rows affected. */
 uint64
-QueryRunOnce(const char *sql, const Oid *types, const Args *args)
+QueryRunOnce(const char *sql, const Oid *types, const Params *params)
 {
-	KeptQuery	query = {.sql = sql,.nargs = args->count};
+	KeptQuery	query = {.sql = sql,.nparams = params->count};
 	Rows		rows;
 
-	if (args->count > 0)
-		memcpy(query.types, types, sizeof(Oid) * args->count);
-	rows = QueryRun(&query, args);
+	if (params->count > 0)
+		memcpy(query.types, types, sizeof(Oid) * params->count);
+	rows = QueryRun(&query, params);
 	SPI_freeplan(query.plan);
 	return rows.count;
 }
@@ -236,58 +254,62 @@ QueryRunOnce(const char *sql, const Oid *types, const Args *args)
 Rows
 QueryOfTenant(const Call *call, KeptQuery *query)
 {
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgTenant(&args, call);
-	return QueryRun(query, &args);
+	ParamTenant(&params, call);
+	return QueryRun(query, &params);
 }
 
 /* Run a query over (tenant, id). */
 Rows
 QueryById(const Call *call, KeptQuery *query, const pg_uuid_t *id)
 {
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, id);
-	return QueryRun(query, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, id);
+	return QueryRun(query, &params);
 }
 
 /* Run a query over (tenant, name). */
 Rows
 QueryByName(const Call *call, KeptQuery *query, const char *name)
 {
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgTenant(&args, call);
-	ArgText(&args, name);
-	return QueryRun(query, &args);
+	ParamTenant(&params, call);
+	ParamText(&params, name);
+	return QueryRun(query, &params);
 }
 
-/* Run a query that makes one JSON; NULL if what it is to be made of is not there. */
+/* Run a query that returns one jsonb value; NULL if it returns no row. */
 Jsonb *
-QueryJson(KeptQuery *query, const Args *args)
+QueryJson(KeptQuery *query, const Params *params)
 {
-	Rows		rows = QueryRun(query, args);
+	Rows		rows = QueryRun(query, params);
 	Jsonb	   *json = rows.count > 0 ? RowJson(&rows, 0, 1) : NULL;
 
 	RowsFree(&rows);
 	return json;
 }
 
-/* Run a query over (tenant, id) that makes one JSON; NULL if there is no row. */
+/*
+ * Run a query over (tenant, id) that returns one jsonb value; NULL if it
+ * returns no row.
+ */
 Jsonb *
 QueryJsonById(const Call *call, KeptQuery *query, const pg_uuid_t *id)
 {
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, id);
-	return QueryJson(query, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, id);
+	return QueryJson(query, &params);
 }
 
 /* ---------- rows ---------- */
 
+/* Free the rows of a query. */
 void
 RowsFree(Rows *rows)
 {
@@ -296,7 +318,10 @@ RowsFree(Rows *rows)
 	rows->table = NULL;
 }
 
-/* Take a row; that it is not there is an error also without assertions, never a crash. */
+/*
+ * Return a row. A missing row is an error, never a crash, without assertions
+ * too.
+ */
 HeapTuple
 RowTuple(const Rows *rows, uint64 row)
 {
@@ -305,7 +330,7 @@ RowTuple(const Rows *rows, uint64 row)
 	return rows->table->vals[row];
 }
 
-/* Take a column of a row, counted from 1. */
+/* Read a column of a row, counted from 1. */
 Datum
 RowDatum(const Rows *rows, uint64 row, int column, bool *isnull)
 {
@@ -316,6 +341,7 @@ RowDatum(const Rows *rows, uint64 row, int column, bool *isnull)
 	return SPI_getbinval(tuple, rows->table->tupdesc, column, isnull);
 }
 
+/* Check whether a column is null. */
 bool
 RowIsNull(const Rows *rows, uint64 row, int column)
 {
@@ -325,6 +351,7 @@ RowIsNull(const Rows *rows, uint64 row, int column)
 	return isnull;
 }
 
+/* Read a text column. */
 char *
 RowText(const Rows *rows, uint64 row, int column)
 {
@@ -334,6 +361,7 @@ RowText(const Rows *rows, uint64 row, int column)
 	return isnull ? NULL : TextDatumGetCString(value);
 }
 
+/* Read a jsonb column. */
 Jsonb *
 RowJson(const Rows *rows, uint64 row, int column)
 {
@@ -343,6 +371,7 @@ RowJson(const Rows *rows, uint64 row, int column)
 	return isnull ? NULL : DatumGetJsonbPCopy(value);
 }
 
+/* Read a UUID column; zeros if it is null. */
 pg_uuid_t
 RowUuid(const Rows *rows, uint64 row, int column)
 {
@@ -353,6 +382,7 @@ RowUuid(const Rows *rows, uint64 row, int column)
 	return isnull ? uuid : *DatumGetUUIDP(value);
 }
 
+/* Read an int4 column; 0 if it is null. */
 int
 RowInt(const Rows *rows, uint64 row, int column)
 {
@@ -362,6 +392,7 @@ RowInt(const Rows *rows, uint64 row, int column)
 	return isnull ? 0 : DatumGetInt32(value);
 }
 
+/* Read a boolean column; false if it is null. */
 bool
 RowBool(const Rows *rows, uint64 row, int column)
 {
@@ -371,6 +402,7 @@ RowBool(const Rows *rows, uint64 row, int column)
 	return !isnull && DatumGetBool(value);
 }
 
+/* Read a time column; NO_TIME if it is null. */
 TimestampTz
 RowTime(const Rows *rows, uint64 row, int column)
 {
@@ -380,6 +412,7 @@ RowTime(const Rows *rows, uint64 row, int column)
 	return isnull ? NO_TIME : DatumGetTimestampTz(value);
 }
 
+/* Read a column of variable length as it is stored, perhaps toasted. */
 struct varlena *
 RowVarlena(const Rows *rows, uint64 row, int column)
 {

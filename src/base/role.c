@@ -12,7 +12,7 @@
 
 /* ---------- the owner ---------- */
 
-/* The owner of the extension is the owner of its tables. */
+/* Find the owner of the extension: the owner of its tables. */
 Oid
 OwnerRole(void)
 {
@@ -26,12 +26,14 @@ OwnerRole(void)
 	return owner;
 }
 
+/* Check whether a role has the rights of the owner. */
 bool
 RoleIsOwner(Oid role)
 {
 	return has_privs_of_role(role, OwnerRole());
 }
 
+/* Refuse a caller without the rights of the owner. */
 void
 CheckOwner(const char *what)
 {
@@ -44,7 +46,10 @@ CheckOwner(const char *what)
 
 /* ---------- names ---------- */
 
-/* Name a role; one that was dropped has only its number. Roles of all databases are in one list, whatever their encodings. */
+/*
+ * Name a role. A role that was dropped has only its number. Roles are shared
+ * by databases of all encodings, so the name is cleaned.
+ */
 char *
 RoleText(Oid role)
 {
@@ -54,8 +59,10 @@ RoleText(Oid role)
 }
 
 /*
- * Name the role, and after a slash the name that the caller gave himself. A
- * role whose own name has a slash, or a double quote, is quoted as in SQL: so
+ * Name the role of the caller and, after a slash, the name given with the
+ * call.
+ *
+ * A role whose own name has a slash or a double quote is quoted as in SQL, so
  * the first slash outside of quotes ends the role.
  */
 char *

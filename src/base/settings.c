@@ -9,9 +9,8 @@
 /*
  * stepwise.stall_after
  *
- * How long a claimed step may show no sign of life before it counts as
- * stalled, where neither the call nor the step nor the plan says otherwise.
- * In seconds.
+ * How many seconds a claimed step may go without a sign of life before it
+ * counts as stalled. The call, the step and the plan can say otherwise.
  */
 static int	stall_after_seconds = 30 * 60;
 
@@ -46,15 +45,15 @@ int			MaxNesting = 50;
 /*
  * stepwise.allow_recursion
  *
- * Whether a workflow may call itself; max_nesting then is the limit.
+ * Whether a workflow may call itself, down to max_nesting.
  */
 bool		AllowRecursion = false;
 
 /*
  * stepwise.notify
  *
- * Whether each change sends a NOTIFY stepwise, without payload: any role may
- * listen, so it tells nothing of a tenant.
+ * Whether each change sends NOTIFY stepwise. It has no payload: any role may
+ * listen, so it must not tell anything about a tenant.
  */
 bool		NotifyChanges = false;
 

@@ -1,19 +1,19 @@
 /*
  * table.c
- *	  rows of our own tables by index, without the executor
+ *	  read and write rows of our own tables by index, without the executor
  *
- * For the few rows that every call reads and writes: a kept SPI plan sets an
- * executor up and tears it down each time, which costs several times what the
- * row does. The rows are the same as those of a statement: by a new snapshot
- * (under READ COMMITTED), or by the one of a call that only reads; with the
- * locks of FOR NO KEY UPDATE, and with the errors of a transaction that is
- * read-only or cannot be serialized.
+ * This is for the few rows that every call reads and writes. A kept SPI plan
+ * starts and ends the executor each time, which costs several times as much as
+ * the row. The rows are those that a statement would see: under a new snapshot
+ * (in READ COMMITTED), or under the snapshot of a call that only reads. Rows
+ * are locked as by FOR NO KEY UPDATE, and transactions that are read-only or
+ * cannot be serialized get the usual errors.
  *
- * What an UPDATE does beside, and what is not done here: CHECKs (the engine
- * keeps to them, store.c looks), policies (they do not bind the owner), and
- * row triggers (ours let the engine pass). A table to which somebody has added
- * a trigger, a key, a rule, a CHECK, a column that is computed, or an index of
- * his own is written by a statement after all.
+ * What an UPDATE does and this does not: CHECK constraints (the engine keeps
+ * to them, and store.c verifies), policies (they do not apply to the owner),
+ * and row triggers (ours let the engine pass). If a user has added a trigger,
+ * a foreign key, a rule, a CHECK, a generated column or an index to a table,
+ * its rows are written by a statement instead.
  */
 #include "base/base.h"
 
@@ -44,24 +44,28 @@ KeyAdd(Key *key, StrategyNumber strategy, Oid collation, RegProcedure function, 
 	key->count++;
 }
 
+/* Add a text column to a key, as a Datum. */
 void
 KeyText(Key *key, Datum value)
 {
 	KeyAdd(key, BTEqualStrategyNumber, C_COLLATION_OID, F_TEXTEQ, value);
 }
 
+/* Add a UUID column to a key. */
 void
 KeyUuid(Key *key, const pg_uuid_t *value)
 {
 	KeyAdd(key, BTEqualStrategyNumber, InvalidOid, F_UUID_EQ, UUIDPGetDatum(value));
 }
 
+/* Add an int4 column to a key. */
 void
 KeyInt(Key *key, int value)
 {
 	KeyAdd(key, BTEqualStrategyNumber, InvalidOid, F_INT4EQ, Int32GetDatum(value));
 }
 
+/* Add an int4 column to a key, from this value up. */
 void
 KeyIntFrom(Key *key, int value)
 {
@@ -70,7 +74,10 @@ KeyIntFrom(Key *key, int value)
 
 /* ---------- reading ---------- */
 
-/* Open a table; while its lock was waited for, the extension may have been dropped and created again. */
+/*
+ * Open a table and lock it. While we wait for the lock, the extension may be
+ * dropped and created again; so look up the name again.
+ */
 static Relation
 OpenLocked(const char *table, LOCKMODE lockmode)
 {
@@ -85,7 +92,10 @@ OpenLocked(const char *table, LOCKMODE lockmode)
 	}
 }
 
-/* See what others have committed by now, and what we have written so far; a call that only reads sees what it saw before. */
+/*
+ * Take the snapshot of a statement: it shows what is committed by now and what
+ * we have written. A call that only reads keeps its snapshot.
+ */
 static Snapshot
 SnapshotNow(bool reading)
 {
@@ -95,7 +105,7 @@ SnapshotNow(bool reading)
 	return GetTransactionSnapshot();
 }
 
-/* Begin as a statement does. */
+/* Open a table and push a snapshot, as a statement does. */
 static Relation
 Begin(const char *table, LOCKMODE lockmode, bool reading)
 {
@@ -104,7 +114,7 @@ Begin(const char *table, LOCKMODE lockmode, bool reading)
 	if (reading && lockmode != AccessShareLock)
 		elog(ERROR, "table %s cannot be written by a call that only reads", table);
 	relation = OpenLocked(table, lockmode);
-	if (RelationGetDescr(relation)->natts > ROW_MAX_COLUMNS)
+	if (RelationGetDescr(relation)->natts > TABLE_MAX_COLUMNS)
 		elog(ERROR, "table %s has too many columns", table);
 	PushActiveSnapshot(SnapshotNow(reading));
 	return relation;
@@ -132,7 +142,7 @@ RefuseConcurrentUpdate(void)
 			 errmsg("could not serialize access due to concurrent update")));
 }
 
-/* Begin to read the rows of a key, in the order of the index. */
+/* Begin an index scan of a key; rows come in the order of the index. */
 static IndexScanDesc
 ScanBegin(Relation relation, const char *index, Key *key)
 {
@@ -160,7 +170,7 @@ ScanEnd(IndexScanDesc scan)
 
 /* Find the first row of a key that passes the test; NULL: none. */
 static TupleTableSlot *
-Seek(Relation relation, const char *index, Key *key, RowTest test, const void *arg)
+Seek(Relation relation, const char *index, Key *key, TupleTest test, const void *arg)
 {
 	IndexScanDesc scan = ScanBegin(relation, index, key);
 	TupleTableSlot *slot = table_slot_create(relation, NULL);
@@ -176,7 +186,10 @@ Seek(Relation relation, const char *index, Key *key, RowTest test, const void *a
 	return NULL;
 }
 
-/* Lock the row in the slot, and read it again; false if it is gone, or locked and not to be waited for. */
+/*
+ * Lock the row in the slot, and read it again. Returns false if the row is
+ * gone, or if it is locked and we do not wait.
+ */
 static bool
 Lock(Relation relation, TupleTableSlot *slot, LockWaitPolicy wait)
 {
@@ -197,13 +210,14 @@ Lock(Relation relation, TupleTableSlot *slot, LockWaitPolicy wait)
 }
 
 static void *
-MakeRow(Relation relation, TupleTableSlot *slot, RowMake make)
+MakeRow(Relation relation, TupleTableSlot *slot, TupleMake make)
 {
 	return make(ExecFetchSlotHeapTuple(slot, false, NULL), RelationGetDescr(relation));
 }
 
+/* Read the first row of a key that passes the test; NULL: none. */
 void *
-RowRead(const char *table, const char *index, Key *key, RowTest test, const void *arg, RowMake make)
+TableRead(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make)
 {
 	Relation	relation = Begin(table, AccessShareLock, key->reading);
 	TupleTableSlot *slot = Seek(relation, index, key, test, arg);
@@ -218,9 +232,9 @@ RowRead(const char *table, const char *index, Key *key, RowTest test, const void
 	return row;
 }
 
-/* Read all rows of a key, but those of which nothing is made. */
+/* Read all rows of a key. Rows for which "make" returns NULL are left out. */
 List *
-RowsRead(const char *table, const char *index, Key *key, RowMake make)
+TableReadAll(const char *table, const char *index, Key *key, TupleMake make)
 {
 	Relation	relation = Begin(table, AccessShareLock, key->reading);
 	IndexScanDesc scan = ScanBegin(relation, index, key);
@@ -240,9 +254,13 @@ RowsRead(const char *table, const char *index, Key *key, RowMake make)
 	return rows;
 }
 
-/* The test must be of what never changes: it is not repeated when the lock had to wait. */
+/*
+ * Lock the first row of a key that passes the test, and read it; NULL: none.
+ * The test must be about columns that never change, because it is not repeated
+ * after a wait.
+ */
 void *
-RowLock(const char *table, const char *index, Key *key, RowTest test, const void *arg, RowMake make, bool wait)
+TableLock(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make, bool wait)
 {
 	Relation	relation;
 	TupleTableSlot *slot;
@@ -263,7 +281,7 @@ RowLock(const char *table, const char *index, Key *key, RowTest test, const void
 
 /* ---------- writing by a statement ---------- */
 
-/* tables that were looked at, until they change: has somebody added to them? */
+/* cached answers of Judge, until a table changes */
 static struct
 {
 	Oid			relid;
@@ -278,16 +296,20 @@ JudgedForget(Datum arg, Oid relid)
 			judged[i].relid = InvalidOid;
 }
 
+/* Register the invalidation callback. */
 void
 TableInit(void)
 {
 	CacheRegisterRelcacheCallback(JudgedForget, (Datum) 0);
 }
 
-/* keys of ours that others may refer to, or that are checked at the end of a statement: what we write never changes them */
+/* keys that foreign keys may refer to, or that are checked at the end of a statement; we never change their columns */
 static const char *const FixedKeys[] = {"plan_pkey", "step_pkey", "step_order_unique"};
 
-/* Ours call functions of our schema; the internal ones watch keys. */
+/*
+ * Check whether a trigger can be left out: it is ours, or it is internal and
+ * watches a key that we never change.
+ */
 static bool
 TriggerIsHarmless(const Trigger *trigger, Relation relation)
 {
@@ -307,9 +329,10 @@ CheckIsOurs(const ConstrCheck *check)
 }
 
 /*
- * What an index calls runs as the owner, and with the caller's search path: by
- * its expressions, a domain, or its operator class. Ours call nothing of that
- * kind, so it is enough to know them; test/sql/altered.sql lists them.
+ * Functions that an index calls (in expressions, domains or operator classes)
+ * would run as the owner, and with the caller's search path. Our own indexes
+ * call none, so it is enough to know their names; test/sql/altered.sql checks
+ * this list.
  */
 static const char *const OurIndexes[] = {
 	"plan_pkey", "plan_open", "plan_finished", "plan_nested", "plan_parent_step", "plan_workable", "plan_idempotency_key",
@@ -325,7 +348,11 @@ IndexIsOurs(Oid index)
 	return name != NULL && NameIndex(name, OurIndexes, lengthof(OurIndexes)) >= 0;
 }
 
-/* Copies, because what looks something up may take in an invalidation, which builds the relation anew. */
+/*
+ * Check whether a user has added something to a table. It works on copies,
+ * because a catalog lookup may process an invalidation, which rebuilds the
+ * relation.
+ */
 static bool
 Judge(Relation relation)
 {
@@ -359,7 +386,7 @@ IsAltered(Relation relation)
 
 	if (judged[i].relid == relid)
 		return judged[i].altered;
-	/* should judging fail, it counts as altered; should it be forgotten meanwhile, it is looked at again the next time */
+	/* if Judge fails, the table counts as altered; if an invalidation clears the entry meanwhile, it is judged again next time */
 	judged[i].relid = relid;
 	judged[i].altered = true;
 	altered = Judge(relation);
@@ -367,34 +394,40 @@ IsAltered(Relation relation)
 	return altered;
 }
 
-/* Run a statement whose parameters are the columns that are set, and then those of the key, if there is one. */
+/*
+ * Run a statement whose parameters are the columns to set and then the columns
+ * of the key, if there is one.
+ */
 static void
 StatementRun(Relation relation, const char *sql, const Changes *changes, const Key *key)
 {
 	TupleDesc	desc = RelationGetDescr(relation);
-	Args		args = {0};
-	Oid			types[QUERY_MAX_ARGS] = {0};
+	Params		params = {0};
+	Oid			types[QUERY_MAX_PARAMS] = {0};
 
 	for (int i = 0; i < desc->natts; i++)
 	{
 		if (!changes->replaces[i])
 			continue;
 		if (changes->nulls[i])
-			ArgNull(&args);
+			ParamNull(&params);
 		else
-			ArgDatum(&args, changes->values[i]);
-		types[args.count - 1] = TupleDescAttr(desc, i)->atttypid;
+			ParamDatum(&params, changes->values[i]);
+		types[params.count - 1] = TupleDescAttr(desc, i)->atttypid;
 	}
 	for (int i = 0; key != NULL && i < key->count; i++)
 	{
-		ArgDatum(&args, key->columns[i].sk_argument);
-		types[args.count - 1] = TupleDescAttr(desc, i)->atttypid;
+		ParamDatum(&params, key->columns[i].sk_argument);
+		types[params.count - 1] = TupleDescAttr(desc, i)->atttypid;
 	}
-	if (QueryRunOnce(sql, types, &args) != 1)
+	if (QueryRunOnce(sql, types, &params) != 1)
 		elog(ERROR, "row of table %s could not be saved", RelationGetRelationName(relation));
 }
 
-/* The key is that of the first columns, tenant and id. */
+/*
+ * Update a row by a statement. The key is that of the first columns, tenant
+ * and id.
+ */
 static void
 StatementUpdate(Relation relation, const Key *key, const Changes *changes)
 {
@@ -416,6 +449,7 @@ StatementUpdate(Relation relation, const Key *key, const Changes *changes)
 	StatementRun(relation, sql.data, changes, key);
 }
 
+/* Insert a row by a statement. */
 static void
 StatementInsert(Relation relation, const Changes *changes)
 {
@@ -452,9 +486,9 @@ IndexesAdd(Relation relation, TupleTableSlot *slot, bool update, bool summaries)
 	FreeExecutorState(estate);
 }
 
-/* Find the row that is to be updated: where it was last seen, or by its key. */
+/* Find the row to be updated: where it was last seen, or by its key. */
 static TupleTableSlot *
-SeekAgain(Relation relation, const char *index, Key *key, ItemPointer seen, RowTest test, const void *arg)
+SeekAgain(Relation relation, const char *index, Key *key, ItemPointer seen, TupleTest test, const void *arg)
 {
 	TupleTableSlot *slot;
 
@@ -471,7 +505,10 @@ SeekAgain(Relation relation, const char *index, Key *key, ItemPointer seen, RowT
 	return slot;
 }
 
-/* A column that somebody has declared so. */
+/*
+ * Refuse a null in a column that is NOT NULL. A user may have declared more of
+ * them.
+ */
 static void
 CheckNotNulls(Relation relation, HeapTuple tuple)
 {
@@ -486,7 +523,10 @@ CheckNotNulls(Relation relation, HeapTuple tuple)
 					 errtablecol(relation, i + 1)));
 }
 
-/* Write the new version of a row; false: somebody has written one since it was read. */
+/*
+ * Write the new version of a row. Returns false if the row was updated since
+ * it was read.
+ */
 static bool
 WriteVersion(Relation relation, TupleTableSlot *old, TupleTableSlot *new, Changes *changes, UpdateIndexes *indexes)
 {
@@ -508,7 +548,7 @@ Update(Relation relation, TupleTableSlot *old, Changes *changes, ItemPointer see
 	UpdateIndexes indexes;
 
 	CheckCmdReplicaIdentity(relation, CMD_UPDATE);
-	/* what another session wrote was of no account, or it would hold the lock of the tree: go on from there */
+	/* A concurrent update cannot conflict with ours, since we hold the tree lock; lock the new version and retry. */
 	while (!WriteVersion(relation, old, new, changes, &indexes))
 		if (IsolationUsesXactSnapshot() || !Lock(relation, old, LockWaitBlock))
 			RefuseConcurrentUpdate();
@@ -518,9 +558,12 @@ Update(Relation relation, TupleTableSlot *old, Changes *changes, ItemPointer see
 	ExecDropSingleTupleTableSlot(new);
 }
 
-/* Update one row; *seen is where it was and, after, where it is. The test tells the row from another that is there now. */
+/*
+ * Update one row. "seen" is where the row was and, afterwards, where it is.
+ * The test tells whether the row at that place is still the same.
+ */
 void
-RowUpdate(const char *table, const char *index, Key *key, ItemPointer seen, RowTest test, const void *arg, Changes *changes)
+TableUpdate(const char *table, const char *index, Key *key, ItemPointer seen, TupleTest test, const void *arg, Changes *changes)
 {
 	Relation	relation;
 	TupleTableSlot *old;
@@ -552,9 +595,12 @@ Insert(Relation relation, Changes *changes)
 	ExecDropSingleTupleTableSlot(slot);
 }
 
-/* A column that somebody has added gets its default by a statement. */
+/*
+ * Insert one row. If a user has added a column, a statement fills in its
+ * default.
+ */
 void
-RowInsert(const char *table, Changes *changes)
+TableInsert(const char *table, Changes *changes)
 {
 	Relation	relation;
 
@@ -569,64 +615,74 @@ RowInsert(const char *table, Changes *changes)
 
 /* ---------- what a write sets ---------- */
 
+/* Set a column. */
 void
 SetDatum(Changes *c, int column, Datum value, bool isnull)
 {
-	if (column >= ROW_MAX_COLUMNS)
+	if (column >= TABLE_MAX_COLUMNS)
 		elog(ERROR, "row has no column %d", column + 1);
 	c->values[column] = value;
 	c->nulls[column] = isnull;
 	c->replaces[column] = true;
 }
 
+/* Set an int4 column. */
 void
 SetInt(Changes *c, int column, int value)
 {
 	SetDatum(c, column, Int32GetDatum(value), false);
 }
 
+/* Set an int4 column that counts from 1; null for anything less. */
 void
 SetPositive(Changes *c, int column, int value)
 {
 	SetDatum(c, column, Int32GetDatum(value), value <= 0);
 }
 
+/* Set a boolean column. */
 void
 SetBool(Changes *c, int column, bool value)
 {
 	SetDatum(c, column, BoolGetDatum(value), false);
 }
 
+/* Set a boolean column that is true or null. */
 void
 SetTrue(Changes *c, int column, bool value)
 {
 	SetDatum(c, column, BoolGetDatum(true), !value);
 }
 
+/* Set a time column; NO_TIME for null. */
 void
 SetTime(Changes *c, int column, TimestampTz value)
 {
 	SetDatum(c, column, TimestampTzGetDatum(value), !TimeIsSet(value));
 }
 
+/* Set a UUID column; NULL for null. */
 void
 SetUuid(Changes *c, int column, const pg_uuid_t *value)
 {
 	SetDatum(c, column, UUIDPGetDatum(value), value == NULL);
 }
 
+/* Set a column of variable length; NULL for null. */
 void
 SetVarlena(Changes *c, int column, const void *value)
 {
 	SetDatum(c, column, PointerGetDatum(value), value == NULL);
 }
 
+/* Set a text column; NULL for null. */
 void
 SetText(Changes *c, int column, const char *value)
 {
 	SetVarlena(c, column, value ? cstring_to_text(value) : NULL);
 }
 
+/* Set an enum column by its label. */
 void
 SetEnum(Changes *c, int column, const char *type, const char *label)
 {

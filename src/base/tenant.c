@@ -2,13 +2,13 @@
  * tenant.c
  *	  who may work in which tenant
  *
- * A setting is no boundary, because users can set it. What a transaction has
- * entered is kept here: a stack of (tenant, role, subtransaction), cut back
- * by transaction callbacks. An entry counts only for the role that made it,
- * and only while that role is a member.
+ * A setting would be no boundary, because users can set it. The tenants that a
+ * transaction has entered are kept here, as a stack of (tenant, role,
+ * subtransaction), which transaction callbacks cut back. An entry counts only
+ * for the role that made it, and only while that role is a member.
  *
- * Memberships are cached whole; a trigger on the table sends an invalidation,
- * and the callback only marks the cache.
+ * All memberships are cached. A trigger on the table sends an invalidation,
+ * and the callback only marks the cache as stale.
  */
 #include "base/base.h"
 
@@ -43,7 +43,7 @@ enum
 
 static Entered *entered = NULL; /* in TopTransactionContext */
 
-static Oid	memberships_of = InvalidOid;	/* the table that was read; invalid: read again */
+static Oid	memberships_of = InvalidOid;	/* the table that was read; InvalidOid: read again */
 static bool memberships_changed;	/* an invalidation came, perhaps while they were read */
 static MemoryContext memberships_context = NULL;
 static Membership *memberships;
@@ -78,6 +78,7 @@ MembershipsInvalidate(Datum arg, Oid relid)
 		memberships_of = InvalidOid;
 }
 
+/* Register the callbacks. */
 void
 TenantInit(void)
 {
@@ -117,7 +118,7 @@ MembershipsRead(Oid relid)
 	}
 	MemoryContextSwitchTo(outer);
 	systable_endscan(scan);
-	/* what was read is older than an invalidation that came meanwhile: use it now, and read again next time */
+	/* if an invalidation came while we were reading, use the result now, and read again next time */
 	if (!memberships_changed)
 		memberships_of = relid;
 	table_close(relation, AccessShareLock);
@@ -167,7 +168,10 @@ RoleMayEnter(Oid role, const char *tenant)
 
 /* ---------- the current tenant ---------- */
 
-/* Refuse a tenant in which the role is no member; also one that it has entered and is no member of any more. */
+/*
+ * Refuse a tenant of which the role is not a member. The role may have entered
+ * it and lost its membership since.
+ */
 static void
 CheckMayEnter(Oid role, const char *tenant)
 {
@@ -187,7 +191,7 @@ TenantEntered(Oid role)
 	return NULL;
 }
 
-/* Find the tenant in which the current role works now; copied. */
+/* Find the tenant in which the current role works; copied. */
 char *
 TenantOfCaller(void)
 {
@@ -224,7 +228,7 @@ TenantEnter(const char *tenant)
 	Entered    *e = entered;
 
 	CheckMayEnter(GetUserId(), tenant);
-	/* so that a loop that enters before each call needs no more memory than one entry */
+	/* a loop that enters the same tenant before each call needs one entry only */
 	if (e != NULL && e->role == GetUserId() && e->subtransaction == GetCurrentSubTransactionId() && strcmp(e->tenant, tenant) == 0)
 		return;
 	e = MemoryContextAlloc(TopTransactionContext, sizeof(Entered));
@@ -235,13 +239,14 @@ TenantEnter(const char *tenant)
 	entered = e;
 }
 
-/* Remember what is entered, to go back to it. Both in one transaction. */
+/* Remember what is entered, for TenantRestore in the same transaction. */
 void *
 TenantMark(void)
 {
 	return entered;
 }
 
+/* Go back to what TenantMark remembered. */
 void
 TenantRestore(void *mark)
 {

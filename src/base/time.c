@@ -8,7 +8,7 @@
 #include "utils/datetime.h"
 #include "utils/fmgrprotos.h"
 
-/* Show a time in UTC, ISO 8601 with microseconds, whatever TimeZone and DateStyle say. */
+/* Show a time in UTC, in ISO 8601 with microseconds. */
 char *
 TimeText(TimestampTz at)
 {
@@ -26,7 +26,7 @@ TimeText(TimestampTz at)
 					tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, (int) fsec, tm.tm_year > 0 ? "" : " BC");
 }
 
-/* Show an interval in the style postgres, whatever IntervalStyle says. */
+/* Show an interval in the style "postgres". */
 char *
 IntervalText(Interval *interval)
 {
@@ -34,7 +34,7 @@ IntervalText(Interval *interval)
 	char		text[MAXDATELEN + 1];
 
 #ifdef INTERVAL_NOT_FINITE
-	/* all styles show these alike */
+	/* all styles show infinite intervals alike */
 	if (INTERVAL_NOT_FINITE(interval))
 		return DatumGetCString(DirectFunctionCall1(interval_out, IntervalPGetDatum(interval)));
 #endif

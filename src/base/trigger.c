@@ -6,7 +6,7 @@
 
 #include "commands/trigger.h"
 
-/* Return the context of a trigger. */
+/* Return the context of a trigger function. */
 TriggerData *
 TriggerOf(FunctionCallInfo fcinfo)
 {
@@ -15,7 +15,7 @@ TriggerOf(FunctionCallInfo fcinfo)
 	return (TriggerData *) fcinfo->context;
 }
 
-/* What a trigger returns to let its row pass. */
+/* Return what lets the row of a trigger pass. */
 Datum
 TriggerPass(const TriggerData *trigger)
 {

@@ -10,7 +10,7 @@
 
 #include "access/xact.h"
 
-static Oid	used_known = InvalidOid;	/* the table stepwise.engine that is known to say so */
+static Oid	used_known = InvalidOid;	/* OID of the table stepwise.engine that is known to say yes */
 static Oid	used_in_transaction = InvalidOid;
 
 static void
@@ -41,27 +41,28 @@ UsedInit(void)
 void
 MarkEngineUsed(void)
 {
-	/* who finds it locked does not wait: another transaction is just marking it */
+	/* if the row is locked, another transaction is marking it; do not wait */
 	static KeptQuery mark = {
 		"UPDATE stepwise.engine SET used = true WHERE ctid IN"
 		" (SELECT e.ctid FROM stepwise.engine AS e WHERE NOT e.used FOR UPDATE SKIP LOCKED)",
 		0
 	};
-	Args		args = {0};
+	Params		params = {0};
 	Oid			relid = TableOid("engine");
 
 	if (used_known == relid || used_in_transaction == relid)
 		return;
-	if (QueryRun(&mark, &args).count > 0 || EngineUsed())
+	if (QueryRun(&mark, &params).count > 0 || EngineUsed())
 		used_in_transaction = relid;
 }
 
+/* Check whether the engine has written in this database. */
 bool
 EngineUsed(void)
 {
 	static KeptQuery read = {"SELECT e.used FROM stepwise.engine AS e", 0};
-	Args		args = {0};
-	Rows		rows = QueryRun(&read, &args);
+	Params		params = {0};
+	Rows		rows = QueryRun(&read, &params);
 
 	return rows.count == 0 || RowBool(&rows, 0, 1);
 }

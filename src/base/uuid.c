@@ -1,10 +1,10 @@
 /*
  * uuid.c
- *	  UUIDs: make, compare, read and show them
+ *	  make, compare, read and show UUIDs
  *
- * New ones are ordered by time, version 7 of RFC 9562: 48 bits of Unix
- * milliseconds, 12 bits of the fraction of the millisecond, 62 random bits.
- * Within a backend each one is greater than the one before, also when the
+ * New UUIDs are ordered by time. They are of version 7 (RFC 9562): 48 bits of
+ * Unix milliseconds, 12 bits of the fraction of the millisecond, 62 random
+ * bits. Within a backend each one is greater than the one before, even if the
  * clock stands still or steps back.
  */
 #include "base/base.h"
@@ -15,7 +15,7 @@
 
 #define FRACTION_BITS	12
 
-/* Count time in 1/4096 ms, and never twice the same. */
+/* Return the time in 1/4096 ms, never the same twice. */
 static uint64
 NextTick(void)
 {
@@ -30,6 +30,7 @@ NextTick(void)
 	return last;
 }
 
+/* Make a new UUID. */
 pg_uuid_t
 UuidNew(void)
 {
@@ -49,19 +50,24 @@ UuidNew(void)
 	return uuid;
 }
 
+/* Show a UUID. */
 char *
 UuidText(const pg_uuid_t *uuid)
 {
 	return DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(uuid)));
 }
 
+/* Compare two UUIDs. */
 bool
 UuidEqual(const pg_uuid_t *a, const pg_uuid_t *b)
 {
 	return memcmp(a->data, b->data, UUID_LEN) == 0;
 }
 
-/* Read the usual form of a UUID, 36 characters; false when it is not one. */
+/*
+ * Read the usual form of a UUID, with 36 characters. Returns false if it is
+ * not one.
+ */
 bool
 UuidParse(const char *text, pg_uuid_t *uuid)
 {

@@ -1,8 +1,8 @@
 /*
  * word.c
- *	  words among others, and texts for messages
+ *	  search words, and cut texts for messages
  *
- * What a user wrote goes into a message only when it is cut short. Everything
+ * A text that a user wrote is cut before it goes into a message. Everything
  * returned lives in the current memory context.
  */
 #include "base/base.h"
@@ -10,13 +10,13 @@
 #include "mb/pg_wchar.h"
 #include "utils/varlena.h"
 
-#define WORD_MAX		255		/* longer words are not compared */
+#define WORD_MAX		255		/* bytes; longer words are not compared */
 #define WORDS_LISTED	20
-#define SHOWN_BYTES		80		/* of a user's text */
+#define SHOWN_BYTES		80		/* of a user's text in a message */
 
 /* ---------- words ---------- */
 
-/* Find the place of a name among others; -1: it is not there. */
+/* Find the index of a name in an array; -1: it is not there. */
 int
 NameIndex(const char *name, const char *const *names, int count)
 {
@@ -27,9 +27,8 @@ NameIndex(const char *name, const char *const *names, int count)
 }
 
 /*
- * Bring a word into the form in which words are compared: the case of letters
- * and the style of joining words (dependsOn, depends_on) do not count. Returns
- * its length.
+ * Fold a word for comparison. The case of letters and the way words are joined
+ * (dependsOn, depends_on) do not count. Returns the length.
  */
 static int
 FoldWord(const char *word, char folded[WORD_MAX + 1])
@@ -81,7 +80,7 @@ NearestWord(const char *word, const char *const *words, int count)
 	return nearest;
 }
 
-/* List words for a message, not more than one can read. */
+/* List words for a message, but not too many. */
 char *
 WordList(const char *const *words, int count)
 {
@@ -97,7 +96,7 @@ WordList(const char *const *words, int count)
 
 /* ---------- texts ---------- */
 
-/* The value of a hexadecimal digit; -1: it is none. */
+/* Return the value of a hexadecimal digit; -1: it is not one. */
 int
 HexDigit(char c)
 {
@@ -110,13 +109,14 @@ HexDigit(char c)
 	return -1;
 }
 
+/* Check whether a text is empty or has only white space. */
 bool
 TextIsBlank(const char *text)
 {
 	return text[strspn(text, " \t\r\n")] == '\0';
 }
 
-/* Cut a user's text to what a message can carry. */
+/* Cut a user's text for a message. */
 char *
 ClipText(const char *text, int length)
 {
@@ -125,14 +125,17 @@ ClipText(const char *text, int length)
 	return psprintf("%.*s...", pg_mbcliplen(text, length, SHOWN_BYTES), text);
 }
 
-/* What a caller wrote, for a message; he may have written very much, or nothing. */
+/* Cut a whole text for a message; NULL gives an empty text. */
 char *
 ShortText(const char *text)
 {
 	return text ? ClipText(text, strlen(text)) : pstrdup("");
 }
 
-/* Cut a text that is to be kept, or sent on, in many places; what is cut says how long it was. */
+/*
+ * Cut a text that is stored or sent on in many places. The result says how
+ * long the text was.
+ */
 char *
 CutText(const char *text, int max)
 {
@@ -143,21 +146,21 @@ CutText(const char *text, int max)
 	return psprintf("%.*s... (cut: %d bytes in all)", pg_mbcliplen(text, length, max), text, length);
 }
 
-/* The end of a sentence that gives a reason, or of one that has none to give. */
+/* Write a reason as the end of a sentence; nothing for NULL. */
 char *
 Because(const char *reason)
 {
 	return reason ? psprintf(": %s", reason) : pstrdup("");
 }
 
-/* The same of a reason that goes on to other plans, and perhaps to many. */
+/* Do the same, and cut a reason that is passed on to other plans. */
 char *
 BecauseShort(const char *reason)
 {
 	return Because(reason ? CutText(reason, REASON_TEXT_BYTES) : NULL);
 }
 
-/* psprintf for functions that themselves take a format. */
+/* Do what psprintf does, for functions that take a format themselves. */
 char *
 FormatText(const char *format, va_list args)
 {
@@ -178,7 +181,7 @@ FormatText(const char *format, va_list args)
 	}
 }
 
-/* The arrow in a spelled chain; not every encoding has the true one. */
+/* Return the arrow of a spelled chain. Not every encoding has the real one. */
 const char *
 Arrow(void)
 {

@@ -2,8 +2,9 @@
  * branchdef.c
  *	  read the branching conditions of a definition
  *
- * They are read after the steps, because they name them. What an action takes
- * is a table of keys; a new action is a new line in Actions, and its table.
+ * They are read after the steps, because they name steps. The parameters of an
+ * action are a table of keys. A new action is a new line in Actions, and its
+ * table.
  */
 #include "define/define.h"
 
@@ -32,7 +33,7 @@ typedef struct ActionRule
 	const char *name;
 	const KeyRule *keys;
 	int			nkeys;
-	void		(*check) (Reader *reader, const Path *path, const ActionParams *params, BranchDefinition *branch);
+	void		(*check) (Reader *reader, const Place *place, const ActionParams *params, BranchDefinition *branch);
 } ActionRule;
 
 static const KeyRule SkipToKeys[] = {
@@ -54,19 +55,19 @@ static const KeyRule RequestReviewKeys[] = {
 };
 
 /*
- * Find the step to which skip_to goes; it goes forward only, for what has run
- * does not run again.
+ * Find the step to which skip_to goes. It goes forward only, because a step
+ * that has run does not run again.
  */
 static void
-CheckSkipTo(Reader *reader, const Path *path, const ActionParams *params, BranchDefinition *branch)
+CheckSkipTo(Reader *reader, const Place *place, const ActionParams *params, BranchDefinition *branch)
 {
 	const Scope *scope = reader->scope;
-	Path		key = {.up = path,.key = params->step_name ? "stepName" : "stepOrder"};
+	Place		key = {.up = place,.key = params->step_name ? "stepName" : "stepOrder"};
 	int			target = params->step_order;
 
 	if ((params->step_name != NULL) == (params->step_order != 0))
 	{
-		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION, "Say where to go by one of them.",
+		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION, "Say where to go by one of them.",
 				"skip_to needs either stepOrder or stepName");
 		return;
 	}
@@ -88,9 +89,9 @@ CheckSkipTo(Reader *reader, const Path *path, const ActionParams *params, Branch
 }
 
 static void
-CheckAddSteps(Reader *reader, const Path *path, const ActionParams *params, BranchDefinition *branch)
+CheckAddSteps(Reader *reader, const Place *place, const ActionParams *params, BranchDefinition *branch)
 {
-	Path		key = {.up = path,.key = "steps"};
+	Place		key = {.up = place,.key = "steps"};
 
 	if (params->steps)
 		branch->added = ReadAddedSteps(reader, &key, params->steps, reader->scope, branch->after);
@@ -104,14 +105,15 @@ static const ActionRule Actions[] = {
 	{"request_review", RequestReviewKeys, lengthof(RequestReviewKeys), NULL},
 };
 
+/* Read the name of an action. */
 static void
-ReadAction(Reader *reader, const Path *path, JsonbValue *value, void *field)
+ReadAction(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
 	const char *names[lengthof(Actions)];
 
 	for (size_t i = 0; i < lengthof(Actions); i++)
 		names[i] = Actions[i].name;
-	ReadWord(reader, path, value, names, lengthof(Actions), field);
+	ReadWord(reader, place, value, names, lengthof(Actions), field);
 }
 
 static const KeyRule BranchKeys[] = {
@@ -122,13 +124,13 @@ static const KeyRule BranchKeys[] = {
 };
 
 /*
- * Read the parameters of the action. Without any, it still has to be known
- * which ones are missing.
+ * Read the parameters of the action. If there are none, read an empty object,
+ * so that missing ones are reported.
  */
 static void
-ReadParams(Reader *reader, const Path *path, const BranchDraft *draft, BranchDefinition *branch)
+ReadParams(Reader *reader, const Place *place, const BranchDraft *draft, BranchDefinition *branch)
 {
-	Path		key = {.up = path,.key = "actionParams"};
+	Place		key = {.up = place,.key = "actionParams"};
 	ActionParams params = {0};
 	const ActionRule *rule = Actions;
 	int			before = list_length(reader->faults->items);
@@ -138,44 +140,44 @@ ReadParams(Reader *reader, const Path *path, const BranchDraft *draft, BranchDef
 		rule++;
 	JsonbToJsonbValue(JsonEmptyObject(), &empty);
 	ReadKeys(reader, &key, draft->params ? draft->params : &empty, rule->keys, rule->nkeys, &params, rule->name);
-	/* a parameter that was refused is not missing */
+	/* do not report a refused parameter as missing, too */
 	if (rule->check && list_length(reader->faults->items) == before)
 		rule->check(reader, &key, &params, branch);
 	branch->params = draft->params ? JsonFromValue(draft->params) : JsonEmptyObject();
 }
 
 static BranchDefinition *
-ReadBranch(Reader *reader, const Path *path, JsonbValue *value)
+ReadBranch(Reader *reader, const Place *place, JsonbValue *value)
 {
 	BranchDraft draft = {0};
 	BranchDefinition *branch = palloc0(sizeof(BranchDefinition));
 	int			nsteps = reader->scope->nsteps;
 
-	ReadKeys(reader, path, value, BranchKeys, lengthof(BranchKeys), &draft, "a branching condition");
+	ReadKeys(reader, place, value, BranchKeys, lengthof(BranchKeys), &draft, "a branching condition");
 	branch->action = draft.action;
 	branch->condition = draft.condition;
 	if (draft.after <= nsteps)
 		branch->after = draft.after;
 	else if (nsteps > 0)
-		FaultAt(reader, &((Path) {.up = path,.key = "afterStepOrder"}), ERRCODE_INVALID_DEFINITION,
+		FaultAt(reader, &((Place) {.up = place,.key = "afterStepOrder"}), ERRCODE_INVALID_DEFINITION,
 				psprintf("Steps have the orders 1 to %d.", nsteps),
 				"there is no step of order %d", draft.after);
 
 	if (branch->after)
-		ScopeCheckCondition(reader, &((Path) {.up = path,.key = "conditionExpression"}),
+		ReachCheckCondition(reader, &((Place) {.up = place,.key = "conditionExpression"}),
 							branch->condition, branch->after, true);
 	if (branch->after && branch->action)
-		ReadParams(reader, path, &draft, branch);
+		ReadParams(reader, place, &draft, branch);
 	return branch;
 }
 
 /* ---------- names that two branches would add ---------- */
 
-/* where a branch adds a name: which branch, and which of its steps */
+/* where a branch adds a name */
 typedef struct AddedName
 {
 	const BranchDefinition *branch;
-	int			index;			/* of the branch, among all */
+	int			index;			/* of the branch, among all branches */
 	int			step;
 } AddedName;
 
@@ -188,37 +190,41 @@ typedef struct AddedNames
 } AddedNames;
 
 /*
- * Enter a name that a branch adds. Of the branches after one step only one acts,
- * so they may add the same; of those after two steps both may.
+ * Enter a name that a branch adds. Of the branches after one step only one
+ * acts, so they may add the same name. Branches after different steps may both
+ * act.
  */
 static void
-EnterAdded(Reader *reader, const Path *path, AddedNames *names, const char *word, const AddedName *place)
+EnterAdded(Reader *reader, const Place *place, AddedNames *names, const char *word, const AddedName *added)
 {
 	int			number = NamesFind(names->numbers, word);
 	AddedName  *entry = number ? list_nth(names->entries, number - 1) : NULL;
-	Path		branch = {.up = path,.index = place->index};
-	Path		params = {.up = &branch,.key = "actionParams"};
-	Path		steps = {.up = &params,.key = "steps"};
-	Path		step = {.up = &steps,.index = place->step};
-	Path		key = {.up = &step,.key = names->key};
+	Place		branch = {.up = place,.index = added->index};
+	Place		params = {.up = &branch,.key = "actionParams"};
+	Place		steps = {.up = &params,.key = "steps"};
+	Place		step = {.up = &steps,.index = added->step};
+	Place		key = {.up = &step,.key = names->key};
 
 	if (entry == NULL)
 	{
 		entry = palloc(sizeof(AddedName));
-		*entry = *place;
+		*entry = *added;
 		names->entries = lappend(names->entries, entry);
 		NamesAdd(names->numbers, word, list_length(names->entries));
 	}
-	else if (entry->branch->after != place->branch->after)
+	else if (entry->branch->after != added->branch->after)
 		FaultAt(reader, &key, ERRCODE_INVALID_DEFINITION,
 				"Both branches may act in one plan, where names are unique; choose another.",
 				"%s \"%s\" is also added by branchingConditions[%d].actionParams.steps[%d]", names->key, word,
 				entry->index, entry->step);
 }
 
-/* Find the names and bindings that two branches would add to one plan; names that the plan gives are always new. */
+/*
+ * Find names and bindings that two branches would add to one plan. Only names
+ * that are written in the definition count; generated names are always new.
+ */
 static void
-CheckAddedNames(Reader *reader, const Path *path, const List *branches)
+CheckAddedNames(Reader *reader, const Place *place, const List *branches)
 {
 	AddedNames	names = {.key = "name",.numbers = NamesNew(8)};
 	AddedNames	bindings = {.key = "binding",.numbers = NamesNew(8)};
@@ -231,28 +237,28 @@ CheckAddedNames(Reader *reader, const Path *path, const List *branches)
 		for (int i = 0; branch->added && i < branch->added->nsteps; i++)
 		{
 			const StepDefinition *step = &branch->added->steps[i];
-			AddedName	place = {branch, foreach_current_index(cell), i};
+			AddedName	added = {branch, foreach_current_index(cell), i};
 
 			if (step->name && step->named)
-				EnterAdded(reader, path, &names, step->name, &place);
+				EnterAdded(reader, place, &names, step->name, &added);
 			if (step->binding)
-				EnterAdded(reader, path, &bindings, step->binding, &place);
+				EnterAdded(reader, place, &bindings, step->binding, &added);
 		}
 	}
 }
 
 /* Read the branching conditions into a list of BranchDefinition. */
 List *
-ReadBranches(Reader *reader, const Path *path, JsonbValue *value)
+ReadBranches(Reader *reader, const Place *place, JsonbValue *value)
 {
 	List	   *branches = NIL;
 	int		   *positions = palloc0(sizeof(int) * (reader->scope->nsteps + 1));
-	Path		element = {.up = path,.index = 0};
+	Place		element = {.up = place,.index = 0};
 	JsonbIterator *iterator;
 	JsonbIteratorToken token;
 	JsonbValue	item;
 
-	if (!ExpectKind(reader, path, value, "array"))
+	if (!ExpectKind(reader, place, value, "array"))
 		return NIL;
 	iterator = JsonbIteratorInit(value->val.binary.data);
 	while ((token = JsonbIteratorNext(&iterator, &item, true)) != WJB_DONE)
@@ -266,6 +272,6 @@ ReadBranches(Reader *reader, const Path *path, JsonbValue *value)
 		branches = lappend(branches, branch);
 		element.index++;
 	}
-	CheckAddedNames(reader, path, branches);
+	CheckAddedNames(reader, place, branches);
 	return branches;
 }

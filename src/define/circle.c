@@ -1,6 +1,9 @@
 /*
  * circle.c
- *	  which workflows a workflow calls, and whether they lead back to it
+ *	  find the workflows that a workflow calls, and circles of such calls
+ *
+ * A workflow calls another one where a step nests it, or where a branch may
+ * add such a step.
  */
 #include "define/define.h"
 
@@ -17,6 +20,7 @@ typedef struct NestedCall
 	int			version;		/* 0: the newest */
 } NestedCall;
 
+/* Append the calls in an array of steps. */
 static List *
 CollectCalls(List *calls, const Jsonb *steps)
 {
@@ -41,10 +45,7 @@ CollectCalls(List *calls, const Jsonb *steps)
 	return calls;
 }
 
-/*
- * List the calls in the steps of a stored definition, those that a branch may
- * add included.
- */
+/* List the calls in a stored definition, including steps that a branch may add. */
 static List *
 DefinitionCalls(const Jsonb *definition)
 {
@@ -61,7 +62,10 @@ DefinitionCalls(const Jsonb *definition)
 	return calls;
 }
 
-/* List the calls of a stored workflow. Definitions may be large and many: only the calls stay. */
+/*
+ * List the calls of a stored workflow. Definitions may be large and many, so
+ * only the calls stay in memory.
+ */
 static List *
 WorkflowCalls(Call *call, const NestedCall *nested)
 {
@@ -86,16 +90,16 @@ WorkflowCalls(Call *call, const NestedCall *nested)
 
 /* ---------- circles ---------- */
 
-/* a walk along the calls of workflows */
+/* a walk along calls */
 typedef struct Walk
 {
 	Call	   *call;
-	List	   *chain;			/* of names, from where it began to where it is */
-	struct names_hash *on_chain;	/* the same, to look them up */
-	struct names_hash *followed;	/* what was followed to its end: it need not be again */
+	List	   *chain;			/* of names, from the start of the walk to where it is */
+	struct names_hash *on_chain;	/* the same names, to look them up */
+	struct names_hash *followed;	/* workflows that need not be followed again */
 } Walk;
 
-/* Spell a chain of calls from the place where its last name first stands. */
+/* Spell a chain of calls, from the first occurrence of its last name. */
 static char *
 SpellChain(List *chain)
 {
@@ -115,7 +119,7 @@ SpellChain(List *chain)
 
 /*
  * Follow the calls of a workflow, each workflow once. Returns a chain that
- * comes back to a name in it, spelled, or NULL.
+ * comes back to one of its names, spelled out, or NULL.
  */
 static char *
 FindCircle(Walk *walk, const NestedCall *nested)
@@ -145,7 +149,10 @@ FindCircle(Walk *walk, const NestedCall *nested)
 	return NULL;
 }
 
-/* Look whether a call leads back to the workflow that is being defined, or to those around the steps. */
+/*
+ * Check whether a call leads back to the workflow that is being defined, or to
+ * the workflows in which the steps are nested.
+ */
 static char *
 CircleOfCall(Reader *reader, const NestedCall *nested)
 {
@@ -162,12 +169,12 @@ CircleOfCall(Reader *reader, const NestedCall *nested)
 }
 
 /*
- * Check a step's call of a workflow: it must exist, and not lead back to a
- * workflow that calls it. With recursion allowed, a workflow may name itself
- * before it exists.
+ * Check a step that calls a workflow. The workflow must exist, and must not
+ * lead back to a workflow that calls it. If recursion is allowed, a workflow
+ * may name itself before it exists.
  */
 void
-WorkflowCheckCall(Reader *reader, const Path *path, const char *name, int version)
+WorkflowCheckCall(Reader *reader, const Place *place, const char *name, int version)
 {
 	NestedCall	nested = {.name = unconstify(char *, name),.version = version};
 	bool		itself = reader->self && strcmp(name, reader->self) == 0;
@@ -182,11 +189,11 @@ WorkflowCheckCall(Reader *reader, const Path *path, const char *name, int versio
 	if (!AllowRecursion)
 		circle = CircleOfCall(reader, &nested);
 	if (circle)
-		FaultAt(reader, path, ERRCODE_CIRCULAR_DEFINITION,
+		FaultAt(reader, place, ERRCODE_CIRCULAR_DEFINITION,
 				"Each workflow in the chain calls the next; only with stepwise.allow_recursion may it come back.",
 				"circular: %s", circle);
 	else if (!(itself && version == 0) && !WorkflowExists(reader->call, name, version))
-		FaultAt(reader, path, ERRCODE_NAME_NOT_FOUND, WorkflowHint(reader->call, reader->faults, name),
+		FaultAt(reader, place, ERRCODE_NAME_NOT_FOUND, WorkflowHint(reader->call, reader->faults, name),
 				"%s does not exist", WorkflowLabel(name, version));
 	else
 		NamesAdd(reader->workflows, key, 1);

@@ -1,22 +1,24 @@
 /*
  * condition.c
- *	  condition expressions, compiled to PostgreSQL's jsonpath
+ *	  compile conditions to jsonpath, and evaluate them
  *
- * An operand is a reference of the condition. The compiled path reads a
- * document that ConditionDocument makes of the operands' values: of operand 0
- * it holds the value as "0", left out when it is missing. jsonpath in strict
- * mode gives the logic that we want, true, false and undecided, but compares
- * neither arrays nor objects. For these the document has "=0", a number that
- * is the same for operands that are equal (null for scalars), and "in0", the
- * numbers of those that are elements of array 0.
+ * An operand is a reference in the condition. The compiled path reads a
+ * document that ConditionDocument makes of the values of the operands. The
+ * value of operand 0 is under "0"; it is left out if it is missing. jsonpath
+ * in strict mode gives the three results that we want (true, false,
+ * undecided), but it compares neither arrays nor objects. For these the
+ * document has two more keys: "=0" is a number that is the same for operands
+ * that are equal (null for scalars), and "in0" lists the numbers of the
+ * operands that are elements of array 0.
  *
- * Nothing here raises an error for what a user wrote, nor for the data: the
- * former comes back as a ParseFault, the latter as undecided. A path is put
- * together as text, from the leaves up; everything in it that a user wrote is
- * a number by JSON's grammar or an escaped string. Chains of "and" and "or"
- * become balanced trees, so that the depth of a path is bounded by the depth
- * of parentheses, not by the length of the condition. Everything returned
- * lives in the current memory context.
+ * Nothing here raises an error for what a user wrote or for the data. The
+ * former comes back as a ParseFault, the latter as undecided. A path is built
+ * as text, from the leaves up. What a user wrote goes into it only as a number
+ * that fits JSON's grammar, or as an escaped string. Chains of "and" and "or"
+ * become balanced trees, so the depth of a path is bounded by the depth of the
+ * parentheses, not by the length of the condition.
+ *
+ * Memory: everything returned lives in the current memory context.
  */
 #include "define/define.h"
 
@@ -27,9 +29,9 @@
 #define MAX_CHARACTERS	4000
 #define MAX_DEPTH		100
 #define MAX_OPERANDS	100
-#define MAX_EXPLAINED	5		/* operands that an explanation names */
+#define MAX_EXPLAINED	5		/* operands named in an explanation */
 
-/* predicates that are what they say, whatever the document */
+/* predicates with a fixed result */
 #define ALWAYS			"(true == true)"
 #define NEVER			"(true == false)"
 #define UNDECIDED		"(true == 1)"
@@ -47,7 +49,7 @@ typedef enum Operator
 	OP_NONE
 } Operator;
 
-/* a sign as one writes it, or what to write in its place; longer ones first */
+/* an operator, or a wrong one and what to write instead; longer ones first */
 typedef struct Sign
 {
 	const char *text;
@@ -145,7 +147,7 @@ static const char *const ForeignWords[][2] = {
 	{"lax", "A jsonpath starts with \"$.\" and is strict."},
 };
 
-/* what a bare path of a branching condition may start with, if not with a key of the result */
+/* roots of bare paths in branching conditions; any other path begins with a key of the result */
 static const char *const BareRoots[] = {
 	"result", "confidence", "outcome", "summary", "inputs", "steps", "blocks"
 };
@@ -161,7 +163,7 @@ typedef struct Part
 typedef struct Compiler
 {
 	const char *source;
-	const char *at;				/* behind the current token */
+	const char *at;				/* after the current token */
 	bool		branching;
 	Token		token;
 	int			depth;
@@ -186,6 +188,7 @@ TokenText(const Compiler *c)
 	return ClipText(c->source + c->token.offset, c->token.length);
 }
 
+/* Report that something else is expected at this token. */
 static void
 FaultUnexpected(Compiler *c, const char *wanted)
 {
@@ -237,7 +240,7 @@ MakeValue(ValueKind kind, char *text)
 	return value;
 }
 
-/* Make an operand of a reference; the same one twice is one operand. */
+/* Make an operand of a reference. The same reference twice is one operand. */
 static Value *
 MakeOperand(Compiler *c, Reference *reference)
 {
@@ -276,7 +279,7 @@ LexReference(Compiler *c)
 	return reference ? MakeOperand(c, reference) : NULL;
 }
 
-/* Read the four digits of \uXXXX; -1 when they are not there. */
+/* Read the four digits of \uXXXX; -1: they are not there. */
 static int
 HexDigits(const char *text)
 {
@@ -293,7 +296,7 @@ HexDigits(const char *text)
 	return number;
 }
 
-/* How long is the \uXXXX, or pair of them, that stands here? 0: it is wrong. */
+/* Return the length of a \uXXXX, or of a pair of them; 0: it is not valid. */
 static int
 UnicodeEscapeLength(const char *at)
 {
@@ -310,7 +313,7 @@ UnicodeEscapeLength(const char *at)
 	return second >= 0xDC00 && second <= 0xDFFF ? 12 : 0;
 }
 
-/* Pass an escape on to jsonpath, which knows the same ones but \' and \/. */
+/* Pass an escape on to jsonpath. It knows the same ones, except \' and \/. */
 static bool
 LexEscape(Compiler *c, StringInfo text)
 {
@@ -378,7 +381,7 @@ LexString(Compiler *c)
 	return MakeValue(VALUE_STRING, text.data);
 }
 
-/* How long is the number that stands here, by JSON's grammar? 0: it is none. */
+/* Return the length of a number by JSON's grammar; 0: it is not one. */
 static int
 NumberLength(const char *text)
 {
@@ -437,7 +440,7 @@ LexNumber(Compiler *c)
 	return MakeValue(VALUE_NUMBER, text);
 }
 
-/* Does a path start with this word? */
+/* Check whether the first segment of a path is one of these words. */
 static bool
 StartsWithRoot(const char *path, const char *const *roots, int count)
 {
@@ -449,7 +452,10 @@ StartsWithRoot(const char *path, const char *const *roots, int count)
 	return false;
 }
 
-/* Read confidence, result.a.b or a.b, which is result.a.b. */
+/*
+ * Read a bare path: "confidence", "result.a.b", or "a.b", which means
+ * "result.a.b".
+ */
 static Value *
 LexBarePath(Compiler *c, char *word, int offset)
 {
@@ -469,7 +475,7 @@ LexBarePath(Compiler *c, char *word, int offset)
 	return MakeOperand(c, reference);
 }
 
-/* Say what is wrong with a word that is neither keyword nor, here, a path. */
+/* Report a word that is neither a keyword nor a path that is allowed here. */
 static void
 FaultWord(Compiler *c, const char *word, int offset)
 {
@@ -500,7 +506,10 @@ FaultWord(Compiler *c, const char *word, int offset)
 					  "unknown word \"%s\"", shown);
 }
 
-/* In another case than its own, or from another language: no path either. */
+/*
+ * Check whether a word is a keyword in the wrong case, or of another language.
+ * Such a word is no path either.
+ */
 static bool
 IsMistakenWord(const char *word)
 {
@@ -557,13 +566,13 @@ LexSign(Compiler *c)
 		c->at += strlen(Signs[i].text);
 		return;
 	}
-	/* never the first byte of a longer character: that would start a word */
+	/* this is never the first byte of a multibyte character: that would start a word */
 	ParseFaultSet(c->fault, ColumnAt(c, c->token.offset),
 				  pstrdup("Conditions are made of references, literals, ==, ===, !=, !==, <, <=, >, >=, in, not in, and, or, not and parentheses."),
 				  "unexpected \"%c\"", *c->at);
 }
 
-/* Read the next token; after a fault there is none. */
+/* Read the next token. After a fault the token is TOKEN_END. */
 static void
 Advance(Compiler *c)
 {
@@ -632,7 +641,10 @@ Negate(char *predicate)
 	return psprintf("(!(%s))", predicate);
 }
 
-/* Is what stands at the path the same as a literal, in type and value? Decided for whatever stands there. */
+/*
+ * Compare the value at a path with a literal, in type and value. The result is
+ * decided for any value there.
+ */
 static char *
 SameAsLiteral(const char *path, const Value *literal)
 {
@@ -646,7 +658,7 @@ SameAsLiteral(const char *path, const Value *literal)
 		return psprintf("(%s.type() == \"%s\" && %s == %s)",
 						path, KindName[literal->kind], path, literal->text);
 
-	/* an element that is not there is undecided, but then the size decides */
+	/* a missing element is undecided, but then the size decides */
 	parts = lappend(parts, psprintf("%s.type() == \"array\"", path));
 	parts = lappend(parts, psprintf("%s.size() == %d", path, list_length(literal->elements)));
 	foreach(cell, literal->elements)
@@ -654,7 +666,7 @@ SameAsLiteral(const char *path, const Value *literal)
 	return JoinList(parts, "&&");
 }
 
-/* Are two operands the same, in type and value? */
+/* Compare two operands, in type and value. */
 static char *
 SameOperands(const Value *a, const Value *b)
 {
@@ -675,7 +687,10 @@ Same(const Value *a, const Value *b)
 	return a->kind == b->kind ? psprintf("(%s == %s)", a->text, b->text) : pstrdup(NEVER);
 }
 
-/* Are two values equal? Undecided when they are of two kinds, unless one is null. */
+/*
+ * Compare two values. It is undecided if they are of different kinds, unless
+ * one of them is null.
+ */
 static char *
 Equal(const Value *a, const Value *b)
 {
@@ -690,7 +705,10 @@ Equal(const Value *a, const Value *b)
 	return psprintf("(%s == %s)", a->text, b->text);
 }
 
-/* Compare by order, numbers with numbers and strings with strings. Left to itself jsonpath would order null and booleans too. */
+/*
+ * Compare numbers with numbers and strings with strings by their order.
+ * jsonpath alone would order null and booleans too.
+ */
 static char *
 Order(const Value *a, const Value *b, const char *op)
 {
@@ -706,18 +724,19 @@ Order(const Value *a, const Value *b, const char *op)
 					a->text, op, b->text, a->text, b->text);
 }
 
-/* Is a value an element of the array that an operand holds? */
+/* Check whether a value is an element of the array that an operand holds. */
 static char *
 InOperand(const Value *left, const Value *list)
 {
 	if (left->kind != VALUE_OPERAND)
 		return psprintf("(exists(%s[*] ? (%s)))", list->text, SameAsLiteral("@", left));
 
-	/* the second part finds containers; without a left side, it is undecided */
+	/* the second part finds containers; it is undecided if the left side is missing */
 	return psprintf("(exists(%1$s[*] ? (@ == %2$s)) || $.\"in%3$d\"[*] == $.\"=%4$d\")",
 					list->text, left->text, list->operand, left->operand);
 }
 
+/* Check whether a value is an element of a list. */
 static char *
 InList(const Value *left, const Value *list)
 {
@@ -733,7 +752,7 @@ InList(const Value *left, const Value *list)
 
 /* ---------- grammar ---------- */
 
-/* Go one level deeper, if that is still allowed. */
+/* Go one level deeper, if the limit allows it. */
 static bool
 Descend(Compiler *c)
 {
@@ -744,7 +763,7 @@ Descend(Compiler *c)
 	return false;
 }
 
-/* Read a list, from behind its "[". */
+/* Read a list; the current token is its "[". */
 static Value *
 CompileList(Compiler *c)
 {
@@ -826,7 +845,10 @@ HasOperand(const Value *value)
 	return false;
 }
 
-/* Lists of literals only can be compared, and only with what a reference holds. */
+/*
+ * Refuse a list in a comparison, unless it has only literals and is compared
+ * with a reference.
+ */
 static bool
 CheckListOperand(Compiler *c, const Value *value, const Value *other, int offset)
 {
@@ -842,6 +864,7 @@ CheckListOperand(Compiler *c, const Value *value, const Value *other, int offset
 	return c->fault->message == NULL;
 }
 
+/* Refuse a value that has no order. */
 static bool
 CheckOrdered(Compiler *c, const Part *part, const char *sign)
 {
@@ -920,7 +943,7 @@ CompileIn(Compiler *c, const Part *left, bool negated)
 	return negated ? Negate(predicate) : predicate;
 }
 
-/* Make a predicate of what stands alone: a reference, true or false. */
+/* Make a predicate of a value that stands alone: a reference, true or false. */
 static char *
 CompileAlone(Compiler *c, const Part *part)
 {
@@ -935,7 +958,7 @@ CompileAlone(Compiler *c, const Part *part)
 	return NULL;
 }
 
-/* What a comparison gave is no value to be compared again. */
+/* Refuse to compare the result of a comparison. */
 static bool
 CheckComparable(Compiler *c, const Part *part, int offset)
 {
@@ -946,7 +969,7 @@ CheckComparable(Compiler *c, const Part *part, int offset)
 	return false;
 }
 
-/* Read what a value is compared with, from the operator on. */
+/* Read the rest of a comparison, from its operator. */
 static char *
 CompileRest(Compiler *c, const Part *left)
 {
@@ -989,7 +1012,7 @@ MakePredicate(char *predicate, int offset)
 	return part;
 }
 
-/* Read a value, and what it is compared with, if it is. */
+/* Read a value and, if it is compared, the comparison. */
 static Part *
 CompileTerm(Compiler *c)
 {
@@ -1000,7 +1023,10 @@ CompileTerm(Compiler *c)
 	return part;
 }
 
-/* Two nots cancel each other out, also where it is undecided. */
+/*
+ * Read a term with its "not"s. Two of them cancel out, even if the term is
+ * undecided.
+ */
 static Part *
 CompileNot(Compiler *c)
 {
@@ -1018,7 +1044,7 @@ CompileNot(Compiler *c)
 	return MakePredicate(predicate && nots % 2 ? Negate(predicate) : predicate, offset);
 }
 
-/* Read parts and what connects them; one part alone stays what it is. */
+/* Read parts and their connective. A single part stays as it is. */
 static Part *
 CompileChain(Compiler *c, Part *(*compile) (Compiler *c), TokenKind connective, const char *sign)
 {
@@ -1057,7 +1083,10 @@ CompileOr(Compiler *c)
 
 /* ---------- compile ---------- */
 
-/* The scanner of jsonpath may cut a character in two when it shows where it failed. */
+/*
+ * Repair a message of the jsonpath scanner, which may cut a character in two
+ * where it failed.
+ */
 static char *
 ValidMessage(char *message)
 {
@@ -1070,8 +1099,8 @@ ValidMessage(char *message)
 
 /*
  * Call a function that has neither side effects nor resources of its own, and
- * take its error for an answer, if the data are to blame for it. Anything else
- * is thrown on, a cancel first of all.
+ * catch its error if the data caused it. Any other error, such as a cancel, is
+ * thrown on.
  */
 static bool
 CallQuietly(FunctionCallInfo fcinfo, PGFunction function, Datum *result, char **message)
@@ -1115,7 +1144,10 @@ PathFromText(char *text, Datum *path, char **message)
 	return CallQuietly(fcinfo, jsonpath_in, path, message);
 }
 
-/* jsonpath shows a variable as $"name", and nothing else so outside a string. */
+/*
+ * Check whether a jsonpath has variables. It shows them as $"name", and shows
+ * nothing else like that outside of strings.
+ */
 static bool
 PathHasVariables(Datum path)
 {
@@ -1186,8 +1218,8 @@ CompileExpression(Condition *condition, const char *source, bool branching, Pars
 }
 
 /*
- * Compile a condition. One that starts with "$." is jsonpath as written.
- * NULL, and a fault, when it cannot be compiled.
+ * Compile a condition. If it starts with "$.", it is jsonpath as written.
+ * Returns NULL and a fault if it cannot be compiled.
  */
 Condition *
 ConditionCompile(const char *source, bool branching, ParseFault *fault)
@@ -1217,7 +1249,7 @@ ConditionCompile(const char *source, bool branching, ParseFault *fault)
 
 /* ---------- evaluate ---------- */
 
-/* Get at the container of an array or object; NULL for a scalar. */
+/* Return the container of an array or object; NULL for a scalar. */
 static JsonbContainer *
 ContainerOf(JsonbValue *value)
 {
@@ -1226,7 +1258,7 @@ ContainerOf(JsonbValue *value)
 	return value->type == jbvBinary ? value->val.binary.data : NULL;
 }
 
-/* Find the first of the containers that equals this one; -1: none does. */
+/* Find the first container that equals this one; -1: none. */
 static int
 FindContainer(JsonbContainer **containers, int count, JsonbContainer *wanted)
 {
@@ -1264,7 +1296,7 @@ PutElements(JsonBuilder *b, int index, JsonbContainer **containers, int count)
 	JsonArrayEnd(b);
 }
 
-/* Make the document of the operands' values; NULL stands for a missing one. */
+/* Make the document of the operands' values. NULL stands for a missing value. */
 Jsonb *
 ConditionDocument(int noperands, JsonbValue **values)
 {
@@ -1290,7 +1322,7 @@ ConditionDocument(int noperands, JsonbValue **values)
 	return JsonFinish(&b);
 }
 
-/* Say which operands are missing, or if none is, of which kinds they are. */
+/* Say which operands are missing or, if none is, of which kinds they are. */
 static char *
 ExplainOperands(const Jsonb *document, int noperands, char **names)
 {
@@ -1319,9 +1351,9 @@ ExplainOperands(const Jsonb *document, int noperands, char **names)
 }
 
 /*
- * Evaluate a compiled condition over its document. noperands and names say
- * what the operands are called (0 for a condition that is jsonpath as
- * written); why tells what keeps an undecided one from being decided.
+ * Evaluate a compiled condition over its document. "names" has the names of
+ * the operands, for messages; a condition that is jsonpath as written has
+ * none. If the result is undecided, "why" says why.
  */
 ConditionResult
 ConditionEvaluate(Datum path, const Jsonb *document, int noperands, char **names, char **why)
@@ -1336,7 +1368,7 @@ ConditionEvaluate(Datum path, const Jsonb *document, int noperands, char **names
 	fcinfo->args[1].value = path;
 	fcinfo->args[1].isnull = false;
 
-	/* with two arguments it is silent: what goes wrong inside gives null */
+	/* with two arguments it is silent: an error inside gives null */
 	if (!CallQuietly(fcinfo, jsonb_path_match_opr, &result, why))
 		return CONDITION_UNDECIDED;
 	if (!fcinfo->isnull)

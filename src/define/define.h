@@ -1,6 +1,10 @@
 /*
  * define.h
- *	  the language of definitions: faults, references, conditions, steps, inputs, workflows
+ *	  the language of definitions: faults, references, conditions, steps, inputs,
+ *	  workflows
+ *
+ * It reads what a user has written, and the stored workflows. It knows nothing
+ * about running plans. Each section needs only the sections above it.
  */
 #ifndef STEPWISE_DEFINE_H
 #define STEPWISE_DEFINE_H
@@ -12,26 +16,26 @@
 typedef struct Faults
 {
 	List	   *items;			/* of Fault, in the order found */
-	int			more;			/* so many came after the list was full */
+	int			more;			/* number of faults after the list was full */
 } Faults;
 
-/* where in a definition: links on the stack, spelled only when there is a fault */
-typedef struct Path
+/* a place in a definition: a chain of links on the stack, spelled only if there is a fault */
+typedef struct Place
 {
-	const struct Path *up;		/* NULL: the outermost */
+	const struct Place *up;		/* NULL: the outermost */
 	const char *key;			/* NULL: an element of an array */
 	int			index;			/* 0-based */
-} Path;
+} Place;
 
-/* path names the element, as "steps[2].dependsOn[0]"; hint may be NULL */
-extern void FaultAdd(Faults *faults, int sqlstate, const char *path, const char *hint,
+/* place is spelled, as "steps[2].dependsOn[0]"; hint may be NULL */
+extern void FaultAdd(Faults *faults, int sqlstate, const char *place, const char *hint,
 					 const char *format,...) pg_attribute_printf(5, 6);
 extern bool FaultsAny(const Faults *faults);
-extern char *FaultsFirst(const Faults *faults); /* in words; there must be one */
-extern char *FaultsText(const Faults *faults);	/* all in words, in one line */
-extern void FaultsRaise(const Faults *faults, const char *what);	/* does nothing when there are none */
+extern char *FaultsFirst(const Faults *faults); /* there must be one */
+extern char *FaultsText(const Faults *faults);	/* in one line */
+extern void FaultsRaise(const Faults *faults, const char *what);	/* does nothing if there are none */
 extern void FaultsToJson(JsonBuilder *b, const char *key, const Faults *faults);
-extern char *PathText(const Path *path);
+extern char *PlaceText(const Place *place);
 extern bool HintsWanted(const Faults *faults);
 extern char *WordHint(const Faults *faults, const char *word, const char *const *words, int count,
 					  const char *plural);
@@ -39,12 +43,12 @@ extern char *WordHint(const Faults *faults, const char *word, const char *const 
 /* ---------- names.c: tables of names ---------- */
 
 extern struct names_hash *NamesNew(int size);
-extern bool NamesAdd(struct names_hash *names, const char *name, int number);	/* false: was there */
+extern bool NamesAdd(struct names_hash *names, const char *name, int number);	/* false: it was there */
 extern int	NamesFind(struct names_hash *names, const char *name);	/* 0: not there */
 extern void NamesSet(struct names_hash *names, const char *name, int number);
-extern char *NamesKeep(struct names_hash *names, char *name);	/* the one that is there, or this one */
+extern char *NamesKeep(struct names_hash *names, char *name);	/* the copy that is in the table */
 
-/* ---------- reference.c: ${…}, the scanner; pure ---------- */
+/* ---------- reference.c: find and parse references, ${…}; pure ---------- */
 
 typedef enum ReferenceRoot
 {
@@ -81,7 +85,7 @@ typedef struct Reference
 	int			npath;
 	char	  **path;
 	char	   *source;			/* without ${ and } */
-	int			column;			/* 1-based, in characters, in the text it stands in */
+	int			column;			/* in the text around it; 1-based, in characters */
 } Reference;
 
 typedef struct ParseFault
@@ -91,14 +95,14 @@ typedef struct ParseFault
 	int			column;			/* 1-based, in characters */
 } ParseFault;
 
-/* a piece of a text: either a literal or a reference */
+/* a part of a text: a literal or a reference */
 typedef struct TextPart
 {
 	char	   *literal;
 	Reference  *reference;
 } TextPart;
 
-extern bool ReferenceOccurs(const char *text);	/* is there anything to resolve, $${ included? */
+extern bool ReferenceOccurs(const char *text);	/* is there anything to resolve, including "$${"? */
 extern List *ReferenceScan(const char *text, ParseFault *fault);	/* of TextPart */
 extern Reference *ReferenceParse(const char *source, int column, bool branching, ParseFault *fault);
 extern const char *ReferenceEnd(const char *source, int column, ParseFault *fault); /* the "}", or NULL */
@@ -106,7 +110,7 @@ extern bool ReferenceNameIsValid(const char *name); /* as the name of a step */
 extern void ParseFaultSet(ParseFault *fault, int column, char *hint,
 						  const char *format,...) pg_attribute_printf(4, 5);
 
-/* ---------- condition.c: expressions to jsonpath; pure ---------- */
+/* ---------- condition.c: compile and evaluate conditions; pure ---------- */
 
 typedef enum ConditionResult
 {
@@ -119,23 +123,23 @@ typedef struct Condition
 {
 	char	   *source;
 	Datum		path;			/* jsonpath, compiled */
-	bool		raw;			/* written as jsonpath: reads the document as it is, has no operands */
+	bool		raw;			/* jsonpath as written; it has no operands */
 	int			noperands;
-	Reference **operands;		/* their values, in this order, make the document */
+	Reference **operands;		/* in the order of their values in the document */
 } Condition;
 
 extern Condition *ConditionCompile(const char *source, bool branching, ParseFault *fault);
-extern Jsonb *ConditionDocument(int noperands, JsonbValue **values); /* NULL: missing */
+extern Jsonb *ConditionDocument(int noperands, JsonbValue **values); /* value NULL: missing */
 extern ConditionResult ConditionEvaluate(Datum path, const Jsonb *document, int noperands,
-										 char **names, char **why); /* names of the operands, for why */
+										 char **names, char **why); /* names of the operands, for messages */
 
 /* ---------- what a definition becomes ---------- */
 
 typedef struct DependencyDefinition
 {
-	char	   *name;			/* as written */
-	int			index;			/* 0-based place in dependsOn */
-	int			parent;			/* number of the step it depends on */
+	char	   *name;			/* as it is written */
+	int			index;			/* 0-based, in dependsOn */
+	int			parent;			/* number of the step that it depends on */
 	bool		required;
 } DependencyDefinition;
 
@@ -144,7 +148,7 @@ typedef struct StepDefinition
 	int			order;			/* 1-based */
 	int			wave;
 	char	   *name;
-	bool		named;			/* by its definition, not by its number */
+	bool		named;			/* by the definition, not by its number */
 	char	   *type;
 	char	   *tool;			/* at most one of tool, workflow, prompt */
 	char	   *workflow;
@@ -155,17 +159,17 @@ typedef struct StepDefinition
 	Jsonb	   *arguments;
 	Jsonb	   *resources;
 	Condition  *condition;
-	int			retryable;		/* -1: not said */
-	int			max_attempts;	/* 0: not said */
+	int			retryable;		/* -1: not given */
+	int			max_attempts;	/* 0: not given */
 	Interval   *stall_after;
-	bool		dynamic;		/* contains references beside its condition */
+	bool		dynamic;		/* has references outside of its condition */
 	List	   *depends;		/* of DependencyDefinition */
 } StepDefinition;
 
 typedef struct BranchDefinition
 {
 	int			after;			/* order of the step */
-	int			position;		/* 1-based among the branches after that step */
+	int			position;		/* among the branches after that step, 1-based */
 	char	   *action;
 	int			target;			/* skip_to: order of the step; otherwise 0 */
 	Jsonb	   *params;
@@ -192,81 +196,81 @@ typedef struct Definition
 /* ---------- reader.c: read the values and objects of a definition ---------- */
 
 /*
- * The steps that a definition can name. Steps have numbers: those of the
- * scope around it (a plan to which steps are added) come first, then its own.
+ * The steps that a definition can name. Steps have numbers: first those of the
+ * outer scope (a plan to which steps are added), then the scope's own.
  */
 typedef struct Scope
 {
-	struct Scope *around;		/* or NULL */
-	int			after;			/* order in the scope around, after which these are added */
-	int			offset;			/* how many steps are around */
+	struct Scope *around;		/* the outer scope, or NULL */
+	int			after;			/* order in the outer scope after which these steps are added */
+	int			offset;			/* number of steps of the outer scope */
 	StepDefinition *steps;
 	int			nsteps;
 	bool		sequential;
 	struct names_hash *names;
 	struct names_hash *bindings;
-	const Jsonb *inputs;		/* object whose keys are the inputs, or NULL: not known */
-	/* order.c: the steps in an order in which they could run */
+	const Jsonb *inputs;		/* object whose keys are the inputs; NULL: none are known */
+	/* set by order.c: the steps in an order in which they could run */
 	int		   *sorted;
 	int			nsorted;		/* fewer than nsteps if there is a cycle */
-	int		   *place;			/* in sorted; -1: in or behind a cycle */
-	uint64	  **ancestors;		/* one set of bits per step, made as far as asked for */
-	int			nancestors;		/* so many of sorted have theirs */
+	int		   *rank;			/* index in sorted; -1: the step is in a cycle, or depends on one */
+	uint64	  **ancestors;		/* one bit set per step, computed as needed */
+	int			nancestors;		/* number of sorted steps that have theirs */
 } Scope;
 
-/* one walk over a definition */
+/* the state of reading a definition */
 typedef struct Reader
 {
 	Call	   *call;
 	Faults	   *faults;
 	Scope	   *scope;
 	const char *self;			/* name of the workflow that is being defined, or NULL */
-	List	   *callers;		/* of steps that are added: names of the workflows that they are nested in */
+	List	   *callers;		/* names of the workflows in which added steps are nested */
 	bool		depends;		/* dependsOn was seen */
-	bool		inputs_unknown; /* their declarations are faulty, so do not check against them */
-	struct names_hash *workflows;	/* nested ones that were found good */
-	struct names_hash *followed;	/* those, and what they call, that lead to no circle */
-	struct names_hash *dependencies;	/* names in dependsOn, each once */
+	bool		inputs_unknown; /* the declarations are faulty: do not check against them */
+	struct names_hash *workflows;	/* nested workflows that were checked, and are good */
+	struct names_hash *followed;	/* workflows that lead to no circle */
+	struct names_hash *dependencies;	/* names in dependsOn, one copy of each */
 } Reader;
 
-/* a key of an object, how its value is read, and where in the target it goes */
+/* a key of an object, the function that reads its value, and the field that it sets */
 typedef struct KeyRule
 {
 	const char *key;
-	void		(*read) (Reader *reader, const Path *path, JsonbValue *value, void *field);
+	void		(*read) (Reader *reader, const Place *place, JsonbValue *value, void *field);
 	size_t		offset;
 	bool		required;
 } KeyRule;
 
 #define FaultAt(reader, path, sqlstate, hint, ...) \
-	FaultAdd((reader)->faults, sqlstate, PathText(path), hint, __VA_ARGS__)
+	FaultAdd((reader)->faults, sqlstate, PlaceText(path), hint, __VA_ARGS__)
 
-extern bool ExpectKind(Reader *reader, const Path *path, const JsonbValue *value, const char *kind);
-extern void ReadKeys(Reader *reader, const Path *path, JsonbValue *value, const KeyRule *rules, int count,
+extern bool ExpectKind(Reader *reader, const Place *place, const JsonbValue *value, const char *kind);
+extern void ReadKeys(Reader *reader, const Place *place, JsonbValue *value, const KeyRule *rules, int count,
 					 void *target, const char *what);
-extern void ReadWord(Reader *reader, const Path *path, JsonbValue *value, const char *const *words, int count,
+extern void ReadWord(Reader *reader, const Place *place, JsonbValue *value, const char *const *words, int count,
 					 char **field);
-extern char *ReaderKeep(Reader *reader, char *name);	/* the name of a dependency, which may come often */
+extern char *ReaderKeep(Reader *reader, char *name);	/* for names that occur many times */
 
-/* for a KeyRule; the field is */
-extern void ReadNote(Reader *reader, const Path *path, JsonbValue *value, void *field); /* char *; so the next three */
-extern void ReadText(Reader *reader, const Path *path, JsonbValue *value, void *field);
-extern void ReadTitle(Reader *reader, const Path *path, JsonbValue *value, void *field);
-extern void ReadName(Reader *reader, const Path *path, JsonbValue *value, void *field);
-extern void ReadBool(Reader *reader, const Path *path, JsonbValue *value, void *field); /* bool */
-extern void ReadFlag(Reader *reader, const Path *path, JsonbValue *value, void *field); /* int */
-extern void ReadCount(Reader *reader, const Path *path, JsonbValue *value, void *field);	/* int */
-extern void ReadInterval(Reader *reader, const Path *path, JsonbValue *value, void *field); /* Interval * */
-extern void ReadObject(Reader *reader, const Path *path, JsonbValue *value, void *field);	/* Jsonb * */
-extern void ReadTexts(Reader *reader, const Path *path, JsonbValue *value, void *field);	/* Jsonb * */
-extern void ReadCondition(Reader *reader, const Path *path, JsonbValue *value, void *field);	/* Condition * */
-extern void ReadBranchCondition(Reader *reader, const Path *path, JsonbValue *value, void *field);	/* Condition * */
-extern void ReadLater(Reader *reader, const Path *path, JsonbValue *value, void *field);	/* JsonbValue * */
+/* functions for a KeyRule; the comment is the type of the field */
+extern void ReadNote(Reader *reader, const Place *place, JsonbValue *value, void *field); /* char * */
+extern void ReadText(Reader *reader, const Place *place, JsonbValue *value, void *field);	/* char * */
+extern void ReadTitle(Reader *reader, const Place *place, JsonbValue *value, void *field);	/* char * */
+extern void ReadName(Reader *reader, const Place *place, JsonbValue *value, void *field);	/* char * */
+extern void ReadBool(Reader *reader, const Place *place, JsonbValue *value, void *field); /* bool */
+extern void ReadFlag(Reader *reader, const Place *place, JsonbValue *value, void *field); /* int */
+extern void ReadCount(Reader *reader, const Place *place, JsonbValue *value, void *field);	/* int */
+extern void ReadInterval(Reader *reader, const Place *place, JsonbValue *value, void *field); /* Interval * */
+extern void ReadObject(Reader *reader, const Place *place, JsonbValue *value, void *field);	/* Jsonb * */
+extern void ReadTexts(Reader *reader, const Place *place, JsonbValue *value, void *field);	/* Jsonb * */
+extern void ReadCondition(Reader *reader, const Place *place, JsonbValue *value, void *field);	/* Condition * */
+extern void ReadBranchCondition(Reader *reader, const Place *place, JsonbValue *value, void *field);	/* Condition * */
+extern void ReadLater(Reader *reader, const Place *place, JsonbValue *value, void *field);	/* JsonbValue * */
 
 /* ---------- scope.c: the steps that a definition can name ---------- */
 
 extern Scope *ScopeOfSteps(StepDefinition *steps, int nsteps, Scope *around, int after);
-extern void ScopeNameSteps(Reader *reader, const Path *path);
+extern void ScopeNameSteps(Reader *reader, const Place *place);
 extern StepDefinition *ScopeStep(const Scope *scope, int number);
 extern int	ScopeFindStep(const Scope *scope, const char *name);	/* 0: none */
 extern int	ScopeFindBinding(const Scope *scope, const char *name); /* 0: none */
@@ -275,50 +279,50 @@ extern char *ScopeBindingHint(Reader *reader, const char *name);
 
 /* ---------- order.c: dependencies: waves, cycles, ancestors ---------- */
 
-extern void OrderSteps(Reader *reader, const Path *path);
-extern bool OrderIsAncestor(Scope *scope, int ancestor, int step);	/* numbers of the scope's own steps */
+extern void OrderSteps(Reader *reader, const Place *place);
+extern bool OrderIsAncestor(Scope *scope, int ancestor, int step);	/* both are the scope's own steps */
 
-/* ---------- reach.c: what references may reach ---------- */
+/* ---------- reach.c: check what references may reach ---------- */
 
-/* from is the number of the step in which they stand; 0: any step may be named */
-extern void ScopeCheckText(Reader *reader, const Path *path, const char *text, int from);
-extern void ScopeCheckJson(Reader *reader, const Path *path, const Jsonb *json, int from);
-extern void ScopeCheckCondition(Reader *reader, const Path *path, const Condition *condition, int from, bool itself);
+/* from is the number of the step that has the references; 0: they may name any step */
+extern void ReachCheckText(Reader *reader, const Place *place, const char *text, int from);
+extern void ReachCheckJson(Reader *reader, const Place *place, const Jsonb *json, int from);
+extern void ReachCheckCondition(Reader *reader, const Place *place, const Condition *condition, int from, bool itself);
 
 /* ---------- workflow.c: the stored versions of workflows ---------- */
 
 extern bool WorkflowExists(Call *call, const char *name, int version);	/* version 0: any */
 extern int	WorkflowNewestVersion(Call *call, const char *name);	/* 0: none */
 extern Jsonb *WorkflowDefinition(Call *call, const char *name, int version);	/* 0: the newest; NULL: none */
-extern Jsonb *WorkflowPin(Call *call, const char *name, int *version);	/* the same, kept from being dropped; SW016 */
-extern Args ArgsOfVersion(const Call *call, const char *name, int version);
+extern Jsonb *WorkflowPin(Call *call, const char *name, int *version);	/* likewise, and locks the row; sets *version; SW016 */
+extern Params WorkflowParams(const Call *call, const char *name, int version);
 extern Rows WorkflowQuery(KeptQuery *query, const Call *call, const char *name, int version);
 extern char *WorkflowLabel(const char *name, int version);
 extern char *WorkflowHint(Call *call, const Faults *faults, const char *name);
-extern void WorkflowNotFound(Call *call, const char *name, int version);	/* raises SW016 */
+pg_noreturn extern void WorkflowNotFound(Call *call, const char *name, int version);	/* SW016 */
 
-/* ---------- circle.c: which workflows call each other ---------- */
+/* ---------- circle.c: workflows that call each other ---------- */
 
-extern void WorkflowCheckCall(Reader *reader, const Path *path, const char *name, int version);
+extern void WorkflowCheckCall(Reader *reader, const Place *place, const char *name, int version);
 
 /* ---------- inputs.c: declared inputs, and values for them ---------- */
 
-extern void ReadInputs(Reader *reader, const Path *path, JsonbValue *value, void *field);
+extern void ReadInputs(Reader *reader, const Place *place, JsonbValue *value, void *field);
 extern Jsonb *InputsAccept(const Jsonb *declarations, const Jsonb *values, Faults *faults);
 
 /* ---------- stepdef.c: the steps of a definition ---------- */
 
-extern void ReadSteps(Reader *reader, const Path *path, JsonbValue *value, void *field);	/* StepDefinition *, and the reader's scope */
-extern Scope *ReadAddedSteps(Reader *outer, const Path *path, JsonbValue *value, Scope *around, int after);
-extern void CheckSteps(Reader *reader, const Path *path);
+extern void ReadSteps(Reader *reader, const Place *place, JsonbValue *value, void *field);	/* StepDefinition *; sets the reader's scope */
+extern Scope *ReadAddedSteps(Reader *outer, const Place *place, JsonbValue *value, Scope *around, int after);
+extern void CheckSteps(Reader *reader, const Place *place);
 
 /* ---------- branchdef.c: the branching conditions of a definition ---------- */
 
-extern List *ReadBranches(Reader *reader, const Path *path, JsonbValue *value);
+extern List *ReadBranches(Reader *reader, const Place *place, JsonbValue *value);
 
 /* ---------- definition.c: accept a definition ---------- */
 
-/* a step that a plan already has, for steps that are added to it */
+/* a step that a plan has, for steps that are added to it */
 typedef struct KnownStep
 {
 	char	   *name;

@@ -2,23 +2,25 @@
  * definition.c
  *	  accept a definition: of a workflow, of a plan, or of steps to be added
  *
- * Reading does not stop at a fault. The caller raises what was collected.
+ * Reading does not stop at a fault. The faults are collected, and the caller
+ * raises them.
  */
 #include "define/define.h"
 
-/* a definition, and what of it is read last */
+/* a definition, and the part of it that is read last */
 typedef struct Draft
 {
 	Definition	definition;
 	JsonbValue *branching;
 } Draft;
 
+/* Read the word of onFailure. */
 static void
-ReadOnFailure(Reader *reader, const Path *path, JsonbValue *value, void *field)
+ReadOnFailure(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
 	char	   *word = NULL;
 
-	ReadWord(reader, path, value, OnFailureName, ON_FAILURES, &word);
+	ReadWord(reader, place, value, OnFailureName, ON_FAILURES, &word);
 	if (word)
 		*(OnFailure *) field = NameIndex(word, OnFailureName, ON_FAILURES);
 }
@@ -33,32 +35,32 @@ static const KeyRule DefinitionKeys[] = {
 	{"stallAfter", ReadInterval, offsetof(Draft, definition.stall_after), false},
 	{"separateReviewer", ReadBool, offsetof(Draft, definition.separate_reviewer), false},
 	{"outputFormattingNotes", ReadNote, offsetof(Draft, definition.output_formatting_notes), false},
-	/* the last one: a plan given on the spot has values instead */
+	/* this key must be the last one: a plan without a workflow has values instead */
 	{"inputs", ReadInputs, offsetof(Draft, definition.inputs), false},
 };
 #define WORKFLOW_KEYS	lengthof(DefinitionKeys)
 #define PLAN_KEYS		(WORKFLOW_KEYS - 1)
 
-static const Path Root = {.key = ""};
+static const Place Root = {.key = ""};
 
-/* Check the definition as a whole, when all of it has been read. */
+/* Check the definition as a whole, after all of it has been read. */
 static void
 CheckDefinition(Reader *reader, Draft *draft)
 {
 	Definition *definition = &draft->definition;
-	Path		steps = {.up = &Root,.key = "steps"};
-	Path		branching = {.up = &Root,.key = "branchingConditions"};
-	Path		outputs = {.up = &Root,.key = "outputs"};
+	Place		steps = {.up = &Root,.key = "steps"};
+	Place		branching = {.up = &Root,.key = "branchingConditions"};
+	Place		outputs = {.up = &Root,.key = "outputs"};
 
 	CheckSteps(reader, &steps);
 	definition->nsteps = reader->scope->nsteps;
 	definition->sequential = reader->scope->sequential;
-	ScopeCheckJson(reader, &outputs, definition->outputs, 0);
+	ReachCheckJson(reader, &outputs, definition->outputs, 0);
 	if (draft->branching)
 		definition->branches = ReadBranches(reader, &branching, draft->branching);
 }
 
-/* Accept a workflow's definition. */
+/* Accept the definition of a workflow. */
 Definition *
 DefinitionAccept(Call *call, const Jsonb *json, Faults *faults)
 {
@@ -78,8 +80,8 @@ DefinitionAccept(Call *call, const Jsonb *json, Faults *faults)
 }
 
 /*
- * Accept the definition of one plan. Its inputs are values, an object or NULL,
- * of which each has a name to refer to.
+ * Accept the definition of one plan. Its inputs are values (an object or
+ * NULL), and each of them can be referred to by its name.
  */
 Definition *
 DefinitionAcceptPlan(Call *call, const Jsonb *json, const Jsonb *inputs, Faults *faults)
@@ -122,16 +124,16 @@ ScopeOfKnown(const KnownStep *known, int nknown, bool sequential)
 
 /*
  * Accept steps that are to be added to a plan after the step of order "after".
- * Orders go on from there; parents are numbers, 1 to nknown for those that the
- * plan has, then the new ones. "callers" are the workflows in which they
- * are nested.
+ * Their orders follow it. Parents are numbers: 1 to nknown are the steps that
+ * the plan has, then come the new ones. "callers" are the workflows in which
+ * the steps are nested.
  */
 Definition *
 DefinitionAcceptSteps(Call *call, const Jsonb *steps, const KnownStep *known, int nknown, int after,
 					  bool sequential, const Jsonb *inputs, List *callers, Faults *faults)
 {
 	Reader		reader = {.call = call,.faults = faults,.callers = callers};
-	Path		place = {.key = "steps"};
+	Place		place = {.key = "steps"};
 	Definition *definition = palloc0(sizeof(Definition));
 	Scope	   *around = ScopeOfKnown(known, nknown, sequential);
 	Scope	   *scope;

@@ -2,12 +2,12 @@
  * fault.c
  *	  collect all faults of a definition, and raise them as one error
  *
- * Definitions are often written by language models, which repair what they
- * are told about. So nothing stops at the first fault: each is noted with the
- * path of the element, a message, and a hint, and the list goes into DETAIL as
- * JSON, in the form in which validate_definition answers it.
+ * Definitions are often written by language models, which repair what they are
+ * told about. So nothing stops at the first fault. Each fault is noted with
+ * the place of the element, a message and a hint. DETAIL has the list as JSON,
+ * in the form in which validate_definition returns it.
  *
- * Everything lives in the memory context of the caller.
+ * Memory: everything is in the memory context of the caller.
  */
 #include "define/define.h"
 
@@ -16,21 +16,21 @@
 typedef struct Fault
 {
 	int			sqlstate;
-	char	   *path;
+	char	   *place;
 	char	   *hint;			/* or NULL */
 	char	   *message;
 } Fault;
 
-/* A definition of thousands of steps can be wrong in each: where to stop. */
+/* a definition of thousands of steps can be wrong in each of them */
 #define FAULTS_KEPT		1000
 #define FAULTS_RAISED	100		/* shown in DETAIL */
-#define FAULTS_HINTED	50		/* looking for a near word costs the most */
+#define FAULTS_HINTED	50		/* the search for the nearest word is expensive */
 
-#define KEY_SHOWN		63		/* bytes of a key in a path */
+#define KEY_SHOWN		63		/* bytes of a key that is shown */
 
 /* Note a fault. */
 void
-FaultAdd(Faults *faults, int sqlstate, const char *path, const char *hint, const char *format,...)
+FaultAdd(Faults *faults, int sqlstate, const char *place, const char *hint, const char *format,...)
 {
 	Fault	   *fault;
 	va_list		args;
@@ -42,7 +42,7 @@ FaultAdd(Faults *faults, int sqlstate, const char *path, const char *hint, const
 	}
 	fault = palloc(sizeof(Fault));
 	fault->sqlstate = sqlstate;
-	fault->path = pstrdup(path);
+	fault->place = pstrdup(place);
 	fault->hint = hint ? pstrdup(hint) : NULL;
 	va_start(args, format);
 	fault->message = FormatText(format, args);
@@ -50,13 +50,14 @@ FaultAdd(Faults *faults, int sqlstate, const char *path, const char *hint, const
 	faults->items = lappend(faults->items, fault);
 }
 
+/* Check whether there are faults. */
 bool
 FaultsAny(const Faults *faults)
 {
 	return faults->items != NIL;
 }
 
-/* Write the first faults as an array, and how many there are beyond. */
+/* Write the first faults as an array, and the number of those that are left out. */
 static void
 PutFaults(JsonBuilder *b, const char *key, const Faults *faults, int max)
 {
@@ -71,7 +72,7 @@ PutFaults(JsonBuilder *b, const char *key, const Faults *faults, int max)
 		if (foreach_current_index(cell) >= max)
 			break;
 		JsonObjectStart(b, NULL);
-		JsonPutText(b, "path", fault->path);
+		JsonPutText(b, "path", fault->place);
 		JsonPutText(b, "message", fault->message);
 		JsonPutText(b, "hint", fault->hint);
 		JsonObjectEnd(b);
@@ -88,13 +89,17 @@ PutFaults(JsonBuilder *b, const char *key, const Faults *faults, int max)
 	JsonArrayEnd(b);
 }
 
+/* Write the faults as an array. */
 void
 FaultsToJson(JsonBuilder *b, const char *key, const Faults *faults)
 {
 	PutFaults(b, key, faults, FAULTS_KEPT);
 }
 
-/* Find the SQLSTATE of all: their own if they share one. */
+/*
+ * Find the SQLSTATE of the error: that of all faults if they share one,
+ * otherwise SW005.
+ */
 static int
 SharedState(const Faults *faults)
 {
@@ -109,16 +114,16 @@ SharedState(const Faults *faults)
 	return sqlstate;
 }
 
-/* Put the first fault in words: where, and what. */
+/* Describe the first fault. */
 char *
 FaultsFirst(const Faults *faults)
 {
 	const Fault *first = linitial(faults->items);
 
-	return psprintf("%s%s%s", first->path, first->path[0] ? ": " : "", first->message);
+	return psprintf("%s%s%s", first->place, first->place[0] ? ": " : "", first->message);
 }
 
-/* Put all faults in words, in one line. */
+/* Describe all faults in one line. */
 char *
 FaultsText(const Faults *faults)
 {
@@ -130,7 +135,7 @@ FaultsText(const Faults *faults)
 	{
 		const Fault *fault = lfirst(cell);
 
-		appendStringInfo(&text, "%s%s%s%s", text.len ? "; " : "", fault->path, fault->path[0] ? ": " : "", fault->message);
+		appendStringInfo(&text, "%s%s%s%s", text.len ? "; " : "", fault->place, fault->place[0] ? ": " : "", fault->message);
 	}
 	if (faults->more > 0)
 		appendStringInfo(&text, "; and %d more", faults->more);
@@ -138,8 +143,8 @@ FaultsText(const Faults *faults)
 }
 
 /*
- * Raise the faults, if there are any, as one error about a definition, the
- * inputs, or what else they were found in.
+ * Raise the faults, if there are any, as one error. "what" says what they were
+ * found in: a definition, inputs.
  */
 void
 FaultsRaise(const Faults *faults, const char *what)
@@ -162,41 +167,38 @@ FaultsRaise(const Faults *faults, const char *what)
 					 "DETAIL lists every fault with the path of its element.")));
 }
 
-/*
- * Append one link of a path; a key that is not short is cut, for it is the
- * user's text.
- */
+/* Append one link of a place. A long key is cut, because it is the user's text. */
 static void
-AppendPath(StringInfo text, const Path *path)
+AppendPlace(StringInfo text, const Place *place)
 {
-	if (path->up)
-		AppendPath(text, path->up);
-	if (path->key == NULL)
-		appendStringInfo(text, "[%d]", path->index);
+	if (place->up)
+		AppendPlace(text, place->up);
+	if (place->key == NULL)
+		appendStringInfo(text, "[%d]", place->index);
 	else
 	{
-		int			length = strlen(path->key);
-		int			shown = pg_mbcliplen(path->key, length, KEY_SHOWN);
+		int			length = strlen(place->key);
+		int			shown = pg_mbcliplen(place->key, length, KEY_SHOWN);
 
-		/* the outermost is the definition itself and has no name */
+		/* the outermost place is the definition itself, which has no name */
 		if (text->len > 0 && length > 0)
 			appendStringInfoChar(text, '.');
-		appendBinaryStringInfo(text, path->key, path->up ? shown : length);
+		appendBinaryStringInfo(text, place->key, place->up ? shown : length);
 	}
 }
 
-/* Spell a path. */
+/* Spell a place, as in steps[2].dependsOn[0]. */
 char *
-PathText(const Path *path)
+PlaceText(const Place *place)
 {
 	StringInfoData text;
 
 	initStringInfo(&text);
-	AppendPath(&text, path);
+	AppendPlace(&text, place);
 	return text.data;
 }
 
-/* Is it worth looking for words? Not when there are many faults already. */
+/* Check whether hints are worth their cost. After many faults they are not. */
 bool
 HintsWanted(const Faults *faults)
 {
@@ -204,8 +206,8 @@ HintsWanted(const Faults *faults)
 }
 
 /*
- * Make the hint about a word that is not among the known ones: the nearest of
- * them, or what they are; "plural" says of what kind.
+ * Make the hint for a word that is not known: the nearest known word, or the
+ * list of known words. "plural" names their kind.
  */
 char *
 WordHint(const Faults *faults, const char *word, const char *const *words, int count, const char *plural)

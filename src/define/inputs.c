@@ -1,10 +1,10 @@
 /*
  * inputs.c
- *	  the inputs that a workflow declares, and the values for them
+ *	  the inputs that a workflow declares, and their values
  *
- * A declaration without type takes any value. An input is required unless it
- * has a default; "required": false without a default means that it may be left
- * out, and then references to it have no value.
+ * A declaration without a type takes any value. An input is required unless it
+ * has a default. With "required": false and no default, it may be left out;
+ * references to it then have no value.
  */
 #include "define/define.h"
 
@@ -16,17 +16,19 @@ typedef struct InputDeclaration
 	Jsonb	   *fallback;		/* its default, or NULL */
 } InputDeclaration;
 
-/* JSON's kinds, and integer, a kind of number */
+/* the kinds of JSON, and integer */
 static const char *const InputTypes[] = {"string", "number", "integer", "boolean", "array", "object"};
 
+/* Read the type of an input. */
 static void
-ReadType(Reader *reader, const Path *path, JsonbValue *value, void *field)
+ReadType(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
-	ReadWord(reader, path, value, InputTypes, lengthof(InputTypes), field);
+	ReadWord(reader, place, value, InputTypes, lengthof(InputTypes), field);
 }
 
+/* Read the default of an input. */
 static void
-ReadDefault(Reader *reader, const Path *path, JsonbValue *value, void *field)
+ReadDefault(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
 	*(Jsonb **) field = JsonFromValue(value);
 }
@@ -40,42 +42,42 @@ static const KeyRule DeclarationKeys[] = {
 
 /* ---------- declarations ---------- */
 
-/* Check that a reference can name the input: ${inputs.NAME.path}. */
+/* Check that a reference can name the input, as in ${inputs.NAME.path}. */
 static void
-CheckInputName(Reader *reader, const Path *path)
+CheckInputName(Reader *reader, const Place *place)
 {
-	if (path->key[0] == '\0' || strpbrk(path->key, ".{}$ \t\r\n\"") != NULL || strcmp(path->key, "__internal__") == 0)
-		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION,
+	if (place->key[0] == '\0' || strpbrk(place->key, ".{}$ \t\r\n\"") != NULL || strcmp(place->key, "__internal__") == 0)
+		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION,
 				"Use letters, digits, \"_\" and \"-\".",
-				"\"%s\" cannot be the name of an input", path->key);
+				"\"%s\" cannot be the name of an input", place->key);
 }
 
 static void
-ReadDeclaration(Reader *reader, const Path *path, JsonbValue *value)
+ReadDeclaration(Reader *reader, const Place *place, JsonbValue *value)
 {
 	InputDeclaration input = {.required = -1};
 	JsonbValue	fallback;
 
-	CheckInputName(reader, path);
-	ReadKeys(reader, path, value, DeclarationKeys, lengthof(DeclarationKeys), &input, "an input");
+	CheckInputName(reader, place);
+	ReadKeys(reader, place, value, DeclarationKeys, lengthof(DeclarationKeys), &input, "an input");
 	if (!input.fallback)
 		return;
 	JsonToValue(input.fallback, &fallback);
 	if (!JsonHasType(&fallback, input.type))
-		FaultAt(reader, &((Path) {.up = path,.key = "default"}), ERRCODE_INVALID_DEFINITION,
+		FaultAt(reader, &((Place) {.up = place,.key = "default"}), ERRCODE_INVALID_DEFINITION,
 				"A default has the type of its input.",
 				"must be of type %s, not %s", input.type, JsonKindName(&fallback));
 }
 
-/* Read the inputs of a workflow; field is a Jsonb *, the declarations as given. */
+/* Read the inputs of a workflow. The field gets the declarations as they are. */
 void
-ReadInputs(Reader *reader, const Path *path, JsonbValue *value, void *field)
+ReadInputs(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
 	JsonbIterator *iterator;
-	Path		member = {.up = path};
+	Place		member = {.up = place};
 	JsonbIteratorToken token;
 
-	if (!ExpectKind(reader, path, value, "object"))
+	if (!ExpectKind(reader, place, value, "object"))
 	{
 		reader->inputs_unknown = true;
 		return;
@@ -107,11 +109,11 @@ LoadDeclaration(const Jsonb *declarations, const char *name, InputDeclaration *i
 		input->required = required.val.boolean;
 }
 
-/* Take the value of one declared input, or its default, into the object. */
+/* Put the value of a declared input, or its default, into the object. */
 static void
 AcceptInput(JsonBuilder *b, const char *name, const InputDeclaration *input, const Jsonb *values, Faults *faults)
 {
-	char	   *path = psprintf("inputs.%s", name);
+	char	   *place = psprintf("inputs.%s", name);
 	JsonbValue	value;
 
 	if (!JsonGet(values, name, &value))
@@ -119,23 +121,24 @@ AcceptInput(JsonBuilder *b, const char *name, const InputDeclaration *input, con
 		if (input->fallback)
 			JsonPutJson(b, name, input->fallback);
 		else if (input->required)
-			FaultAdd(faults, ERRCODE_INVALID_DEFINITION, path,
+			FaultAdd(faults, ERRCODE_INVALID_DEFINITION, place,
 					 psprintf("Give a value%s%s.", input->type ? " of type " : "", input->type ? input->type : ""),
 					 "required input \"%s\" is missing", name);
 	}
 	else if (!JsonHasType(&value, input->type))
-		FaultAdd(faults, ERRCODE_INVALID_DEFINITION, path, NULL,
+		FaultAdd(faults, ERRCODE_INVALID_DEFINITION, place, NULL,
 				 "must be of type %s, not %s", input->type, JsonKindName(&value));
 	else if (input->required && value.type == jbvNull)
-		FaultAdd(faults, ERRCODE_INVALID_DEFINITION, path, "Give a value.",
+		FaultAdd(faults, ERRCODE_INVALID_DEFINITION, place, "Give a value.",
 				 "required input \"%s\" must not be null", name);
 	else if (input->required && value.type == jbvString && value.val.string.len == 0)
-		FaultAdd(faults, ERRCODE_INVALID_DEFINITION, path, "Give a value.",
+		FaultAdd(faults, ERRCODE_INVALID_DEFINITION, place, "Give a value.",
 				 "required input \"%s\" must not be empty", name);
 	else
 		JsonPutValue(b, name, &value);
 }
 
+/* Report values that are not declared. */
 static void
 RefuseUndeclared(const Jsonb *declarations, const Jsonb *values, Faults *faults)
 {
@@ -155,8 +158,8 @@ RefuseUndeclared(const Jsonb *declarations, const Jsonb *values, Faults *faults)
 }
 
 /*
- * Check values against the declarations and complete them with the defaults.
- * Either may be NULL: nothing declared, nothing given.
+ * Check values against the declarations, and add the defaults. Either may be
+ * NULL.
  */
 Jsonb *
 InputsAccept(const Jsonb *declarations, const Jsonb *values, Faults *faults)

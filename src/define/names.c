@@ -30,14 +30,14 @@ typedef struct NameEntry
 #define SH_DEFINE
 #include "lib/simplehash.h"
 
-/* Make a table for about so many names. */
+/* Make a table; "size" is the expected number of names. */
 struct names_hash *
 NamesNew(int size)
 {
 	return names_create(CurrentMemoryContext, Max(size, 8), NULL);
 }
 
-/* Enter a name, which must live as long as the table; false if it is there. */
+/* Enter a name. Returns false if it is there already. */
 bool
 NamesAdd(struct names_hash *names, const char *name, int number)
 {
@@ -49,7 +49,7 @@ NamesAdd(struct names_hash *names, const char *name, int number)
 	return !found;
 }
 
-/* Enter a name, or give the one that is there another number. */
+/* Enter a name, or change the number of a name that is there. */
 void
 NamesSet(struct names_hash *names, const char *name, int number)
 {
@@ -58,7 +58,7 @@ NamesSet(struct names_hash *names, const char *name, int number)
 	names_insert(names, name, &found)->number = number;
 }
 
-/* Find the name that is there, or enter this one. */
+/* Return the name that is in the table, or enter this one. */
 char *
 NamesKeep(struct names_hash *names, char *name)
 {

@@ -2,44 +2,48 @@
  * order.c
  *	  dependencies between steps: waves, cycles, ancestors
  *
- * The steps of a scope are sorted so that each comes after those on which it
- * depends (Kahn's algorithm). What cannot be sorted is in a cycle or behind
- * one. Indexes here are 0-based among the scope's own steps; numbers are those
- * of the scope. Dependencies on steps around the scope point out of the graph:
- * these are there already and cannot be part of a cycle.
+ * The steps of a scope are sorted so that each step comes after those on which
+ * it depends (Kahn's algorithm). Steps that cannot be sorted are in a cycle,
+ * or depend on one. Indexes here are 0-based among the scope's own steps;
+ * numbers are those of the scope. Dependencies on steps of the outer scope are
+ * not part of the graph: those steps exist already and cannot be in a cycle.
  *
- * The ancestors of all steps are n² bits, 12.5 MB for 10,000 steps: they are
- * made only when a reference asks for them, and only as far as it needs.
+ * The ancestor sets of all steps take n² bits, 12.5 MB for 10,000 steps. So
+ * they are computed only when a reference needs them, and only as far as it
+ * needs.
  */
 #include "define/define.h"
 
-#define CYCLE_SHOWN		20		/* names of a spelled cycle */
+#define CYCLE_SHOWN		20		/* names shown of a cycle */
 
-/* who depends on a step: children[first[i]] to children[first[i + 1] - 1] */
+/* the children of step i are children[first[i]] to children[first[i + 1] - 1] */
 typedef struct Graph
 {
 	int		   *first;
 	int		   *children;
-	int		   *waiting;		/* how many parents are not sorted yet */
+	int		   *waiting;		/* number of parents that are not sorted yet */
 } Graph;
 
 /* ---------- from names to numbers ---------- */
 
-/* Find the step that a dependency names; false if it cannot stand. */
+/*
+ * Find the step that a dependency names. Returns false if the dependency is
+ * faulty.
+ */
 static bool
-LinkDependency(Reader *reader, const Path *path, int number, DependencyDefinition *depends, int *last)
+LinkDependency(Reader *reader, const Place *place, int number, DependencyDefinition *depends, int *last)
 {
 	const char *own = ScopeStep(reader->scope, number)->name;
 
 	depends->parent = ScopeFindStep(reader->scope, depends->name);
 	if (depends->parent == 0)
-		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION, ScopeStepHint(reader, depends->name),
+		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION, ScopeStepHint(reader, depends->name),
 				"step \"%s\" does not exist", depends->name);
 	else if (depends->parent == number)
-		FaultAt(reader, path, ERRCODE_CIRCULAR_DEFINITION, "A step cannot depend on itself: remove this dependency.",
+		FaultAt(reader, place, ERRCODE_CIRCULAR_DEFINITION, "A step cannot depend on itself: remove this dependency.",
 				"circular: %s%s%s", own, Arrow(), own);
 	else if (last[depends->parent] == number)
-		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION, "Name each step once.",
+		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION, "Name each step once.",
 				"step \"%s\" is named twice", depends->name);
 	else
 	{
@@ -49,9 +53,9 @@ LinkDependency(Reader *reader, const Path *path, int number, DependencyDefinitio
 	return false;
 }
 
-/* Link the dependencies of all steps, and drop those that cannot stand. */
+/* Link the dependencies of all steps, and drop those that are faulty. */
 static void
-LinkSteps(Reader *reader, const Path *path)
+LinkSteps(Reader *reader, const Place *place)
 {
 	Scope	   *scope = reader->scope;
 	int		   *last = palloc0(sizeof(int) * (scope->offset + scope->nsteps + 1));
@@ -59,17 +63,17 @@ LinkSteps(Reader *reader, const Path *path)
 	for (int i = 0; i < scope->nsteps; i++)
 	{
 		StepDefinition *step = &scope->steps[i];
-		Path		element = {.up = path,.index = i};
-		Path		key = {.up = &element,.key = "dependsOn"};
+		Place		element = {.up = place,.index = i};
+		Place		key = {.up = &element,.key = "dependsOn"};
 		List	   *linked = NIL;
 		ListCell   *cell;
 
 		foreach(cell, step->depends)
 		{
 			DependencyDefinition *depends = lfirst(cell);
-			Path		place = {.up = &key,.index = depends->index};
+			Place		entry = {.up = &key,.index = depends->index};
 
-			if (LinkDependency(reader, &place, scope->offset + i + 1, depends, last))
+			if (LinkDependency(reader, &entry, scope->offset + i + 1, depends, last))
 				linked = lappend(linked, depends);
 		}
 		list_free(step->depends);
@@ -80,13 +84,14 @@ LinkSteps(Reader *reader, const Path *path)
 
 /* ---------- sorting ---------- */
 
-/* Find the index of a parent, or -1 if it is around the scope. */
+/* Find the index of a parent; -1: it is in the outer scope. */
 static inline int
 ParentIndex(const Scope *scope, const DependencyDefinition *depends)
 {
 	return depends->parent > scope->offset ? depends->parent - scope->offset - 1 : -1;
 }
 
+/* Build the graph from parents to children. */
 static void
 GraphBuild(const Scope *scope, Graph *graph)
 {
@@ -122,7 +127,7 @@ GraphBuild(const Scope *scope, Graph *graph)
 	pfree(next);
 }
 
-/* Put a step at the end of the sorted ones. Its wave is final then. */
+/* Append a step to the sorted ones. Its wave is final then. */
 static void
 SortStep(Scope *scope, int index)
 {
@@ -136,21 +141,22 @@ SortStep(Scope *scope, int index)
 
 		step->wave = Max(step->wave, ScopeStep(scope, depends->parent)->wave + 1);
 	}
-	scope->place[index] = scope->nsorted;
+	scope->rank[index] = scope->nsorted;
 	scope->sorted[scope->nsorted++] = index;
 }
 
+/* Sort the steps. */
 static void
 SortSteps(Scope *scope, Graph *graph)
 {
 	int			n = scope->nsteps;
 
 	scope->sorted = palloc(sizeof(int) * (n + 1));
-	scope->place = palloc(sizeof(int) * (n + 1));
+	scope->rank = palloc(sizeof(int) * (n + 1));
 	scope->nsorted = 0;
 	for (int i = 0; i < n; i++)
 	{
-		scope->place[i] = -1;
+		scope->rank[i] = -1;
 		if (graph->waiting[i] == 0)
 			SortStep(scope, i);
 	}
@@ -167,8 +173,8 @@ SortSteps(Scope *scope, Graph *graph)
 /* ---------- cycles ---------- */
 
 /*
- * Find the first dependency of a step that could not be sorted either; there
- * is one, or the step itself could have been.
+ * Find the first dependency of an unsorted step that is unsorted too. There is
+ * one, or the step would be sorted.
  */
 static const DependencyDefinition *
 UnsortedParent(const Scope *scope, int index)
@@ -179,7 +185,7 @@ UnsortedParent(const Scope *scope, int index)
 	{
 		int			parent = ParentIndex(scope, lfirst(cell));
 
-		if (parent >= 0 && scope->place[parent] < 0)
+		if (parent >= 0 && scope->rank[parent] < 0)
 			return lfirst(cell);
 	}
 	elog(ERROR, "step \"%s\" is not sorted and waits for nothing", scope->steps[index].name);
@@ -193,11 +199,11 @@ UnsortedParentIndex(const Scope *scope, int index)
 }
 
 /*
- * Spell the cycle on which a step lies, beginning with the step of it that is
- * first in the definition.
+ * Report the cycle on which a step lies, beginning with its first step in the
+ * definition.
  */
 static void
-ReportCycle(Reader *reader, const Path *path, int index)
+ReportCycle(Reader *reader, const Place *place, int index)
 {
 	const Scope *scope = reader->scope;
 	StringInfoData names;
@@ -222,22 +228,22 @@ ReportCycle(Reader *reader, const Path *path, int index)
 	appendStringInfoString(&names, scope->steps[start].name);
 
 	{
-		Path		element = {.up = path,.index = start};
-		Path		key = {.up = &element,.key = "dependsOn"};
-		Path		place = {.up = &key,.index = UnsortedParent(scope, start)->index};
+		Place		element = {.up = place,.index = start};
+		Place		key = {.up = &element,.key = "dependsOn"};
+		Place		entry = {.up = &key,.index = UnsortedParent(scope, start)->index};
 
-		FaultAt(reader, &place, ERRCODE_CIRCULAR_DEFINITION,
+		FaultAt(reader, &entry, ERRCODE_CIRCULAR_DEFINITION,
 				"Each step in the chain depends on the next; remove one of these dependencies.",
 				"circular: %s", names.data);
 	}
 }
 
 /*
- * Report every cycle that is met when going from each unsorted step to what it
- * waits for.
+ * Report every cycle that is found by going from each unsorted step to an
+ * unsorted parent.
  */
 static void
-ReportCycles(Reader *reader, const Path *path)
+ReportCycles(Reader *reader, const Place *place)
 {
 	const Scope *scope = reader->scope;
 	int		   *walk = palloc0(sizeof(int) * (scope->nsteps + 1));
@@ -247,12 +253,12 @@ ReportCycles(Reader *reader, const Path *path)
 		{
 			int			at = i;
 
-			if (scope->place[i] >= 0 || walk[i])
+			if (scope->rank[i] >= 0 || walk[i])
 				continue;
 			for (; walk[at] == 0; at = UnsortedParentIndex(scope, at))
 				walk[at] = i + 1;
 			if (walk[at] == i + 1)
-				ReportCycle(reader, path, at);
+				ReportCycle(reader, place, at);
 		}
 	pfree(walk);
 }
@@ -260,11 +266,11 @@ ReportCycles(Reader *reader, const Path *path)
 /* ---------- entry points ---------- */
 
 /*
- * Order the steps of the scope: link their dependencies, find their waves,
+ * Put the steps of the scope in order: link dependencies, compute waves,
  * report cycles. In a sequence each step is a wave of its own.
  */
 void
-OrderSteps(Reader *reader, const Path *path)
+OrderSteps(Reader *reader, const Place *place)
 {
 	Scope	   *scope = reader->scope;
 	Graph		graph;
@@ -276,15 +282,15 @@ OrderSteps(Reader *reader, const Path *path)
 			scope->steps[i].wave = scope->steps[i].order - 1;
 		return;
 	}
-	LinkSteps(reader, path);
+	LinkSteps(reader, place);
 	GraphBuild(scope, &graph);
 	SortSteps(scope, &graph);
-	ReportCycles(reader, path);
+	ReportCycles(reader, place);
 }
 
 /*
- * Make the set of ancestors of a sorted step from those of its parents, which
- * are sorted before it.
+ * Compute the ancestors of a sorted step from those of its parents, which are
+ * sorted before it.
  */
 static uint64 *
 AncestorsMake(const Scope *scope, int index, int words)
@@ -305,6 +311,7 @@ AncestorsMake(const Scope *scope, int index, int words)
 	return set;
 }
 
+/* Check whether one step is an ancestor of another. */
 bool
 OrderIsAncestor(Scope *scope, int ancestor, int step)
 {
@@ -313,18 +320,18 @@ OrderIsAncestor(Scope *scope, int ancestor, int step)
 	int			below = step - scope->offset - 1;
 	ListCell   *cell;
 
-	/* most references are to what a step names itself */
+	/* most references are to a direct parent */
 	foreach(cell, scope->steps[below].depends)
 		if (((const DependencyDefinition *) lfirst(cell))->parent == ancestor)
 			return true;
 
-	/* behind a cycle nothing can be said, and enough has been */
-	if (scope->place[below] < 0)
+	/* the step depends on a cycle, which has been reported */
+	if (scope->rank[below] < 0)
 		return true;
 
 	if (scope->ancestors == NULL)
 		scope->ancestors = palloc0(sizeof(uint64 *) * scope->nsteps);
-	for (; scope->nancestors <= scope->place[below]; scope->nancestors++)
+	for (; scope->nancestors <= scope->rank[below]; scope->nancestors++)
 	{
 		int			next = scope->sorted[scope->nancestors];
 

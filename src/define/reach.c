@@ -1,11 +1,11 @@
 /*
  * reach.c
- *	  what the references of a definition may reach
+ *	  check what the references of a definition may reach
  *
- * A reference is good if what it names exists and can have run before the
- * step in which it stands: in a sequence a step of lower order, in a plan with
- * dependencies an ancestor. The rest of the reference, the path into a result,
- * can be checked only at run time.
+ * A reference is good if the step that it names exists and can have run before
+ * the step that has the reference. In a sequence that is a step of lower
+ * order, in a plan with dependencies an ancestor. The rest of the reference,
+ * the path into a result, can be checked only at run time.
  */
 #include "define/define.h"
 
@@ -13,7 +13,7 @@
 
 /* ---------- one reference ---------- */
 
-/* Show a reference in a message, cut if it is long. */
+/* Cut a reference for a message. */
 static const char *
 Shown(const Reference *reference)
 {
@@ -21,8 +21,9 @@ Shown(const Reference *reference)
 }
 
 /*
- * Can the step have run before the one in which the reference stands? Of steps
- * that are around, in a plan with dependencies, only the plan itself knows.
+ * Check whether a step can have run before the one that has the reference. For
+ * steps of the outer scope in a plan with dependencies, this is left to the
+ * plan.
  */
 static bool
 CanHaveRun(Scope *scope, int target, int from)
@@ -34,29 +35,31 @@ CanHaveRun(Scope *scope, int target, int from)
 	return OrderIsAncestor(scope, target, from);
 }
 
+/* Check that a step can have run before the one that has the reference. */
 static void
-CheckReach(Reader *reader, const Path *path, const Reference *reference, int target, int from)
+CheckReach(Reader *reader, const Place *place, const Reference *reference, int target, int from)
 {
 	const char *name = ScopeStep(reader->scope, target)->name;
 
 	if (target == from)
-		FaultAt(reader, path, ERRCODE_UNRESOLVED_REFERENCE,
+		FaultAt(reader, place, ERRCODE_UNRESOLVED_REFERENCE,
 				"A step can refer to steps that run before it.",
 				"${%s} refers to the result of the step itself", Shown(reference));
 	else if (CanHaveRun(reader->scope, target, from))
 		return;
 	else if (reader->scope->sequential)
-		FaultAt(reader, path, ERRCODE_UNRESOLVED_REFERENCE,
+		FaultAt(reader, place, ERRCODE_UNRESOLVED_REFERENCE,
 				psprintf("Steps run in the order in which they stand; move step \"%s\" before this one.", name),
 				"${%s} refers to step \"%s\", which runs later", Shown(reference), name);
 	else
-		FaultAt(reader, path, ERRCODE_UNRESOLVED_REFERENCE,
+		FaultAt(reader, place, ERRCODE_UNRESOLVED_REFERENCE,
 				psprintf("Add \"%s\" to dependsOn of this step.", name),
 				"${%s} refers to step \"%s\", on which this step does not depend", Shown(reference), name);
 }
 
+/* Check a reference to an input. */
 static void
-CheckInput(Reader *reader, const Path *path, const Reference *reference)
+CheckInput(Reader *reader, const Place *place, const Reference *reference)
 {
 	const Jsonb *inputs = reader->scope->inputs;
 	JsonbValue	found;
@@ -68,64 +71,66 @@ CheckInput(Reader *reader, const Path *path, const Reference *reference)
 
 	if (HintsWanted(reader->faults))
 		names = JsonKeys(inputs, &count);
-	FaultAt(reader, path, ERRCODE_UNRESOLVED_REFERENCE,
+	FaultAt(reader, place, ERRCODE_UNRESOLVED_REFERENCE,
 			WordHint(reader->faults, reference->path[0], names, count, "inputs"),
 			"${%s}: input \"%s\" does not exist", Shown(reference), reference->path[0]);
 }
 
+/* Check a reference to a binding. */
 static void
-CheckBinding(Reader *reader, const Path *path, const Reference *reference, int from)
+CheckBinding(Reader *reader, const Place *place, const Reference *reference, int from)
 {
 	const char *name = reference->steps[0];
 	int			target = ScopeFindBinding(reader->scope, name);
 
 	if (target == 0)
-		FaultAt(reader, path, ERRCODE_UNRESOLVED_REFERENCE, ScopeBindingHint(reader, name),
+		FaultAt(reader, place, ERRCODE_UNRESOLVED_REFERENCE, ScopeBindingHint(reader, name),
 				"${%s}: binding \"%s\" does not exist", Shown(reference), name);
 	else if (from)
-		CheckReach(reader, path, reference, target, from);
+		CheckReach(reader, place, reference, target, from);
 }
 
+/* Check a reference to a step. */
 static void
-CheckStep(Reader *reader, const Path *path, const Reference *reference, int from)
+CheckStep(Reader *reader, const Place *place, const Reference *reference, int from)
 {
 	const char *name = reference->steps[0];
 	int			target = ScopeFindStep(reader->scope, name);
 
 	if (target == 0)
 	{
-		FaultAt(reader, path, ERRCODE_UNRESOLVED_REFERENCE, ScopeStepHint(reader, name),
+		FaultAt(reader, place, ERRCODE_UNRESOLVED_REFERENCE, ScopeStepHint(reader, name),
 				"${%s}: step \"%s\" does not exist", Shown(reference), name);
 		return;
 	}
 	if (reference->nsteps > 1 && ScopeStep(reader->scope, target)->workflow == NULL)
-		FaultAt(reader, path, ERRCODE_UNRESOLVED_REFERENCE,
+		FaultAt(reader, place, ERRCODE_UNRESOLVED_REFERENCE,
 				"Only a step with \"workflow\" has steps inside.",
 				"${%s}: step \"%s\" has no steps inside", Shown(reference), name);
 	if (from)
-		CheckReach(reader, path, reference, target, from);
+		CheckReach(reader, place, reference, target, from);
 }
 
 /*
- * Check a reference that stands in step number from, or, if 0, where any step
- * may be named.
+ * Check a reference in step number "from", or in a place where any step may be
+ * named (0).
  */
 static void
-CheckReference(Reader *reader, const Path *path, const Reference *reference, int from)
+CheckReference(Reader *reader, const Place *place, const Reference *reference, int from)
 {
 	if (reference->root == REF_INPUTS)
-		CheckInput(reader, path, reference);
+		CheckInput(reader, place, reference);
 	else if (reference->root == REF_STEPS)
-		CheckStep(reader, path, reference, from);
+		CheckStep(reader, place, reference, from);
 	else if (reference->root == REF_BINDINGS)
-		CheckBinding(reader, path, reference, from);
+		CheckBinding(reader, place, reference, from);
 }
 
 /* ---------- texts, values and conditions ---------- */
 
 /* Check the references in a text. */
 void
-ScopeCheckText(Reader *reader, const Path *path, const char *text, int from)
+ReachCheckText(Reader *reader, const Place *place, const char *text, int from)
 {
 	ParseFault	fault = {0};
 	List	   *parts;
@@ -139,7 +144,7 @@ ScopeCheckText(Reader *reader, const Path *path, const char *text, int from)
 	parts = ReferenceScan(text, &fault);
 	if (fault.message)
 	{
-		FaultAt(reader, path, ERRCODE_UNRESOLVED_REFERENCE, fault.hint,
+		FaultAt(reader, place, ERRCODE_UNRESOLVED_REFERENCE, fault.hint,
 				"%s at column %d", fault.message, fault.column);
 		return;
 	}
@@ -148,19 +153,19 @@ ScopeCheckText(Reader *reader, const Path *path, const char *text, int from)
 		const TextPart *part = lfirst(cell);
 
 		if (part->reference)
-			CheckReference(reader, path, part->reference, from);
+			CheckReference(reader, place, part->reference, from);
 	}
 }
 
 /*
- * Check the references in a value, at any depth. The depth of the whole was
- * limited when it was read.
+ * Check the references in a value, at any depth. The depth was limited when
+ * the value was read.
  */
 static void
-CheckContainer(Reader *reader, const Path *path, JsonbContainer *container, int from)
+CheckContainer(Reader *reader, const Place *place, JsonbContainer *container, int from)
 {
 	JsonbIterator *iterator = JsonbIteratorInit(container);
-	Path		member = {.up = path,.index = -1};
+	Place		member = {.up = place,.index = -1};
 	JsonbValue	value;
 	JsonbIteratorToken token;
 
@@ -177,23 +182,24 @@ CheckContainer(Reader *reader, const Path *path, JsonbContainer *container, int 
 			CheckContainer(reader, &member, value.val.binary.data, from);
 		else if (value.type == jbvString &&
 				 memchr(value.val.string.val, '$', value.val.string.len) != NULL)
-			ScopeCheckText(reader, &member, JsonValueText(&value), from);
+			ReachCheckText(reader, &member, JsonValueText(&value), from);
 	}
 }
 
+/* Check the references in a value. */
 void
-ScopeCheckJson(Reader *reader, const Path *path, const Jsonb *json, int from)
+ReachCheckJson(Reader *reader, const Place *place, const Jsonb *json, int from)
 {
 	if (json)
-		CheckContainer(reader, path, unconstify(JsonbContainer *, &json->root), from);
+		CheckContainer(reader, place, unconstify(JsonbContainer *, &json->root), from);
 }
 
 /*
- * Check the references of a condition; itself, if it may name the step in
- * which it stands.
+ * Check the references in a condition. With "itself", it may refer to its own
+ * step.
  */
 void
-ScopeCheckCondition(Reader *reader, const Path *path, const Condition *condition, int from, bool itself)
+ReachCheckCondition(Reader *reader, const Place *place, const Condition *condition, int from, bool itself)
 {
 	if (condition == NULL)
 		return;
@@ -207,6 +213,6 @@ ScopeCheckCondition(Reader *reader, const Path *path, const Condition *condition
 		if (itself && reference->root == REF_BINDINGS &&
 			ScopeFindBinding(reader->scope, reference->steps[0]) == from)
 			continue;
-		CheckReference(reader, path, reference, from);
+		CheckReference(reader, place, reference, from);
 	}
 }

@@ -3,12 +3,14 @@
  *	  read the values and objects of a definition
  *
  * An object is read by a table of its keys. Each line says how the value is
- * read and which field it goes to, so a new key is a new line. Reading goes on
- * after a fault. A field whose value is faulty stays as if not given, except
- * names: what refers to them is not reported too.
+ * read and where it goes, so a new key is a new line. Reading goes on after a
+ * fault. The field of a faulty value stays empty. Names are kept even if they
+ * are faulty, so that references to them are not reported as well.
  *
- * Nothing is raised here. Faults are collected for FaultsRaise. Everything is
- * in the current memory context, and may point into the definition's JSON.
+ * Nothing is raised here: faults are collected for FaultsRaise.
+ *
+ * Memory: everything is in the current memory context, and may point into the
+ * JSON of the definition.
  */
 #include "define/define.h"
 
@@ -16,107 +18,107 @@
 #include "utils/fmgrprotos.h"
 #include "utils/numeric.h"
 
-#define STALL_MAX_YEARS		100 /* so that no time leaves the range of timestamps */
+#define STALL_MAX_YEARS		100 /* keeps times within the range of timestamps */
 
 /* ---------- texts ---------- */
 
 /* Check the kind of a value, as JsonKindName names it. */
 bool
-ExpectKind(Reader *reader, const Path *path, const JsonbValue *value, const char *kind)
+ExpectKind(Reader *reader, const Place *place, const JsonbValue *value, const char *kind)
 {
 	const char *found = JsonKindName(value);
 
 	if (strcmp(found, kind) == 0)
 		return true;
-	FaultAt(reader, path, ERRCODE_INVALID_DEFINITION,
+	FaultAt(reader, place, ERRCODE_INVALID_DEFINITION,
 			value->type == jbvNull ? "Leave out what is not set." : NULL,
 			"must be of type %s, not %s", kind, found);
 	return false;
 }
 
-/* Read any text into a char *. */
+/* Read any text. */
 void
-ReadNote(Reader *reader, const Path *path, JsonbValue *value, void *field)
+ReadNote(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
-	if (!ExpectKind(reader, path, value, "string"))
+	if (!ExpectKind(reader, place, value, "string"))
 		return;
 	if (value->val.string.len > MaxResultBytes)
-		FaultAt(reader, path, ERRCODE_VALUE_TOO_LARGE, NULL,
+		FaultAt(reader, place, ERRCODE_VALUE_TOO_LARGE, NULL,
 				"is too large: %d bytes, of at most %d (stepwise.max_result_bytes)",
 				value->val.string.len, MaxResultBytes);
 	else
 		*(char **) field = JsonValueText(value);
 }
 
-/* Read a text that says something. */
+/* Read a text that is not blank. */
 void
-ReadText(Reader *reader, const Path *path, JsonbValue *value, void *field)
+ReadText(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
 	char	   *text = NULL;
 
-	ReadNote(reader, path, value, &text);
+	ReadNote(reader, place, value, &text);
 	if (text && TextIsBlank(text))
-		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION, "Leave out what is not set.", "must not be empty");
+		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION, "Leave out what is not set.", "must not be empty");
 	else if (text)
 		*(char **) field = text;
 }
 
 /* Read the name of a workflow, plan or tool: one line of text. */
 void
-ReadTitle(Reader *reader, const Path *path, JsonbValue *value, void *field)
+ReadTitle(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
 	char	   *title = NULL;
 
-	ReadText(reader, path, value, &title);
+	ReadText(reader, place, value, &title);
 	if (title == NULL)
 		return;
 	*(char **) field = title;
 	if (pg_mbstrlen(title) > TITLE_MAX_CHARS)
-		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION, NULL,
+		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION, NULL,
 				"must have at most %d characters", TITLE_MAX_CHARS);
 	for (const char *c = title; *c; c++)
 	{
 		if ((unsigned char) *c >= ' ' && *c != 0x7f)
 			continue;
-		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION, NULL, "must not contain control characters");
+		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION, NULL, "must not contain control characters");
 		break;
 	}
 	if (title[0] == ' ' || title[strlen(title) - 1] == ' ')
-		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION, NULL, "must not begin or end with a space");
+		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION, NULL, "must not begin or end with a space");
 }
 
-/* Read a name to which references point: of a step, or a binding. */
+/* Read a name that references can use: of a step, or a binding. */
 void
-ReadName(Reader *reader, const Path *path, JsonbValue *value, void *field)
+ReadName(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
 	char	   *name = NULL;
 
-	ReadText(reader, path, value, &name);
+	ReadText(reader, place, value, &name);
 	if (name == NULL)
 		return;
 	*(char **) field = name;
 	if (!ReferenceNameIsValid(name))
-		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION,
+		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION,
 				"A name begins with a letter or \"_\", goes on with letters, digits, \"_\" or \"-\","
 				" and has at most 63 characters.",
 				"\"%s\" cannot be a name", ShortText(name));
 	else if (strcmp(name, "__internal__") == 0)
-		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION, "Choose another name.", "\"%s\" is reserved", name);
+		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION, "Choose another name.", "\"%s\" is reserved", name);
 }
 
 /* Read one of several words. */
 void
-ReadWord(Reader *reader, const Path *path, JsonbValue *value, const char *const *words, int count, char **field)
+ReadWord(Reader *reader, const Place *place, JsonbValue *value, const char *const *words, int count, char **field)
 {
 	char	   *word;
 
-	if (!ExpectKind(reader, path, value, "string"))
+	if (!ExpectKind(reader, place, value, "string"))
 		return;
 	word = JsonValueText(value);
 	if (NameIndex(word, words, count) >= 0)
 		*field = word;
 	else
-		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION,
+		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION,
 				WordHint(reader->faults, word, words, count, "values"),
 				"\"%s\" is not one of %s", ShortText(word), WordList(words, count));
 }
@@ -125,54 +127,54 @@ ReadWord(Reader *reader, const Path *path, JsonbValue *value, const char *const 
 
 /* Read true or false. */
 void
-ReadBool(Reader *reader, const Path *path, JsonbValue *value, void *field)
+ReadBool(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
-	if (ExpectKind(reader, path, value, "boolean"))
+	if (ExpectKind(reader, place, value, "boolean"))
 		*(bool *) field = value->val.boolean;
 }
 
-/* Read true or false into an int, which can also say: not given. */
+/* Read true or false into an int, where -1 can mean that it is not given. */
 void
-ReadFlag(Reader *reader, const Path *path, JsonbValue *value, void *field)
+ReadFlag(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
-	if (ExpectKind(reader, path, value, "boolean"))
+	if (ExpectKind(reader, place, value, "boolean"))
 		*(int *) field = value->val.boolean;
 }
 
-/* Read a whole number from 1 on. */
+/* Read a whole number, 1 or more. */
 void
-ReadCount(Reader *reader, const Path *path, JsonbValue *value, void *field)
+ReadCount(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
 	Datum		number;
 
-	if (!ExpectKind(reader, path, value, "number"))
+	if (!ExpectKind(reader, place, value, "number"))
 		return;
 	number = NumericGetDatum(value->val.numeric);
 	if (DatumGetInt32(DirectFunctionCall2(numeric_cmp, number, NumericGetDatum(int64_to_numeric(1)))) < 0 ||
 		DatumGetInt32(DirectFunctionCall2(numeric_cmp, number, NumericGetDatum(int64_to_numeric(PG_INT32_MAX)))) > 0 ||
 		!DatumGetBool(DirectFunctionCall2(numeric_eq, number,
 										  DirectFunctionCall2(numeric_trunc, number, Int32GetDatum(0)))))
-		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION, NULL, "must be a whole number from 1 on");
+		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION, NULL, "must be a whole number from 1 on");
 	else
 		*(int *) field = DatumGetInt32(DirectFunctionCall1(numeric_int4, number));
 }
 
 /* Read a positive interval. */
 void
-ReadInterval(Reader *reader, const Path *path, JsonbValue *value, void *field)
+ReadInterval(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
 	Interval	none = {0};
 	Interval	most = {.month = STALL_MAX_YEARS * MONTHS_PER_YEAR};
 	char	   *text = NULL;
 	Datum		interval;
 
-	ReadText(reader, path, value, &text);
+	ReadText(reader, place, value, &text);
 	if (text == NULL)
 		return;
 	if (!InputSafe(interval_in, text, &interval) ||
 		!DatumGetBool(DirectFunctionCall2(interval_gt, interval, IntervalPGetDatum(&none))) ||
 		!DatumGetBool(DirectFunctionCall2(interval_le, interval, IntervalPGetDatum(&most))))
-		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION,
+		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION,
 				"Write it as PostgreSQL does, for example \"10 minutes\".",
 				"\"%s\" is not an interval between 0 and %d years",
 				ShortText(text), STALL_MAX_YEARS);
@@ -180,38 +182,39 @@ ReadInterval(Reader *reader, const Path *path, JsonbValue *value, void *field)
 		*(Interval **) field = DatumGetIntervalP(interval);
 }
 
+/* Read a value of one kind, within the limits. */
 static void
-ReadJsonOfKind(Reader *reader, const Path *path, JsonbValue *value, const char *kind, Jsonb **field)
+ReadJsonOfKind(Reader *reader, const Place *place, JsonbValue *value, const char *kind, Jsonb **field)
 {
 	Jsonb	   *json;
 	char	   *excess;
 
-	if (!ExpectKind(reader, path, value, kind))
+	if (!ExpectKind(reader, place, value, kind))
 		return;
 	json = JsonFromValue(value);
 	excess = JsonExcess(json);
 	if (excess)
-		FaultAt(reader, path, ERRCODE_VALUE_TOO_LARGE, NULL, "%s", excess);
+		FaultAt(reader, place, ERRCODE_VALUE_TOO_LARGE, NULL, "%s", excess);
 	else
 		*field = json;
 }
 
-/* Read an object as it is. */
+/* Read an object. */
 void
-ReadObject(Reader *reader, const Path *path, JsonbValue *value, void *field)
+ReadObject(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
-	ReadJsonOfKind(reader, path, value, "object", field);
+	ReadJsonOfKind(reader, place, value, "object", field);
 }
 
 /* Read an array of texts. */
 void
-ReadTexts(Reader *reader, const Path *path, JsonbValue *value, void *field)
+ReadTexts(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
 	Jsonb	   *texts = NULL;
-	Path		element = {.up = path};
+	Place		element = {.up = place};
 	char	   *ignored;
 
-	ReadJsonOfKind(reader, path, value, "array", &texts);
+	ReadJsonOfKind(reader, place, value, "array", &texts);
 	if (texts == NULL)
 		return;
 	*(Jsonb **) field = texts;
@@ -225,9 +228,9 @@ ReadTexts(Reader *reader, const Path *path, JsonbValue *value, void *field)
 	}
 }
 
-/* Keep a value, to be read when what it needs is known. */
+/* Keep a value, to read it later. */
 void
-ReadLater(Reader *reader pg_attribute_unused(), const Path *path pg_attribute_unused(), JsonbValue *value, void *field)
+ReadLater(Reader *reader pg_attribute_unused(), const Place *place pg_attribute_unused(), JsonbValue *value, void *field)
 {
 	JsonbValue *kept = palloc(sizeof(JsonbValue));
 
@@ -237,70 +240,71 @@ ReadLater(Reader *reader pg_attribute_unused(), const Path *path pg_attribute_un
 
 /* ---------- conditions ---------- */
 
-/* Compile a condition of a step, or of a branch. */
+/* Compile a condition. */
 static void
-ReadExpression(Reader *reader, const Path *path, JsonbValue *value, bool branching, Condition **field)
+ReadExpression(Reader *reader, const Place *place, JsonbValue *value, bool branching, Condition **field)
 {
 	ParseFault	fault = {0};
 	char	   *source = NULL;
 
-	ReadText(reader, path, value, &source);
+	ReadText(reader, place, value, &source);
 	if (source == NULL)
 		return;
 	*field = ConditionCompile(source, branching, &fault);
 	if (fault.message)
 	{
 		*field = NULL;
-		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION, fault.hint,
+		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION, fault.hint,
 				"%s at column %d", fault.message, fault.column);
 	}
 }
 
 /* Compile the condition of a step. */
 void
-ReadCondition(Reader *reader, const Path *path, JsonbValue *value, void *field)
+ReadCondition(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
-	ReadExpression(reader, path, value, false, field);
+	ReadExpression(reader, place, value, false, field);
 }
 
 /* Compile the condition of a branch. */
 void
-ReadBranchCondition(Reader *reader, const Path *path, JsonbValue *value, void *field)
+ReadBranchCondition(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
-	ReadExpression(reader, path, value, true, field);
+	ReadExpression(reader, place, value, true, field);
 }
 
 /* ---------- objects ---------- */
 
+/* Report an unknown key. */
 static void
-RefuseKey(Reader *reader, const Path *path, const KeyRule *rules, int count, const char *what)
+RefuseKey(Reader *reader, const Place *place, const KeyRule *rules, int count, const char *what)
 {
 	const char **keys = palloc(sizeof(char *) * (count + 1));
 
 	for (int i = 0; i < count; i++)
 		keys[i] = rules[i].key;
-	FaultAt(reader, path, ERRCODE_INVALID_DEFINITION,
-			count ? WordHint(reader->faults, path->key, keys, count, "keys") : "Leave it out.",
-			"%s has no key \"%s\"", what, ShortText(path->key));
+	FaultAt(reader, place, ERRCODE_INVALID_DEFINITION,
+			count ? WordHint(reader->faults, place->key, keys, count, "keys") : "Leave it out.",
+			"%s has no key \"%s\"", what, ShortText(place->key));
 	pfree(keys);
 }
 
 /*
- * Read an object by the table of its keys into the target. "what" is the
- * object in words, for messages.
+ * Read an object into the target, by the table of its keys. "what" names the
+ * object in messages.
  */
 void
-ReadKeys(Reader *reader, const Path *path, JsonbValue *value, const KeyRule *rules, int count,
+ReadKeys(Reader *reader, const Place *place, JsonbValue *value, const KeyRule *rules, int count,
 		 void *target, const char *what)
 {
-	Path		member = {.up = path};
+	Place		member = {.up = place};
 	uint32		seen = 0;
 	int			rule = 0;
 	JsonbIterator *iterator;
 	JsonbIteratorToken token;
 	JsonbValue	item;
 
-	if (!ExpectKind(reader, path, value, "object"))
+	if (!ExpectKind(reader, place, value, "object"))
 		return;
 	iterator = JsonbIteratorInit(value->val.binary.data);
 	while ((token = JsonbIteratorNext(&iterator, &item, true)) != WJB_DONE)
@@ -318,7 +322,7 @@ ReadKeys(Reader *reader, const Path *path, JsonbValue *value, const KeyRule *rul
 			seen |= 1U << rule;
 			rules[rule].read(reader, &member, &item, (char *) target + rules[rule].offset);
 		}
-		/* a path is spelled when there is a fault: nobody keeps its links */
+		/* a place is spelled at once if there is a fault, so the key is no longer needed */
 		if (token == WJB_VALUE)
 			pfree(unconstify(char *, member.key));
 	}
@@ -332,7 +336,7 @@ ReadKeys(Reader *reader, const Path *path, JsonbValue *value, const KeyRule *rul
 	}
 }
 
-/* Keep a name that comes again and again only once. */
+/* Keep one copy of a name that occurs many times. */
 char *
 ReaderKeep(Reader *reader, char *name)
 {

@@ -1,13 +1,14 @@
 /*
  * reference.c
- *	  ${…}: find the references of a text, and take one apart
+ *	  find the references ${…} in a text, and parse them
  *
- * A source is what stands between the braces; its segments are the words
- * between the dots. Nothing here looks a value up and nothing here raises an
- * error: what is wrong with a text comes back as a ParseFault. Every server
- * encoding keeps ASCII bytes out of its longer characters, so the scan goes
- * byte by byte and only columns are counted in characters. Everything returned
- * lives in the current memory context.
+ * The source of a reference is the text between the braces; its segments are
+ * the words between the dots. Nothing here looks up a value, and nothing here
+ * raises an error: what is wrong with a text comes back as a ParseFault. In
+ * every server encoding, the bytes of multibyte characters are not ASCII. So
+ * the scan goes byte by byte, and only columns are counted in characters.
+ *
+ * Memory: everything returned lives in the current memory context.
  */
 #include "define/define.h"
 
@@ -16,14 +17,14 @@
 #define MAX_SEGMENTS		100
 #define MAX_NAME_LENGTH		63	/* [A-Za-z_][A-Za-z0-9_-]{0,62} */
 
-/* one source on its way to a Reference */
+/* the state of parsing one source */
 typedef struct Parser
 {
 	const char *source;
-	int			column;			/* of the source's first character */
+	int			column;			/* of the first character of the source */
 	int			nsegments;
 	char	  **segments;
-	int			next;			/* the segment to look at */
+	int			next;			/* the next segment to parse */
 	Reference  *reference;
 	ParseFault *fault;
 } Parser;
@@ -38,10 +39,10 @@ typedef struct RootRule
 {
 	const char *name;
 	ReferenceRoot root;
-	bool		(*parse) (Parser *p);	/* what follows it */
+	bool		(*parse) (Parser *p);	/* parses what follows the root */
 } RootRule;
 
-/* the first STEP_ROOTS are known everywhere, the others when branching */
+/* the first STEP_ROOTS are allowed everywhere, the others only in branching conditions */
 static const RootRule Roots[] = {
 	{"inputs", REF_INPUTS, ParsePath},
 	{"steps", REF_STEPS, ParseSteps},
@@ -63,7 +64,7 @@ static const char *const FieldName[] = {
 
 static const char *const PlanField[] = {"id", "name", "goal"};
 
-/* Record what is wrong; the first fault of a text stays. */
+/* Note a fault. Only the first fault of a text is kept. */
 void
 ParseFaultSet(ParseFault *fault, int column, char *hint, const char *format,...)
 {
@@ -78,7 +79,7 @@ ParseFaultSet(ParseFault *fault, int column, char *hint, const char *format,...)
 	fault->column = column;
 }
 
-/* Say what may stand here, the likeliest first. */
+/* List the words that are allowed here, the nearest one first. */
 static char *
 HintWords(const char *what, const char *word, const char *const *words, int count)
 {
@@ -90,7 +91,10 @@ HintWords(const char *what, const char *word, const char *const *words, int coun
 	return psprintf("Did you mean \"%s\"? %s", nearest, known);
 }
 
-/* Find the column of a segment; one past the last is the end of the source. */
+/*
+ * Find the column of a segment. The segment after the last one stands for the
+ * end of the source.
+ */
 static int
 SegmentColumn(const Parser *p, int segment)
 {
@@ -102,7 +106,7 @@ SegmentColumn(const Parser *p, int segment)
 	return p->column + pg_mbstrlen_with_len(p->source, offset);
 }
 
-/* Fill in the path with the segments that are left. */
+/* Take the remaining segments as the path. */
 static bool
 ParsePath(Parser *p)
 {
@@ -111,6 +115,7 @@ ParsePath(Parser *p)
 	return true;
 }
 
+/* Refuse segments after the last one that is allowed. */
 static bool
 ParseNoPath(Parser *p)
 {
@@ -123,7 +128,7 @@ ParseNoPath(Parser *p)
 	return false;
 }
 
-/* Does it match the pattern of step names? */
+/* Check whether a name fits the pattern of step names. */
 bool
 ReferenceNameIsValid(const char *name)
 {
@@ -156,7 +161,10 @@ ParseStepName(Parser *p)
 	return true;
 }
 
-/* metadata.succeeded and its like are what the short form succeeded stands for. */
+/*
+ * Read what follows metadata: metadata.succeeded means the same as the short
+ * form succeeded.
+ */
 static void
 ParseMetadata(Parser *p)
 {
@@ -198,7 +206,7 @@ ParseField(Parser *p)
 	return p->reference->field <= FIELD_METADATA ? ParsePath(p) : ParseNoPath(p);
 }
 
-/* Read NAME, inside it perhaps .steps.NAME, and at last a field. */
+/* Read NAME, then perhaps .steps.NAME inside it, and at last a field. */
 static bool
 ParseSteps(Parser *p)
 {
@@ -246,7 +254,7 @@ ParsePlan(Parser *p)
 	return ParseNoPath(p);
 }
 
-/* Cut the source at its dots. */
+/* Split the source at its dots. */
 static bool
 SplitSegments(Parser *p)
 {
@@ -296,7 +304,7 @@ CheckSegments(Parser *p)
 	return true;
 }
 
-/* Read the first segment and leave the others to its rule. */
+/* Read the first segment, and leave the others to its rule. */
 static bool
 ParseRoot(Parser *p, bool branching)
 {
@@ -318,7 +326,7 @@ ParseRoot(Parser *p, bool branching)
 	return false;
 }
 
-/* Copy a source without the blanks around it; the column moves along. */
+/* Copy a source without the white space around it, and adjust the column. */
 static char *
 TrimSource(const char *source, int *column)
 {
@@ -336,8 +344,8 @@ TrimSource(const char *source, int *column)
 }
 
 /*
- * Take a source apart; column is that of its first character in the text it
- * stands in. NULL, and a fault, when it is not a reference.
+ * Parse a source. "column" is that of its first character in the text. Returns
+ * NULL and a fault if it is not a reference.
  */
 Reference *
 ReferenceParse(const char *source, int column, bool branching, ParseFault *fault)
@@ -368,6 +376,7 @@ ReferenceParse(const char *source, int column, bool branching, ParseFault *fault
 	return p.reference;
 }
 
+/* Check whether a text has anything to resolve, including "$${". */
 bool
 ReferenceOccurs(const char *text)
 {
@@ -375,8 +384,8 @@ ReferenceOccurs(const char *text)
 }
 
 /*
- * Find the end of the reference whose source starts here; a fault when there
- * is none. column is that of the "${".
+ * Find the end of the reference whose source starts here. "column" is that of
+ * the "${". Returns NULL and a fault if there is none.
  */
 const char *
 ReferenceEnd(const char *source, int column, ParseFault *fault)
@@ -412,8 +421,8 @@ AppendReference(List *parts, const char *source, int length, int column, ParseFa
 }
 
 /*
- * Split a text into literals and references, in their order; none for an
- * empty text. After a fault the answer is NIL.
+ * Split a text into literals and references, in their order. Returns NIL for
+ * an empty text, and after a fault.
  */
 List *
 ReferenceScan(const char *text, ParseFault *fault)

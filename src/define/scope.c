@@ -2,14 +2,15 @@
  * scope.c
  *	  the steps that a definition can name, and their names
  *
- * Steps have numbers. Steps that are added to a plan have a scope of their
- * own, inside the scope of the steps that the plan has: those come first.
+ * Steps have numbers. Steps that are added to a plan have a scope of their own
+ * inside the scope of the plan's steps, whose numbers come first.
  */
 #include "define/define.h"
 
 /*
- * Make the scope of some steps; around and after, if they are to be added to
- * others.
+ * Make the scope of some steps. If they are to be added to other steps,
+ * "around" is the scope of those, and "after" the order after which they are
+ * added.
  */
 Scope *
 ScopeOfSteps(StepDefinition *steps, int nsteps, Scope *around, int after)
@@ -59,7 +60,7 @@ ScopeFindBinding(const Scope *scope, const char *name)
 
 /* ---------- hints ---------- */
 
-/* Collect the names of all steps, or their bindings, for a hint. */
+/* Collect the names of all steps, or all bindings, for a hint. */
 static const char **
 AllNames(const Scope *scope, bool bindings, int *count)
 {
@@ -78,7 +79,7 @@ AllNames(const Scope *scope, bool bindings, int *count)
 	return names;
 }
 
-/* Say which step, or binding, was probably meant. */
+/* Make the hint for an unknown step or binding. */
 static char *
 NameHint(Reader *reader, const char *name, bool bindings)
 {
@@ -91,14 +92,14 @@ NameHint(Reader *reader, const char *name, bool bindings)
 	return WordHint(reader->faults, name, names, count, bindings ? "bindings" : "steps");
 }
 
-/* Say which step was probably meant. */
+/* Make the hint for an unknown step. */
 char *
 ScopeStepHint(Reader *reader, const char *name)
 {
 	return NameHint(reader, name, false);
 }
 
-/* Say which binding was probably meant. */
+/* Make the hint for an unknown binding. */
 char *
 ScopeBindingHint(Reader *reader, const char *name)
 {
@@ -107,42 +108,42 @@ ScopeBindingHint(Reader *reader, const char *name)
 
 /* ---------- naming the steps ---------- */
 
-/* Enter the names that were given, each of which must be new. */
+/* Enter the names that the definition gives. Each must be new. */
 static void
-EnterGivenNames(Reader *reader, const Path *path)
+EnterGivenNames(Reader *reader, const Place *place)
 {
 	Scope	   *scope = reader->scope;
 
 	for (int i = 0; i < scope->nsteps; i++)
 	{
 		StepDefinition *step = &scope->steps[i];
-		Path		element = {.up = path,.index = i};
+		Place		element = {.up = place,.index = i};
 
 		step->named = step->name != NULL;
 		if (step->name && (ScopeFindStep(scope, step->name) ||
 						   !NamesAdd(scope->names, step->name, scope->offset + i + 1)))
-			FaultAt(reader, &((Path) {.up = &element,.key = "name"}), ERRCODE_INVALID_DEFINITION,
+			FaultAt(reader, &((Place) {.up = &element,.key = "name"}), ERRCODE_INVALID_DEFINITION,
 					"Names of steps are unique in their plan.",
 					"name \"%s\" is taken by another step", step->name);
 		if (step->binding && (ScopeFindBinding(scope, step->binding) ||
 							  !NamesAdd(scope->bindings, step->binding, scope->offset + i + 1)))
-			FaultAt(reader, &((Path) {.up = &element,.key = "binding"}), ERRCODE_INVALID_DEFINITION,
+			FaultAt(reader, &((Place) {.up = &element,.key = "binding"}), ERRCODE_INVALID_DEFINITION,
 					"Bindings are unique in their plan.",
 					"binding \"%s\" is taken by another step", step->binding);
 	}
 }
 
 /*
- * Name the steps: as they say, and the others by their number. A number that
- * another step has for a name is passed over.
+ * Name the steps. A step without a name gets one by its number; numbers whose
+ * name another step has are passed over.
  */
 void
-ScopeNameSteps(Reader *reader, const Path *path)
+ScopeNameSteps(Reader *reader, const Place *place)
 {
 	Scope	   *scope = reader->scope;
 	int			number = scope->offset;
 
-	EnterGivenNames(reader, path);
+	EnterGivenNames(reader, place);
 	for (int i = 0; i < scope->nsteps; i++)
 	{
 		StepDefinition *step = &scope->steps[i];

@@ -15,17 +15,18 @@ static const char *const StepTypes[] = {
 
 /* Read the type of a step. */
 static void
-ReadStepType(Reader *reader, const Path *path, JsonbValue *value, void *field)
+ReadStepType(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
-	ReadWord(reader, path, value, StepTypes, lengthof(StepTypes), field);
+	ReadWord(reader, place, value, StepTypes, lengthof(StepTypes), field);
 }
 
+/* Read the URIs of the resources; there must be at least one. */
 static void
-ReadResources(Reader *reader, const Path *path, JsonbValue *value, void *field)
+ReadResources(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
-	ReadTexts(reader, path, value, field);
+	ReadTexts(reader, place, value, field);
 	if (*(Jsonb **) field && JB_ROOT_COUNT(*(Jsonb **) field) == 0)
-		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION, "Leave out what is not set.", "must not be empty");
+		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION, "Leave out what is not set.", "must not be empty");
 }
 
 static const KeyRule DependencyKeys[] = {
@@ -35,16 +36,16 @@ static const KeyRule DependencyKeys[] = {
 
 /* Read one element of dependsOn: a name, or an object that has it. */
 static void
-ReadDependency(Reader *reader, const Path *path, JsonbValue *value, DependencyDefinition *depends)
+ReadDependency(Reader *reader, const Place *place, JsonbValue *value, DependencyDefinition *depends)
 {
-	depends->index = path->index;
+	depends->index = place->index;
 	depends->required = true;
 	if (value->type == jbvString)
-		ReadText(reader, path, value, &depends->name);
+		ReadText(reader, place, value, &depends->name);
 	else if (value->type == jbvBinary && JsonContainerIsObject(value->val.binary.data))
-		ReadKeys(reader, path, value, DependencyKeys, lengthof(DependencyKeys), depends, "a dependency");
+		ReadKeys(reader, place, value, DependencyKeys, lengthof(DependencyKeys), depends, "a dependency");
 	else
-		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION,
+		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION,
 				"Write \"name\", or {\"step\": \"name\", \"required\": false}.",
 				"must be of type string or object, not %s", JsonKindName(value));
 	if (depends->name)
@@ -52,21 +53,21 @@ ReadDependency(Reader *reader, const Path *path, JsonbValue *value, DependencyDe
 }
 
 /*
- * Read dependsOn. There may be half a million of them in a plan: one
- * allocation for those of a step, and their names are shared.
+ * Read dependsOn. A plan may have half a million dependencies. So those of a
+ * step are one allocation, and names are shared.
  */
 static void
-ReadDependsOn(Reader *reader, const Path *path, JsonbValue *value, void *field)
+ReadDependsOn(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
-	Path		element = {.up = path,.index = 0};
+	Place		element = {.up = place,.index = 0};
 	DependencyDefinition *depends;
 	JsonbIterator *iterator;
 	JsonbIteratorToken token;
 	JsonbValue	item;
 
-	/* also an empty array says that the plan is not a sequence */
+	/* even an empty array says that the plan is not a sequence */
 	reader->depends = true;
-	if (!ExpectKind(reader, path, value, "array"))
+	if (!ExpectKind(reader, place, value, "array"))
 		return;
 	depends = palloc_extended(sizeof(DependencyDefinition) * (JsonContainerSize(value->val.binary.data) + 1),
 							  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
@@ -101,54 +102,55 @@ static const KeyRule StepKeys[] = {
 	{"stallAfter", ReadInterval, offsetof(StepDefinition, stall_after), false},
 };
 
-/* Check which keys stand together. */
+/* Check which keys may stand together. */
 static void
-CheckStepKeys(Reader *reader, const Path *path, const StepDefinition *step)
+CheckStepKeys(Reader *reader, const Place *place, const StepDefinition *step)
 {
 	if ((step->tool != NULL) + (step->workflow != NULL) + (step->prompt != NULL) > 1)
-		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION, "Make each a step of its own.",
+		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION, "Make each a step of its own.",
 				"has more than one of tool, workflow and prompt");
 	if (step->version && !step->workflow)
-		FaultAt(reader, &((Path) {.up = path,.key = "version"}), ERRCODE_INVALID_DEFINITION,
+		FaultAt(reader, &((Place) {.up = place,.key = "version"}), ERRCODE_INVALID_DEFINITION,
 				"The version is that of the nested workflow: add \"workflow\", or remove \"version\".",
 				"has no workflow beside it");
 	if (step->resources && (step->workflow || step->prompt))
-		FaultAt(reader, &((Path) {.up = path,.key = "resources"}), ERRCODE_INVALID_DEFINITION,
+		FaultAt(reader, &((Place) {.up = place,.key = "resources"}), ERRCODE_INVALID_DEFINITION,
 				"Read resources in a step of their own, or beside a tool.",
 				"cannot stand beside workflow or prompt");
 }
 
+/* Read one step. */
 static void
-ReadStep(Reader *reader, const Path *path, JsonbValue *value, StepDefinition *step, int order)
+ReadStep(Reader *reader, const Place *place, JsonbValue *value, StepDefinition *step, int order)
 {
 	step->order = order;
 	step->retryable = -1;
 	step->type = "custom";
-	ReadKeys(reader, path, value, StepKeys, lengthof(StepKeys), step, "a step");
-	CheckStepKeys(reader, path, step);
+	ReadKeys(reader, place, value, StepKeys, lengthof(StepKeys), step, "a step");
+	CheckStepKeys(reader, place, step);
 }
 
 /*
- * Read an array of steps, which have the orders after "after"; "others" is how
- * many the plan has beside them.
+ * Read an array of steps. Their orders begin after "after"; "others" is the
+ * number of other steps of the plan.
  */
 static StepDefinition *
-ReadStepArray(Reader *reader, const Path *path, JsonbValue *value, int after, int others, int *count)
+ReadStepArray(Reader *reader, const Place *place, JsonbValue *value, int after, int others, int *count)
 {
-	Path		element = {.up = path};
+	Place		element = {.up = place};
 	StepDefinition *steps;
 	JsonbIterator *iterator;
 	JsonbIteratorToken token;
 	JsonbValue	item;
 
 	*count = 0;
-	if (!ExpectKind(reader, path, value, "array"))
+	if (!ExpectKind(reader, place, value, "array"))
 		return NULL;
 	if (JsonContainerSize(value->val.binary.data) == 0)
-		FaultAt(reader, path, ERRCODE_INVALID_DEFINITION, "Add a step.", "must have at least one step");
+		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION, "Add a step.", "must have at least one step");
 	if ((int) JsonContainerSize(value->val.binary.data) + others > MaxSteps)
 	{
-		FaultAt(reader, path, ERRCODE_VALUE_TOO_LARGE,
+		FaultAt(reader, place, ERRCODE_VALUE_TOO_LARGE,
 				"Put parts of the work into workflows of their own, and nest them.",
 				"a plan of %d steps is too large: at most %d (stepwise.max_steps)",
 				(int) JsonContainerSize(value->val.binary.data) + others, MaxSteps);
@@ -171,10 +173,10 @@ ReadStepArray(Reader *reader, const Path *path, JsonbValue *value, int after, in
 
 /* Read the steps, and make the scope in which they are checked later. */
 void
-ReadSteps(Reader *reader, const Path *path, JsonbValue *value, void *field)
+ReadSteps(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
 	int			count;
-	StepDefinition *steps = ReadStepArray(reader, path, value, 0, 0, &count);
+	StepDefinition *steps = ReadStepArray(reader, place, value, 0, 0, &count);
 
 	reader->scope = ScopeOfSteps(steps, count, NULL, 0);
 	*(StepDefinition **) field = steps;
@@ -182,34 +184,34 @@ ReadSteps(Reader *reader, const Path *path, JsonbValue *value, void *field)
 
 /* ---------- checking ---------- */
 
-/* Check what one step refers to. */
+/* Check what a step refers to. */
 static void
-CheckStep(Reader *reader, const Path *path, StepDefinition *step, int number)
+CheckStep(Reader *reader, const Place *place, StepDefinition *step, int number)
 {
-	ScopeCheckText(reader, &((Path) {.up = path,.key = "instructions"}), step->instructions, number);
-	ScopeCheckText(reader, &((Path) {.up = path,.key = "prompt"}), step->prompt, number);
-	ScopeCheckJson(reader, &((Path) {.up = path,.key = "arguments"}), step->arguments, number);
-	ScopeCheckJson(reader, &((Path) {.up = path,.key = "resources"}), step->resources, number);
-	ScopeCheckCondition(reader, &((Path) {.up = path,.key = "condition"}), step->condition, number, false);
+	ReachCheckText(reader, &((Place) {.up = place,.key = "instructions"}), step->instructions, number);
+	ReachCheckText(reader, &((Place) {.up = place,.key = "prompt"}), step->prompt, number);
+	ReachCheckJson(reader, &((Place) {.up = place,.key = "arguments"}), step->arguments, number);
+	ReachCheckJson(reader, &((Place) {.up = place,.key = "resources"}), step->resources, number);
+	ReachCheckCondition(reader, &((Place) {.up = place,.key = "condition"}), step->condition, number, false);
 	if (step->workflow)
-		WorkflowCheckCall(reader, &((Path) {.up = path,.key = "workflow"}), step->workflow, step->version);
+		WorkflowCheckCall(reader, &((Place) {.up = place,.key = "workflow"}), step->workflow, step->version);
 }
 
 /* Name the steps of the scope, put them in order, and check them. */
 void
-CheckSteps(Reader *reader, const Path *path)
+CheckSteps(Reader *reader, const Place *place)
 {
 	Scope	   *scope = reader->scope;
 
-	ScopeNameSteps(reader, path);
-	OrderSteps(reader, path);
+	ScopeNameSteps(reader, place);
+	OrderSteps(reader, place);
 	for (int i = 0; i < scope->nsteps; i++)
-		CheckStep(reader, &((Path) {.up = path,.index = i}), &scope->steps[i], scope->offset + i + 1);
+		CheckStep(reader, &((Place) {.up = place,.index = i}), &scope->steps[i], scope->offset + i + 1);
 }
 
-/* Read and check steps that are added to those of the scope around. */
+/* Read and check steps that are added to those of another scope. */
 Scope *
-ReadAddedSteps(Reader *outer, const Path *path, JsonbValue *value, Scope *around, int after)
+ReadAddedSteps(Reader *outer, const Place *place, JsonbValue *value, Scope *around, int after)
 {
 	Reader		reader = *outer;
 	int			others = around->offset + around->nsteps;
@@ -217,9 +219,9 @@ ReadAddedSteps(Reader *outer, const Path *path, JsonbValue *value, Scope *around
 	StepDefinition *steps;
 
 	reader.depends = false;
-	steps = ReadStepArray(&reader, path, value, after, others, &count);
+	steps = ReadStepArray(&reader, place, value, after, others, &count);
 	reader.scope = ScopeOfSteps(steps, count, around, after);
 	reader.scope->inputs = around->inputs;
-	CheckSteps(&reader, path);
+	CheckSteps(&reader, place);
 	return reader.scope;
 }

@@ -21,7 +21,7 @@ static KeptQuery ReadQuery = {
 	3, {TEXTOID, TEXTOID, INT4OID}
 };
 
-/* the same, kept from being dropped until the transaction ends */
+/* the same, and lock the row so that it cannot be dropped until the transaction ends */
 static KeptQuery PinQuery = {
 	"SELECT version, definition FROM stepwise.workflow"
 	" WHERE tenant = $1 AND name = $2 AND ($3 IS NULL OR version = $3)"
@@ -35,28 +35,28 @@ static KeptQuery NamesQuery = {
 	1, {TEXTOID}
 };
 
-/* The first parameters of a query: tenant, name, and version or null. */
-Args
-ArgsOfVersion(const Call *call, const char *name, int version)
+/* Make the first parameters of a query: tenant, name, and version or null. */
+Params
+WorkflowParams(const Call *call, const char *name, int version)
 {
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgTenant(&args, call);
-	ArgText(&args, name);
+	ParamTenant(&params, call);
+	ParamText(&params, name);
 	if (version)
-		ArgInt(&args, version);
+		ParamInt(&params, version);
 	else
-		ArgNull(&args);
-	return args;
+		ParamNull(&params);
+	return params;
 }
 
 /* Run a query over (tenant, name, version or null). */
 Rows
 WorkflowQuery(KeptQuery *query, const Call *call, const char *name, int version)
 {
-	Args		args = ArgsOfVersion(call, name, version);
+	Params		params = WorkflowParams(call, name, version);
 
-	return QueryRun(query, &args);
+	return QueryRun(query, &params);
 }
 
 /* Find the newest version; 0: there is no such workflow. */
@@ -93,7 +93,7 @@ WorkflowDefinition(Call *call, const char *name, int version)
 
 /* ---------- messages ---------- */
 
-/* Say which version there is, or which workflow was probably meant. */
+/* Make the hint for an unknown workflow or version. */
 char *
 WorkflowHint(Call *call, const Faults *faults, const char *name)
 {
@@ -120,7 +120,7 @@ WorkflowLabel(const char *name, int version)
 	return version ? psprintf("version %d of workflow \"%s\"", version, ShortText(name)) : psprintf("workflow \"%s\"", ShortText(name));
 }
 
-/* Raise that there is no such workflow, or not that version of it. */
+/* Raise the error for an unknown workflow or version. */
 void
 WorkflowNotFound(Call *call, const char *name, int version)
 {

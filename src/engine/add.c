@@ -67,14 +67,14 @@ ShiftSteps(Call *call, const PlanRow *plan, int after, int by)
 		" WHERE tenant = $1 AND plan_id = $2 AND step_order > $3",
 		5, {TEXTOID, UUIDOID, INT4OID, INT4OID, BOOLOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	ArgInt(&args, after);
-	ArgInt(&args, by);
-	ArgBool(&args, plan->sequential);
-	QueryRun(&shift, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, &plan->id);
+	ParamInt(&params, after);
+	ParamInt(&params, by);
+	ParamBool(&params, plan->sequential);
+	QueryRun(&shift, &params);
 }
 
 static const pg_uuid_t *
@@ -250,13 +250,13 @@ DependOnReview(Call *call, const PlanRow *plan, const StepRow *reviewed, const S
 		" WHERE s.tenant = $1 AND s.id = child.step_id",
 		4, {TEXTOID, UUIDOID, UUIDOID, UUIDOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	ArgUuid(&args, &reviewed->id);
-	ArgUuid(&args, &review->id);
-	QueryRun(&depend, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, &plan->id);
+	ParamUuid(&params, &reviewed->id);
+	ParamUuid(&params, &review->id);
+	QueryRun(&depend, &params);
 }
 
 /*
@@ -281,12 +281,12 @@ RaiseWaves(Call *call, const pg_uuid_t *step_id)
 	moved[0] = UUIDPGetDatum(step_id);
 	while (count > 0)
 	{
-		Args		args = {0};
+		Params		params = {0};
 		Rows		rows;
 
-		ArgTenant(&args, call);
-		ArgDatum(&args, PointerGetDatum(construct_array(moved, count, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR)));
-		rows = QueryRun(&raise, &args);
+		ParamTenant(&params, call);
+		ParamDatum(&params, PointerGetDatum(construct_array(moved, count, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR)));
+		rows = QueryRun(&raise, &params);
 		count = (int) rows.count;
 		moved = palloc(sizeof(Datum) * Max(count, 1));
 		for (int i = 0; i < count; i++)

@@ -50,7 +50,7 @@ ActSkipTo(Call *call, Branch *branch)
 		5, {TEXTOID, UUIDOID, INT4OID, INT4OID, UUIDOID}
 	};
 	StepRow    *target = StepRead(call, &branch->target_id);
-	Args		args = {0};
+	Params		params = {0};
 	Rows		rows;
 
 	if (target == NULL || target->order <= branch->step->order)
@@ -58,12 +58,12 @@ ActSkipTo(Call *call, Branch *branch)
 		branch->note = target == NULL ? "the target was removed" : "the target is not after the step";
 		return;
 	}
-	ArgTenant(&args, call);
-	ArgUuid(&args, &branch->plan->id);
-	ArgInt(&args, branch->step->order);
-	ArgInt(&args, target->order);
-	ArgUuid(&args, &target->id);
-	rows = QueryRun(&between, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, &branch->plan->id);
+	ParamInt(&params, branch->step->order);
+	ParamInt(&params, target->order);
+	ParamUuid(&params, &target->id);
+	rows = QueryRun(&between, &params);
 	for (uint64 i = 0; i < rows.count; i++)
 	{
 		StepRow    *step = RowStep(&rows, i);

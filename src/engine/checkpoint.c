@@ -31,20 +31,20 @@ CheckpointOpen(Call *call, PlanRow *plan, StepRow *step)
 		" requested_by, requester) VALUES ($1, $2, $3, $4, $5, $6, $7, coalesce($8, '[]'), $9, $10, $11)",
 		11, {TEXTOID, UUIDOID, UUIDOID, UUIDOID, UUIDOID, TEXTOID, TEXTOID, JSONBOID, TEXTOID, TEXTOID, TEXTOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &step->waiting->checkpoint_id);
-	ArgUuid(&args, &plan->root_id);
-	ArgUuid(&args, &plan->id);
-	ArgUuid(&args, &step->id);
-	ArgText(&args, step->waiting->review ? "review" : "prompt");
-	ArgText(&args, step->waiting->prompt);
-	ArgVarlena(&args, step->waiting->questions);
-	ArgText(&args, ShownDigest(step));
-	ArgText(&args, call->actor ? call->actor : step->worker);
-	ArgText(&args, GetUserNameFromId(call->caller, false));
-	QueryRun(&insert, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, &step->waiting->checkpoint_id);
+	ParamUuid(&params, &plan->root_id);
+	ParamUuid(&params, &plan->id);
+	ParamUuid(&params, &step->id);
+	ParamText(&params, step->waiting->review ? "review" : "prompt");
+	ParamText(&params, step->waiting->prompt);
+	ParamVarlena(&params, step->waiting->questions);
+	ParamText(&params, ShownDigest(step));
+	ParamText(&params, call->actor ? call->actor : step->worker);
+	ParamText(&params, GetUserNameFromId(call->caller, false));
+	QueryRun(&insert, &params);
 }
 
 void
@@ -66,10 +66,10 @@ CheckpointsClose(Call *call, const PlanRow *plan)
 		"DELETE FROM stepwise.checkpoint WHERE tenant = $1 AND root_id = $2 AND plan_id = $3",
 		3, {TEXTOID, UUIDOID, UUIDOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->root_id);
-	ArgUuid(&args, &plan->id);
-	QueryRun(&delete, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, &plan->root_id);
+	ParamUuid(&params, &plan->id);
+	QueryRun(&delete, &params);
 }

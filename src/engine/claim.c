@@ -20,14 +20,14 @@ ReleaseExpired(Call *call, PlanRow *root)
 
 	while (root->leases)
 	{
-		Args		args = {0};
+		Params		params = {0};
 		StepRow    *step;
 		PlanRow    *plan;
 
-		ArgTenant(&args, call);
-		ArgUuid(&args, &root->id);
-		ArgTime(&args, GetCurrentTimestamp());
-		step = StepFetch(&find, &args);
+		ParamTenant(&params, call);
+		ParamUuid(&params, &root->id);
+		ParamTime(&params, GetCurrentTimestamp());
+		step = StepFetch(&find, &params);
 		if (step == NULL)
 			return;
 		plan = PlanInTree(call, root, &step->plan_id);
@@ -59,10 +59,10 @@ ClaimOfWorker(Call *call, const PlanRow *root, const char *worker)
 		" ORDER BY s.started_at LIMIT 1",
 		3, {TEXTOID, UUIDOID, TEXTOID}, .reads_plans = true
 	};
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &root->id);
-	ArgText(&args, worker);
-	return StepFetch(&find, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, &root->id);
+	ParamText(&params, worker);
+	return StepFetch(&find, &params);
 }

@@ -51,40 +51,40 @@ InsertPlan(Call *call, const PlanRow *plan, const char *idempotency_key)
 		22, {TEXTOID, UUIDOID, UUIDOID, UUIDOID, TEXTOID, BOOLOID, BOOLOID, BOOLOID, INT4OID, INT4OID, INT4OID,
 		TIMESTAMPTZOID, INTERVALOID, BYTEAOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, INT4OID, TEXTOID, JSONBOID, JSONBOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	ArgUuid(&args, &plan->root_id);
-	ArgUuid(&args, plan->nested ? &plan->parent_step_id : NULL);
-	ArgText(&args, OnFailureName[plan->on_failure]);
-	ArgBool(&args, plan->sequential);
-	ArgBool(&args, plan->separate_reviewer);
+	ParamTenant(&params, call);
+	ParamUuid(&params, &plan->id);
+	ParamUuid(&params, &plan->root_id);
+	ParamUuid(&params, plan->nested ? &plan->parent_step_id : NULL);
+	ParamText(&params, OnFailureName[plan->on_failure]);
+	ParamBool(&params, plan->sequential);
+	ParamBool(&params, plan->separate_reviewer);
 	if (plan->nested)
-		ArgBool(&args, true);
+		ParamBool(&params, true);
 	else
-		ArgNull(&args);
-	ArgInt(&args, plan->depth);
-	ArgInt(&args, plan->counts[STEP_PENDING]);
-	ArgInt(&args, plan->audit_entries);
-	ArgTime(&args, plan->created_at);
+		ParamNull(&params);
+	ParamInt(&params, plan->depth);
+	ParamInt(&params, plan->counts[STEP_PENDING]);
+	ParamInt(&params, plan->audit_entries);
+	ParamTime(&params, plan->created_at);
 	if (plan->stall_after)
-		ArgDatum(&args, IntervalPGetDatum(plan->stall_after));
+		ParamDatum(&params, IntervalPGetDatum(plan->stall_after));
 	else
-		ArgNull(&args);
-	ArgDatum(&args, PointerGetDatum(cstring_to_text_with_len((const char *) plan->audit_head, 32)));
-	ArgText(&args, plan->session_id);
-	ArgText(&args, plan->name);
-	ArgText(&args, plan->goal);
-	ArgText(&args, plan->workflow);
+		ParamNull(&params);
+	ParamDatum(&params, PointerGetDatum(cstring_to_text_with_len((const char *) plan->audit_head, 32)));
+	ParamText(&params, plan->session_id);
+	ParamText(&params, plan->name);
+	ParamText(&params, plan->goal);
+	ParamText(&params, plan->workflow);
 	if (plan->workflow)
-		ArgInt(&args, plan->version);
+		ParamInt(&params, plan->version);
 	else
-		ArgNull(&args);
-	ArgText(&args, idempotency_key);
-	ArgVarlena(&args, plan->inputs);
-	ArgVarlena(&args, plan->holders);
-	QueryRun(&insert, &args);
+		ParamNull(&params);
+	ParamText(&params, idempotency_key);
+	ParamVarlena(&params, plan->inputs);
+	ParamVarlena(&params, plan->holders);
+	QueryRun(&insert, &params);
 }
 
 static void
@@ -96,16 +96,16 @@ InsertPlanDetail(Call *call, const PlanRow *plan, const Definition *definition, 
 		" VALUES ($1, $2, $3, $4, $5, $6, $7)",
 		7, {TEXTOID, UUIDOID, JSONBOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	ArgDatum(&args, JsonbPGetDatum(definition->outputs ? definition->outputs : JsonEmptyObject()));
-	ArgText(&args, definition->description);
-	ArgText(&args, origin->design_rationale);
-	ArgText(&args, definition->output_formatting_notes);
-	ArgText(&args, origin->request_digest);
-	QueryRun(&insert, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, &plan->id);
+	ParamDatum(&params, JsonbPGetDatum(definition->outputs ? definition->outputs : JsonEmptyObject()));
+	ParamText(&params, definition->description);
+	ParamText(&params, origin->design_rationale);
+	ParamText(&params, definition->output_formatting_notes);
+	ParamText(&params, origin->request_digest);
+	QueryRun(&insert, &params);
 }
 
 /* A nested plan hangs on its holder, and what is asked of the plan around it holds for it too. */

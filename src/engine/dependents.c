@@ -80,12 +80,12 @@ DependentSkip(Call *call, PlanRow *plan, StepRow *child, const StepRow *parent, 
 static Rows
 RelatedSteps(Call *call, KeptQuery *query, const StepRow *step, bool required)
 {
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &step->id);
-	ArgBool(&args, required);
-	return QueryRun(query, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, &step->id);
+	ParamBool(&params, required);
+	return QueryRun(query, &params);
 }
 
 static void

@@ -178,7 +178,7 @@ extern Jsonb *SkillMetadata(Call *call, const pg_uuid_t *plan_id);	/* of the pla
 extern List *StepDependents(Call *call, const pg_uuid_t *step_id);	/* Dependent */
 extern void StepUnblock(Call *call, const pg_uuid_t *step_id);	/* one thing less to wait for */
 extern void StepInstruct(Call *call, StepRow *step, const char *instructions);
-extern StepRow *StepFetch(KeptQuery *query, const Args *args);	/* first of whole step rows; NULL: none */
+extern StepRow *StepFetch(KeptQuery *query, const Params *params);	/* first of whole step rows; NULL: none */
 pg_noreturn extern void PlanNotFound(const pg_uuid_t *plan_id);
 pg_noreturn extern void StepNotFound(const pg_uuid_t *step_id);
 extern PlanRow *PlanMustRead(Call *call, const pg_uuid_t *plan_id);	/* no lock; SW001 */

@@ -79,13 +79,13 @@ PutStep(JsonBuilder *b, const StepDefinition *step, const pg_uuid_t *id, int ord
 void
 InsertRows(Call *call, KeptQuery *query, const PlanRow *plan, JsonBuilder *b)
 {
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->id);
-	ArgUuid(&args, &plan->root_id);
-	ArgDatum(&args, JsonbPGetDatum(JsonFinish(b)));
-	QueryRun(query, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, &plan->id);
+	ParamUuid(&params, &plan->root_id);
+	ParamDatum(&params, JsonbPGetDatum(JsonFinish(b)));
+	QueryRun(query, &params);
 }
 
 void
@@ -130,18 +130,18 @@ LinksInsert(Links *links)
 		" AS x (step_id, depends_on, required)",
 		5, {TEXTOID, UUIDOID, UUIDARRAYOID, UUIDARRAYOID, BOOLARRAYOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 
 	if (links->count == 0)
 		return;
-	ArgTenant(&args, links->call);
-	ArgUuid(&args, &links->plan->id);
-	ArgDatum(&args, PointerGetDatum(construct_array(links->step_ids, links->count, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR)));
-	ArgDatum(&args, PointerGetDatum(construct_array(links->parent_ids, links->count, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR)));
-	ArgDatum(&args, PointerGetDatum(construct_array(links->required, links->count, BOOLOID, 1, true, TYPALIGN_CHAR)));
-	QueryRun(&insert, &args);
-	for (int i = 2; i < args.count; i++)
-		pfree(DatumGetPointer(args.values[i]));
+	ParamTenant(&params, links->call);
+	ParamUuid(&params, &links->plan->id);
+	ParamDatum(&params, PointerGetDatum(construct_array(links->step_ids, links->count, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR)));
+	ParamDatum(&params, PointerGetDatum(construct_array(links->parent_ids, links->count, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR)));
+	ParamDatum(&params, PointerGetDatum(construct_array(links->required, links->count, BOOLOID, 1, true, TYPALIGN_CHAR)));
+	QueryRun(&insert, &params);
+	for (int i = 2; i < params.count; i++)
+		pfree(DatumGetPointer(params.values[i]));
 	links->count = 0;
 }
 

@@ -294,15 +294,15 @@ NextWorkable(Call *call, PlanRow *root, const PlanRow *tried)
 		" ORDER BY p.tenant, p.root_id, p.depth DESC, p.id LIMIT 1",
 		4, {TEXTOID, UUIDOID, UUIDOID, INT4OID}, .reads_plans = true
 	};
-	Args		args = {0};
+	Params		params = {0};
 	PlanRow    *plan = NULL;
 	Rows		rows;
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &root->id);
-	ArgUuid(&args, tried ? &tried->id : NULL);
-	ArgInt(&args, tried ? tried->depth : 0);
-	rows = QueryRun(&find, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, &root->id);
+	ParamUuid(&params, tried ? &tried->id : NULL);
+	ParamInt(&params, tried ? tried->depth : 0);
+	rows = QueryRun(&find, &params);
 	if (rows.count > 0)
 	{
 		pg_uuid_t	id = RowUuid(&rows, 0, 1);
@@ -400,13 +400,13 @@ PeekExpired(Call *call, const PlanRow *plan)
 		" AND s.plan_id = $4 ORDER BY s.step_order LIMIT 1",
 		4, {TEXTOID, UUIDOID, TIMESTAMPTZOID, UUIDOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &plan->root_id);
-	ArgTime(&args, GetCurrentTimestamp());
-	ArgUuid(&args, &plan->id);
-	return StepFetch(&find, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, &plan->root_id);
+	ParamTime(&params, GetCurrentTimestamp());
+	ParamUuid(&params, &plan->id);
+	return StepFetch(&find, &params);
 }
 
 /* Look into one plan; what has expired is pending again when a search begins. */
@@ -432,12 +432,12 @@ PlansToPeek(Call *call, const PlanRow *scope)
 		" ORDER BY x.depth DESC, x.id",
 		3, {TEXTOID, UUIDOID, TIMESTAMPTZOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &scope->root_id);
-	ArgTime(&args, GetCurrentTimestamp());
-	return QueryRun(&find, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, &scope->root_id);
+	ParamTime(&params, GetCurrentTimestamp());
+	return QueryRun(&find, &params);
 }
 
 /*

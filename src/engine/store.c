@@ -63,8 +63,8 @@ enum
 /* a row taken apart */
 typedef struct Fields
 {
-	Datum		values[ROW_MAX_COLUMNS];
-	bool		nulls[ROW_MAX_COLUMNS];
+	Datum		values[TABLE_MAX_COLUMNS];
+	bool		nulls[TABLE_MAX_COLUMNS];
 } Fields;
 
 static void PlansWrite(Call *call);
@@ -152,7 +152,7 @@ FieldHash(const Fields *f, int column, uint8 hash[32])
 static void
 CheckShape(TupleDesc desc, int columns, const char *table)
 {
-	if (desc->natts < columns || desc->natts > ROW_MAX_COLUMNS)
+	if (desc->natts < columns || desc->natts > TABLE_MAX_COLUMNS)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("table stepwise.%s does not fit the loaded library", table),
@@ -279,11 +279,11 @@ PlanKeep(Call *call, PlanRow *plan, PlanRow *root)
 
 /* Lock the row of a plan and read it; it stays for the whole call. */
 static PlanRow *
-PlanRowLock(Call *call, const pg_uuid_t *plan_id, RowTest test, bool wait)
+PlanRowLock(Call *call, const pg_uuid_t *plan_id, TupleTest test, bool wait)
 {
 	MemoryContext current = MemoryContextSwitchTo(call->context);
 	Key			key = IdKey(call, plan_id);
-	PlanRow    *plan = RowLock("plan", "plan_pkey", &key, test, plan_id, PlanMake, wait);
+	PlanRow    *plan = TableLock("plan", "plan_pkey", &key, test, plan_id, PlanMake, wait);
 
 	MemoryContextSwitchTo(current);
 	return plan;
@@ -329,7 +329,7 @@ PlanRead(Call *call, const pg_uuid_t *plan_id)
 		return NULL;
 	plan = PlanLocked(call, plan_id);
 	key = IdKey(call, plan_id);
-	return plan ? plan : RowRead("plan", "plan_pkey", &key, NULL, NULL, PlanMake);
+	return plan ? plan : TableRead("plan", "plan_pkey", &key, NULL, NULL, PlanMake);
 }
 
 /* Read a plan without locking it; SW001 when the tenant has none of that id. */
@@ -451,7 +451,7 @@ PlanWrite(Call *call, PlanRow *plan)
 	SetVarlena(&c, PLAN_COL_OUTPUTS, plan->outputs);
 	if ((plan->status == PLAN_COMPLETED) != (plan->outcome != OUTCOME_NA) || PlanIsTerminal(plan->status) != TimeIsSet(plan->completed_at))
 		elog(ERROR, "plan %s does not fit its constraint", UuidText(&plan->id));
-	RowUpdate("plan", "plan_pkey", &key, &plan->tid, HasId, &plan->id, &c);
+	TableUpdate("plan", "plan_pkey", &key, &plan->tid, HasId, &plan->id, &c);
 }
 
 /* Write the plans that this call has changed since they were last written. */
@@ -488,23 +488,23 @@ PlanTouch(PlanRow *plan)
  * itself is read. What was seen in one tenant says nothing of another, in which
  * the same id may stand for another step: the hash of the tenant keeps them apart.
  */
-#define PLACES	1024
+#define HOMES	1024
 
-typedef struct Place
+typedef struct StepHome
 {
 	uint64		tenant;			/* hash of its name */
 	pg_uuid_t	step_id;
 	pg_uuid_t	plan_id;
 	pg_uuid_t	root_id;
-} Place;
+} StepHome;
 
-static Place places[PLACES];
+static StepHome homes[HOMES];
 
 /* The last bytes of our ids are random. */
-static Place *
-PlaceOf(const pg_uuid_t *step_id)
+static StepHome *
+HomeOf(const pg_uuid_t *step_id)
 {
-	return &places[(step_id->data[14] << 8 | step_id->data[15]) % PLACES];
+	return &homes[(step_id->data[14] << 8 | step_id->data[15]) % HOMES];
 }
 
 static uint64
@@ -514,39 +514,36 @@ TenantHash(const Call *call)
 }
 
 static void
-PlaceRemember(const Call *call, const StepRow *step)
+HomeRemember(const Call *call, const StepRow *step)
 {
-	Place	   *place = PlaceOf(&step->id);
+	StepHome   *home = HomeOf(&step->id);
 
-	place->tenant = TenantHash(call);
-	place->step_id = step->id;
-	place->plan_id = step->plan_id;
-	place->root_id = step->root_id;
+	home->tenant = TenantHash(call);
+	home->step_id = step->id;
+	home->plan_id = step->plan_id;
+	home->root_id = step->root_id;
 }
 
 /* Find where a step belongs: from memory, or from its row; false: there is no such step. */
 static bool
-PlaceFind(Call *call, const pg_uuid_t *step_id, Place *place)
+HomeFind(Call *call, const pg_uuid_t *step_id, StepHome *home)
 {
 	static KeptQuery find = {
 		"SELECT s.plan_id, s.root_id FROM stepwise.step AS s WHERE s.tenant = $1 AND s.id = $2",
 		2, {TEXTOID, UUIDOID}
 	};
-	Args		args = {0};
 	Rows		rows;
 	bool		found;
 
-	*place = *PlaceOf(step_id);
-	if (UuidEqual(&place->step_id, step_id) && place->tenant == TenantHash(call))
+	*home = *HomeOf(step_id);
+	if (UuidEqual(&home->step_id, step_id) && home->tenant == TenantHash(call))
 		return true;
-	ArgTenant(&args, call);
-	ArgUuid(&args, step_id);
-	rows = QueryRun(&find, &args);
+	rows = QueryById(call, &find, step_id);
 	found = rows.count > 0;
 	if (found)
 	{
-		place->plan_id = RowUuid(&rows, 0, 1);
-		place->root_id = RowUuid(&rows, 0, 2);
+		home->plan_id = RowUuid(&rows, 0, 1);
+		home->root_id = RowUuid(&rows, 0, 2);
 	}
 	RowsFree(&rows);
 	return found;
@@ -554,27 +551,27 @@ PlaceFind(Call *call, const pg_uuid_t *step_id, Place *place)
 
 /* Lock root and plan; NULL if there is no such tree in this tenant. */
 static PlanRow *
-PlaceLock(Call *call, const Place *place)
+HomeLock(Call *call, const StepHome *home)
 {
-	PlanRow    *root = RootLock(call, &place->root_id);
+	PlanRow    *root = RootLock(call, &home->root_id);
 
-	return root ? PlanInTree(call, root, &place->plan_id) : NULL;
+	return root ? PlanInTree(call, root, &home->plan_id) : NULL;
 }
 
 /* Lock the tree of a step and read the step; NULL if it is not there, or not any more when the lock is. */
 PlanRow *
 PlanLockIfStep(Call *call, const pg_uuid_t *step_id, StepRow **step)
 {
-	Place		place;
+	StepHome	home;
 	PlanRow    *plan = NULL;
 
-	if (step_id != NULL && PlaceFind(call, step_id, &place))
-		plan = PlaceLock(call, &place);
+	if (step_id != NULL && HomeFind(call, step_id, &home))
+		plan = HomeLock(call, &home);
 	/* read only now: before the lock it may have been another state */
 	*step = plan ? StepRead(call, step_id) : NULL;
 	if (*step == NULL)
 		return NULL;
-	PlaceRemember(call, *step);
+	HomeRemember(call, *step);
 	return plan;
 }
 
@@ -649,9 +646,9 @@ StepFromTuple(HeapTuple tuple, TupleDesc desc)
 
 /* Run a query that returns whole step rows; NULL if there is none, otherwise the first. */
 StepRow *
-StepFetch(KeptQuery *query, const Args *args)
+StepFetch(KeptQuery *query, const Params *params)
 {
-	Rows		rows = QueryRun(query, args);
+	Rows		rows = QueryRun(query, params);
 	StepRow	   *step = NULL;
 
 	if (rows.count > 0)
@@ -671,7 +668,7 @@ StepRead(Call *call, const pg_uuid_t *step_id)
 {
 	Key			key = IdKey(call, step_id);
 
-	return RowRead("step", "step_pkey", &key, NULL, NULL, StepMake);
+	return TableRead("step", "step_pkey", &key, NULL, NULL, StepMake);
 }
 
 /* Read a step that must be there; SW002 when the tenant has none of that id. */
@@ -694,7 +691,7 @@ StepReadByWord(Call *call, const char *index, const pg_uuid_t *plan_id, const ch
 	if (word == NULL)
 		return NULL;
 	KeyText(&key, CStringGetTextDatum(word));
-	return RowRead("step", index, &key, NULL, NULL, StepMake);
+	return TableRead("step", index, &key, NULL, NULL, StepMake);
 }
 
 StepRow *
@@ -715,17 +712,17 @@ StepReadByOrder(Call *call, const pg_uuid_t *plan_id, int order)
 	Key			key = IdKey(call, plan_id);
 
 	KeyInt(&key, order);
-	return RowRead("step", "step_order_unique", &key, NULL, NULL, StepMake);
+	return TableRead("step", "step_order_unique", &key, NULL, NULL, StepMake);
 }
 
 /* Read the first step of a plan from an order on that is in the index and passes the test. */
 static StepRow *
-StepReadFrom(Call *call, const char *index, const pg_uuid_t *plan_id, int order, RowTest test, const void *arg)
+StepReadFrom(Call *call, const char *index, const pg_uuid_t *plan_id, int order, TupleTest test, const void *arg)
 {
 	Key			key = IdKey(call, plan_id);
 
 	KeyIntFrom(&key, order);
-	return RowRead("step", index, &key, test, arg, StepMake);
+	return TableRead("step", index, &key, test, arg, StepMake);
 }
 
 static bool
@@ -784,8 +781,8 @@ StepSave(Call *call, StepRow *step)
 	SetVarlena(&c, STEP_COL_ERROR, step->error);
 	if ((step->status == STEP_COMPLETED) != (step->outcome != OUTCOME_NA))
 		elog(ERROR, "step %s does not fit its constraint", UuidText(&step->id));
-	PlaceRemember(call, step);
-	RowUpdate("step", "step_pkey", &key, &step->tid, HasId, &step->id, &c);
+	HomeRemember(call, step);
+	TableUpdate("step", "step_pkey", &key, &step->tid, HasId, &step->id, &c);
 }
 
 /* Copy a column out of a row; NULL if it is null. */
@@ -812,7 +809,7 @@ PlanDetail *
 PlanDetailRead(Call *call, const pg_uuid_t *plan_id)
 {
 	Key			key = IdKey(call, plan_id);
-	PlanDetail *detail = RowRead("plan_detail", "plan_detail_pkey", &key, NULL, NULL, DetailMake);
+	PlanDetail *detail = TableRead("plan_detail", "plan_detail_pkey", &key, NULL, NULL, DetailMake);
 
 	if (detail == NULL)
 		elog(ERROR, "plan %s has no detail", UuidText(plan_id));
@@ -840,7 +837,7 @@ FormattingNotes(Call *call, const pg_uuid_t *plan_id)
 {
 	Key			key = IdKey(call, plan_id);
 
-	return RowsRead("step", "step_order_unique", &key, NoteMake);
+	return TableReadAll("step", "step_order_unique", &key, NoteMake);
 }
 
 static void *
@@ -853,7 +850,7 @@ Jsonb *
 SkillMetadata(Call *call, const pg_uuid_t *plan_id)
 {
 	Key			key = IdKey(call, plan_id);
-	List	   *all = RowsRead("skill_execution", "skill_execution_plan", &key, MetadataMake);
+	List	   *all = TableReadAll("skill_execution", "skill_execution_plan", &key, MetadataMake);
 
 	return all ? llast(all) : NULL;
 }
@@ -874,7 +871,7 @@ StepDependents(Call *call, const pg_uuid_t *step_id)
 {
 	Key			key = IdKey(call, step_id);
 
-	return RowsRead("dependency", "dependency_of", &key, DependentMake);
+	return TableReadAll("dependency", "dependency_of", &key, DependentMake);
 }
 
 /* A step that waits for nothing more is ready. */
@@ -889,7 +886,7 @@ StepUnblock(Call *call, const pg_uuid_t *step_id)
 		return;
 	SetInt(&c, STEP_COL_BLOCKERS, step->blockers - 1);
 	SetTrue(&c, STEP_COL_READY, step->blockers == 1 && step->status == STEP_PENDING);
-	RowUpdate("step", "step_pkey", &key, &step->tid, HasId, step_id, &c);
+	TableUpdate("step", "step_pkey", &key, &step->tid, HasId, step_id, &c);
 }
 
 /* Change what a step tells its worker. */
@@ -900,13 +897,13 @@ StepInstruct(Call *call, StepRow *step, const char *instructions)
 		"UPDATE stepwise.step SET instructions = $3 WHERE tenant = $1 AND id = $2",
 		3, {TEXTOID, UUIDOID, TEXTOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 
 	step->instructions = (struct varlena *) cstring_to_text(instructions);
-	ArgTenant(&args, call);
-	ArgUuid(&args, &step->id);
-	ArgVarlena(&args, step->instructions);
-	QueryRun(&save, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, &step->id);
+	ParamVarlena(&params, step->instructions);
+	QueryRun(&save, &params);
 }
 
 /* Take the step out of a row that is a whole row of steps. */

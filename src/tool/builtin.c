@@ -27,7 +27,7 @@ static const BuiltIn BuiltIns[] = {
 	"{\"type\": \"object\", \"required\": [\"name\", \"value\"], \"properties\": {\"name\": {\"type\": \"string\"}, \"value\": {}}}"},
 };
 
-/* Name the built-in tools one by one; NULL after the last. */
+/* Return the name of a built-in tool by its index; NULL after the last one. */
 const char *
 BuiltInToolName(int index)
 {

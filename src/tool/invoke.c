@@ -2,15 +2,15 @@
  * invoke.c
  *	  call a registered SQL function as the caller, in a subtransaction
  *
- * Functions are registered by their Oid and stored as a signature, such as
- * "public.deploy(jsonb)": an Oid would not survive a dump. The name is
- * qualified and the type of the argument is looked up by its Oid, so nobody's
- * search path decides which function that is.
+ * Functions are registered by OID and stored as a signature, such as
+ * "public.deploy(jsonb)", because an OID would not survive a dump. The name is
+ * qualified, and the type of the argument is looked up by its OID. So the
+ * search path does not matter.
  *
- * A function runs with the rights of the caller, never with the owner's; what
- * it sets (SET, SET ROLE, enter_tenant) ends with it. Its error rolls back its
- * own writes, and is returned. Some errors are not the function's but the
- * transaction's or the server's: those are thrown on.
+ * A function runs with the rights of the caller, never with those of the
+ * owner. What it sets (SET, SET ROLE, enter_tenant) ends with it. Its error
+ * rolls back its own writes, and is returned. Errors of the transaction or of
+ * the server are thrown on.
  *
  * Memory: results and errors are in the context of the caller.
  */
@@ -45,7 +45,10 @@ CheckFunctionExists(Oid function)
 				 errhint("Name it as in 'public.deploy(jsonb)'.")));
 }
 
-/* What makes a function unfit to be called with one value for one value; NULL: nothing. */
+/*
+ * Say why a function cannot be called with one argument of this type to return
+ * jsonb; NULL if it can.
+ */
 static const char *
 FunctionFault(Oid function, Oid argument)
 {
@@ -91,7 +94,10 @@ CheckFunctionExecutable(Oid function)
 		aclcheck_error(result, OBJECT_FUNCTION, get_func_name(function));
 }
 
-/* Check a function that is to be registered, as the caller; its signature. */
+/*
+ * Check a function that is to be registered, as the caller, and return its
+ * signature.
+ */
 char *
 FunctionSignature(Oid function, Oid argument, const char *hint)
 {
@@ -103,7 +109,7 @@ FunctionSignature(Oid function, Oid argument, const char *hint)
 					argument == JSONBOID ? "jsonb" : "text");
 }
 
-/* Is it a function of one text? */
+/* Check whether a function takes one text. */
 bool
 FunctionTakesText(Oid function)
 {
@@ -111,14 +117,20 @@ FunctionTakesText(Oid function)
 		FunctionFault(function, TEXTOID) == NULL;
 }
 
-/* Does the function take a text? Otherwise it takes a jsonb. */
+/*
+ * Check whether the function of a signature takes a text. Otherwise it takes a
+ * jsonb.
+ */
 bool
 SignatureTakesText(const char *signature)
 {
 	return strcmp(strrchr(signature, '('), "(text)") == 0;
 }
 
-/* Find the function of a signature again; as the caller, who must see its schema. */
+/*
+ * Find the function of a signature, as the caller, who must have access to its
+ * schema.
+ */
 static Oid
 FunctionResolve(const char *signature)
 {
@@ -128,7 +140,7 @@ FunctionResolve(const char *signature)
 	Oid			function = LookupFuncName(name, 1, &argument, false);
 	const char *fault = FunctionFault(function, argument);
 
-	/* it may have been replaced since it was registered */
+	/* the function may have been replaced since it was registered */
 	if (fault != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
@@ -140,8 +152,8 @@ FunctionResolve(const char *signature)
 /* ---------- calling it ---------- */
 
 /*
- * Call a function with a snapshot of its own, so that it sees what the engine
- * and the functions before it have written. NULL for NULL.
+ * Call a function with a new snapshot, so that it sees what the engine and the
+ * functions before it have written. Returns NULL for null.
  */
 static Jsonb *
 FunctionCall(Oid function, Datum argument)
@@ -168,7 +180,7 @@ FunctionCall(Oid function, Datum argument)
 	return result;
 }
 
-/* Call a function so that nothing it sets outlives it. */
+/* Call a function so that its settings do not outlive it. */
 static Jsonb *
 FunctionCallConfined(const char *signature, Datum argument)
 {
@@ -182,7 +194,7 @@ FunctionCallConfined(const char *signature, Datum argument)
 	SetUserIdAndSecContext(user, security | SECURITY_LOCAL_USERID_CHANGE);
 	level = NewGUCNestLevel();
 	result = FunctionCall(FunctionResolve(signature), argument);
-	/* as if rolled back: a plain SET would otherwise stay */
+	/* as after an error; otherwise a plain SET would stay */
 	AtEOXact_GUC(false, level);
 	SetUserIdAndSecContext(user, security);
 	TenantRestore(tenant);
@@ -191,7 +203,7 @@ FunctionCallConfined(const char *signature, Datum argument)
 
 /* ---------- whose error it is ---------- */
 
-/* classes of errors that are never a function's own: the transaction or the server is in trouble */
+/* classes of errors that are never the fault of a function */
 static const int ForeignClasses[] = {
 	ERRCODE_TRANSACTION_ROLLBACK,
 	ERRCODE_INSUFFICIENT_RESOURCES,
@@ -200,6 +212,7 @@ static const int ForeignClasses[] = {
 	ERRCODE_INTERNAL_ERROR
 };
 
+/* Check whether an error is the transaction's or the server's. */
 static bool
 IsForeignError(int sqlstate)
 {
@@ -209,13 +222,14 @@ IsForeignError(int sqlstate)
 	return false;
 }
 
-/* Cut a text of an error to what may be stored, and leave out what could not be; NULL stays NULL. */
+/* Cut a text of an error to what may be stored, and clean it; NULL for NULL. */
 static char *
 ErrorText(const char *text)
 {
 	return text ? Utf8Clean(pnstrdup(text, pg_mbcliplen(text, strlen(text), MaxResultBytes))) : NULL;
 }
 
+/* Make a fault of an error. */
 static ToolFault *
 ToolFaultOf(const ErrorData *error)
 {
@@ -229,9 +243,9 @@ ToolFaultOf(const ErrorData *error)
 }
 
 /*
- * Call a function in a subtransaction. Returns its result, or NULL and the
- * fault that is the function's own; then what it wrote is gone. A result that
- * could not be stored is a fault too.
+ * Call a function in a subtransaction. Returns its result; or NULL and its
+ * fault, and then its writes are rolled back. A result that cannot be stored
+ * is a fault too.
  */
 Jsonb *
 Invoke(const char *signature, Datum argument, const char *what, ToolFault **fault)
@@ -263,7 +277,7 @@ Invoke(const char *signature, Datum argument, const char *what, ToolFault **faul
 	CurrentResourceOwner = owner;
 	if (error == NULL)
 		return result ? result : JsonNull();
-	/* only now: whoever catches it must find his own subtransaction on top */
+	/* not earlier: a handler expects its own subtransaction to be the current one */
 	if (IsForeignError(error->sqlerrcode))
 		ReThrowError(error);
 	*fault = ToolFaultOf(error);

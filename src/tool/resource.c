@@ -2,14 +2,14 @@
  * resource.c
  *	  read the resources of a step
  *
- * stepwise://artifact/NAME is the newest artifact of that name: of the step's
- * own plan, otherwise of another plan of its tree. Every other URI is read by
- * the function that is registered for it, as the caller, in a subtransaction.
- * The pattern of a registered resource is its URI, in which * stands for
- * anything. Of several patterns that fit, the longest counts.
+ * stepwise://artifact/NAME is the newest artifact of that name in the plan of
+ * the step, or otherwise in another plan of its tree. Every other URI is read
+ * by the function that is registered for it, as the caller, in a
+ * subtransaction. It is registered by a pattern: a URI in which * stands for
+ * any text. If several patterns fit, the longest one counts.
  *
- * What is read is an entry {"uri", "content"}, of an artifact also "mediaType"
- * and, where it has them, "data".
+ * Each resource becomes an entry {"uri", "content"}. The entry of an artifact
+ * also has "mediaType" and, if there are any, "data".
  */
 #include "tool/tool.h"
 
@@ -25,9 +25,9 @@ NotFoundFault(char *message)
 	return fault;
 }
 
-/* Find an artifact by its name; NULL: there is none. */
+/* Find an artifact by its URI, as an entry; NULL: there is none. */
 static Jsonb *
-ArtifactEntry(Call *call, const ResourcePlace *place, const char *uri)
+ArtifactEntry(Call *call, const PlanKey *plan, const char *uri)
 {
 	static KeptQuery find = {
 		"SELECT pg_catalog.jsonb_build_object('uri', $5, 'content', a.content, 'mediaType', a.media_type)"
@@ -38,32 +38,36 @@ ArtifactEntry(Call *call, const ResourcePlace *place, const char *uri)
 		" ORDER BY a.plan_id = $2 DESC, a.id DESC LIMIT 1",
 		5, {TEXTOID, UUIDOID, UUIDOID, TEXTOID, TEXTOID}
 	};
-	Args		args = {0};
+	Params		params = {0};
 	Rows		rows;
 
-	ArgTenant(&args, call);
-	ArgUuid(&args, &place->plan_id);
-	ArgUuid(&args, &place->root_id);
-	ArgText(&args, uri + strlen(ARTIFACT_PREFIX));
-	ArgText(&args, uri);
-	rows = QueryRun(&find, &args);
+	ParamTenant(&params, call);
+	ParamUuid(&params, &plan->plan_id);
+	ParamUuid(&params, &plan->root_id);
+	ParamText(&params, uri + strlen(ARTIFACT_PREFIX));
+	ParamText(&params, uri);
+	rows = QueryRun(&find, &params);
 	return rows.count > 0 ? RowJson(&rows, 0, 1) : NULL;
 }
 
+/* Read an artifact. */
 static Jsonb *
-ArtifactRead(const ResourcePlace *place, const char *uri, ToolFault **fault)
+ArtifactRead(const PlanKey *plan, const char *uri, ToolFault **fault)
 {
 	Call		call;
 	Jsonb	   *entry;
 
-	CallBeginIn(&call, place->tenant);
-	entry = (Jsonb *) DatumGetPointer(CallEnd(&call, ArtifactEntry(&call, place, uri)));
+	CallBeginIn(&call, plan->tenant);
+	entry = (Jsonb *) DatumGetPointer(CallEnd(&call, ArtifactEntry(&call, plan, uri)));
 	if (entry == NULL)
 		*fault = NotFoundFault(psprintf("artifact \"%s\" not found in the plan", uri + strlen(ARTIFACT_PREFIX)));
 	return entry;
 }
 
-/* Does a URI fit a pattern? After a mismatch, the last * takes one character more. */
+/*
+ * Check whether a URI fits a pattern. After a mismatch, the last * takes one
+ * more character.
+ */
 static bool
 PatternFits(const char *pattern, const char *uri)
 {
@@ -115,12 +119,12 @@ ResourceFind(Call *call, const char *uri)
 }
 
 static char *
-FunctionOfResource(const ResourcePlace *place, const char *uri)
+FunctionOfResource(const PlanKey *plan, const char *uri)
 {
 	Call		call;
 	char	   *function;
 
-	CallBeginIn(&call, place->tenant);
+	CallBeginIn(&call, plan->tenant);
 	function = ResourceFind(&call, uri);
 	if (function != NULL)
 		function = MemoryContextStrdup(call.outer, function);
@@ -140,11 +144,14 @@ ContentEntry(const char *uri, const Jsonb *content)
 	return JsonFinish(&b);
 }
 
-/* Let the registered function read it; null means that there is no such thing. */
+/*
+ * Read a URI by its registered function. A null result means that the resource
+ * does not exist.
+ */
 static Jsonb *
-FunctionRead(const ResourcePlace *place, const char *uri, ToolFault **fault)
+FunctionRead(const PlanKey *plan, const char *uri, ToolFault **fault)
 {
-	char	   *function = FunctionOfResource(place, uri);
+	char	   *function = FunctionOfResource(plan, uri);
 	Datum		argument;
 	Jsonb	   *content;
 
@@ -169,14 +176,17 @@ FunctionRead(const ResourcePlace *place, const char *uri, ToolFault **fault)
 }
 
 static Jsonb *
-ResourceRead(const ResourcePlace *place, const char *uri, ToolFault **fault)
+ResourceRead(const PlanKey *plan, const char *uri, ToolFault **fault)
 {
 	if (strncmp(uri, ARTIFACT_PREFIX, strlen(ARTIFACT_PREFIX)) == 0)
-		return ArtifactRead(place, uri, fault);
-	return FunctionRead(place, uri, fault);
+		return ArtifactRead(plan, uri, fault);
+	return FunctionRead(plan, uri, fault);
 }
 
-/* All that is read together must be storable. */
+/*
+ * Return a fault if the contents together are too large to be stored;
+ * otherwise NULL.
+ */
 static ToolFault *
 TooLargeFault(const Jsonb *contents)
 {
@@ -190,9 +200,12 @@ TooLargeFault(const Jsonb *contents)
 	return fault;
 }
 
-/* Read an array of URIs; an array of entries, or NULL with the fault and the URI that has it. */
+/*
+ * Read an array of URIs into an array of entries. Returns NULL, the fault and
+ * the URI at fault if one cannot be read.
+ */
 Jsonb *
-ResourcesRead(const ResourcePlace *place, const Jsonb *uris, const char **uri, ToolFault **fault)
+ResourcesRead(const PlanKey *plan, const Jsonb *uris, const char **uri, ToolFault **fault)
 {
 	JsonBuilder b = {0};
 	JsonbValue	value;
@@ -203,7 +216,7 @@ ResourcesRead(const ResourcePlace *place, const Jsonb *uris, const char **uri, T
 	for (int i = 0; JsonGetIndex(uris, i, &value); i++)
 	{
 		*uri = JsonScalarText(&value);
-		JsonPutJson(&b, NULL, ResourceRead(place, *uri, fault));
+		JsonPutJson(&b, NULL, ResourceRead(plan, *uri, fault));
 		if (*fault != NULL)
 			return NULL;
 	}

@@ -1,9 +1,10 @@
 /*
  * schema.c
- *	  input schemas of tools: the part of JSON Schema that is checked before a call
+ *	  check arguments of tools against the input schemas of the tools
  *
- * "required", and of the top-level properties "type" and "enum". The rest of
- * a schema is kept for those who read it, and not enforced here.
+ * Only a part of JSON Schema is checked: "required", and "type" and "enum" of
+ * the top-level properties. The rest of a schema is stored for its readers,
+ * and not enforced.
  */
 #include "tool/tool.h"
 
@@ -12,34 +13,34 @@ static const char *const SchemaTypes[] = {"string", "number", "integer", "boolea
 /* ---------- is it a schema? ---------- */
 
 static void
-SchemaRefuse(const char *path, const char *message)
+SchemaRefuse(const char *place, const char *message)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_DEFINITION),
-			 errmsg("input_schema%s%s: %s", *path ? "." : "", path, message),
+			 errmsg("input_schema%s%s: %s", *place ? "." : "", place, message),
 			 errhint("Give a JSON Schema of an object, such as {\"type\": \"object\", \"required\": [\"region\"], \"properties\": {\"region\": {\"type\": \"string\"}}}.")));
 }
 
 static void
-CheckSchemaType(const char *path, JsonbValue *type)
+CheckSchemaType(const char *place, JsonbValue *type)
 {
 	char	   *word = type->type == jbvString ? JsonValueText(type) : NULL;
 
 	if (word == NULL || NameIndex(word, SchemaTypes, lengthof(SchemaTypes)) < 0)
-		SchemaRefuse(path, psprintf("must be one of %s", WordList(SchemaTypes, lengthof(SchemaTypes))));
+		SchemaRefuse(place, psprintf("must be one of %s", WordList(SchemaTypes, lengthof(SchemaTypes))));
 }
 
-/* A type is a word or an array of words. */
+/* Check a type: a word, or an array of words. */
 static void
-CheckSchemaTypes(const char *path, JsonbValue *type)
+CheckSchemaTypes(const char *place, JsonbValue *type)
 {
 	Jsonb	   *types = JsonFromValue(type);
 	JsonbValue	element;
 
 	if (!JsonIsArray(types))
-		CheckSchemaType(path, type);
+		CheckSchemaType(place, type);
 	for (int i = 0; JsonGetIndex(types, i, &element); i++)
-		CheckSchemaType(path, &element);
+		CheckSchemaType(place, &element);
 }
 
 static void
@@ -91,6 +92,7 @@ CheckSchemaRequired(const Jsonb *required)
 			SchemaRefuse(psprintf("required[%d]", i), "must be a name");
 }
 
+/* Refuse a schema that is not valid. */
 void
 CheckInputSchema(const Jsonb *schema)
 {
@@ -107,7 +109,7 @@ CheckInputSchema(const Jsonb *schema)
 
 /* ---------- do arguments fit it? ---------- */
 
-/* Note a name at fault, and what is the matter with it. */
+/* Note a name at fault, and what is wrong with it. */
 static void
 Mismatch(List **names, StringInfo why, char *name, const char *what)
 {
@@ -161,7 +163,10 @@ MatchProperty(SchemaFault *fault, StringInfo why, const char *name, const Jsonb 
 	}
 }
 
-/* Compare arguments with a schema; what is missing stands in the order of the schema. */
+/*
+ * Compare arguments with a schema. Missing names are listed in the order of
+ * the schema.
+ */
 bool
 SchemaMatch(const Jsonb *schema, const Jsonb *arguments, SchemaFault *fault)
 {

@@ -8,7 +8,7 @@
  */
 #include "tool/tool.h"
 
-/* Refuse a name that no tool can have. */
+/* Refuse a text that cannot be the name of a tool. */
 void
 CheckToolName(const char *name)
 {
@@ -23,6 +23,7 @@ enum
 #define SELECT_TOOLS \
 	"SELECT t.name, t.function, t.input_schema, t.description, t.retryable, t.expose FROM stepwise.tool AS t"
 
+/* Read a tool from a row. */
 static Tool *
 RowTool(const Rows *rows, uint64 row)
 {
@@ -54,7 +55,7 @@ ToolFind(Call *call, const char *name)
 	return tool;
 }
 
-/* List all registered tools, by name; those that are built in are not among them. */
+/* List the registered tools by name, without the built-in ones. */
 List *
 ToolList(Call *call)
 {

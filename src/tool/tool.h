@@ -1,29 +1,29 @@
 /*
  * tool.h
- *	  tools, their schemas, resources, and how a registered function is called
+ *	  tools, their schemas, resources, and calls of registered functions
  */
 #ifndef STEPWISE_TOOL_H
 #define STEPWISE_TOOL_H
 
 #include "define/define.h"
 
-/* ---------- invoke.c: registered functions, called as the caller ---------- */
+/* ---------- invoke.c: call a registered function as the caller ---------- */
 
 typedef struct ToolFault
 {
 	char	   *message;
 	char		code[6];		/* SQLSTATE; empty: none */
-	char	   *detail;			/* or NULL; so the next two */
+	char	   *detail;			/* or NULL; likewise the next two */
 	char	   *hint;
-	Jsonb	   *reported;		/* the object with which a client reported it */
+	Jsonb	   *reported;		/* the object in which a client reported the error */
 } ToolFault;
 
-extern char *FunctionSignature(Oid function, Oid argument, const char *hint);	/* checked, as the caller */
+extern char *FunctionSignature(Oid function, Oid argument, const char *hint);	/* checks the function as the caller; SW005 */
 extern bool FunctionTakesText(Oid function);
 extern bool SignatureTakesText(const char *signature);
-extern Jsonb *Invoke(const char *signature, Datum argument, const char *what, ToolFault **fault);	/* no call is open */
+extern Jsonb *Invoke(const char *signature, Datum argument, const char *what, ToolFault **fault);	/* no call may be open */
 
-/* ---------- schema.c: input schemas of tools ---------- */
+/* ---------- schema.c: check arguments against input schemas ---------- */
 
 typedef struct SchemaFault
 {
@@ -40,33 +40,34 @@ extern bool SchemaMatch(const Jsonb *schema, const Jsonb *arguments, SchemaFault
 typedef struct Tool
 {
 	char	   *name;
-	char	   *function;		/* signature; NULL: the client's */
+	char	   *function;		/* signature; NULL: the client calls the tool */
 	Jsonb	   *input_schema;	/* or NULL */
 	char	   *description;	/* or NULL */
 	bool		retryable;
 	bool		expose;
 } Tool;
 
-extern Tool *ToolFind(Call *call, const char *name);	/* NULL: never registered */
+extern Tool *ToolFind(Call *call, const char *name);	/* NULL: it was never registered */
 extern List *ToolList(Call *call);	/* of Tool */
 extern void CheckToolName(const char *name);	/* SW005 */
 
 /* ---------- builtin.c: the built-in tools ---------- */
 
 extern Tool *BuiltInTool(const char *name); /* NULL: not built in */
-extern const char *BuiltInToolName(int index);	/* NULL: no more */
+extern const char *BuiltInToolName(int index);	/* NULL: after the last one */
 
 /* ---------- resource.c: read the resources of a step ---------- */
 
 #define OWN_SCHEME	"stepwise://"
 
-typedef struct ResourcePlace
+/* the plan of the step that reads */
+typedef struct PlanKey
 {
 	const char *tenant;
 	pg_uuid_t	plan_id;
 	pg_uuid_t	root_id;
-} ResourcePlace;
+} PlanKey;
 
-extern Jsonb *ResourcesRead(const ResourcePlace *place, const Jsonb *uris, const char **uri, ToolFault **fault);	/* no call is open */
+extern Jsonb *ResourcesRead(const PlanKey *plan, const Jsonb *uris, const char **uri, ToolFault **fault);	/* no call may be open */
 
 #endif							/* STEPWISE_TOOL_H */
