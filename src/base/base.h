@@ -126,11 +126,7 @@ extern char *IntervalText(Interval *interval);
 
 /* ---------- json.c: read and build jsonb values ---------- */
 
-/*
- * One call into the engine: who called, in which tenant, and what must be
- * put back. Everything allocated between CallBegin and CallEnd is gone after.
- */
-struct Call
+typedef struct JsonBuilder
 {
 	JsonbParseState *state;
 	JsonbValue *done;			/* set at the end of the outermost value */
