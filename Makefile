@@ -100,7 +100,7 @@ endif
 PG_CONFIG ?= pg_config
 
 # These bring what they need with them, PostgreSQL included: no PGXS for them.
-OWN_GOALS = help demo test ack psql bench fuzz fresh matrix
+OWN_GOALS = help demo test ack calls psql bench fuzz fresh matrix
 
 .PHONY: all $(OWN_GOALS)
 all:
@@ -139,6 +139,9 @@ demo: ## show the main job, told for a person
 
 test: ## run all suites; the last line is the sum
 	@test/run
+
+calls: ## print which file of src/ calls which, from the objects of the last make test
+	@test/floors --calls
 
 ack: ## accept the answers of the last failing run into expected/
 	@test/ack

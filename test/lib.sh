@@ -448,6 +448,8 @@ own_by_server()
 
 # Build the extension as "test" (strict, with assertions) or "release", and install it
 # into $RUN/install. Objects are kept under build/, so a second run compiles what changed.
+# Afterwards $BUILT is the folder of the build.
+BUILT=
 build_extension()
 {
 	local kind=$1 tree options=(with_llvm=no)
@@ -459,6 +461,7 @@ build_extension()
 	fi
 	say "building for $(pg --version)"
 	patiently build_and_install "$tree" "${options[@]}" || die "the build failed"
+	BUILT=$tree
 }
 
 build_and_install()
