@@ -4,7 +4,7 @@
 EXTENSION = pg_stepwise
 MODULE_big = pg_stepwise
 
-# For make, the version stands in the control file.  (PGXS has a VERSION of its own.)
+# The version is written once, in the control file.  (PGXS has a VERSION of its own.)
 EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" $(EXTENSION).control)
 
 SQL_PARTS = $(sort $(wildcard sql/[0-9][0-9]_*.sql))
@@ -91,7 +91,7 @@ ISOLATION_OPTS = --inputdir=test --outputdir=. --load-extension=$(EXTENSION)
 # Unused parameters stay allowed: PostgreSQL dictates the signatures of hooks, callbacks
 # and SQL-callable functions. Fields that a static initializer leaves out are zero, and meant to be.
 # Mixed signs are compared all over the idioms of the server (lengthof).
-PG_CPPFLAGS = -I$(srcdir)/src
+PG_CPPFLAGS = -I$(srcdir)/src -DSTEPWISE_VERSION='"$(EXTVERSION)"'
 ifdef STRICT
 PG_CPPFLAGS += -DUSE_ASSERT_CHECKING=1 -isystem $(includedir_server)
 PG_CFLAGS = -Wall -Wextra -Werror -Wno-unused-parameter -Wno-missing-field-initializers -Wno-sign-compare
@@ -111,14 +111,15 @@ ifneq ($(wildcard $(PGXS)),)
 include $(PGXS)
 else ifeq ($(MAKECMDGOALS),clean)
 clean:
-	rm -rf $(EXTRA_CLEAN) $(DATA_built) $(MODULE_big).so $(OBJS)
+	rm -rf $(EXTRA_CLEAN) $(DATA_built) $(MODULE_big).so $(OBJS) $(OBJS:.o=.bc)
 else
 $(error "$(PG_CONFIG) --pgxs" leads nowhere: install PostgreSQL's server development files, or name another PG_CONFIG)
 endif
 endif
 
 # Each floor has one header, which the floors above include: a changed header rebuilds all.
-$(OBJS) $(OBJS:.o=.bc): $(wildcard src/*/*.h)
+# So does the control file, since the compiler gets the version from it.
+$(OBJS) $(OBJS:.o=.bc): $(wildcard src/*/*.h) $(EXTENSION).control
 
 # "sql" itself is named so that a removed part counts as a change.
 $(JOINED_SQL): $(SQL_PARTS) sql $(EXTENSION).control

@@ -6,7 +6,7 @@
 
 #include "utils/guc.h"
 
-STEPWISE_MODULE_MAGIC("pg_stepwise", "0.1.0");
+STEPWISE_MODULE_MAGIC("pg_stepwise", STEPWISE_VERSION);
 
 /*
  * stepwise.stall_after
