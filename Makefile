@@ -100,7 +100,7 @@ endif
 PG_CONFIG ?= pg_config
 
 # These bring what they need with them, PostgreSQL included: no PGXS for them.
-OWN_GOALS = help demo test ack calls psql bench fuzz fresh matrix
+OWN_GOALS = help demo test ack calls format typedefs psql bench fuzz fresh matrix
 
 .PHONY: all $(OWN_GOALS)
 all:
@@ -132,7 +132,7 @@ export PG_CONFIG REGRESS ISOLATION TESTS KEEP KINDS ROOTS
 help: ## list what make can do
 	@echo 'make, make install, make installcheck, make clean: as in every PGXS extension,'
 	@echo 'against the server of PG_CONFIG=... (default: pg_config in the path). Beside that:'
-	@sed -n 's/^\([a-z]*\):.* ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z]*\):.* ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
 	@echo 'TESTS="state audit" runs only these tests; KEEP=1 leaves the run'"'"'s folder for a look.'
 
 demo: ## show the main job, told for a person
@@ -146,6 +146,12 @@ calls: ## print which file of src/ calls which, from the objects of the last mak
 
 ack: ## accept the answers of the last failing run into expected/
 	@test/ack
+
+format: ## lay out the C sources, with pgindent or clang-format
+	@test/format
+
+typedefs: ## write typedefs.list anew, which make format reads
+	@test/format --typedefs
 
 psql: ## open psql on a throwaway cluster that has the extension
 	@test/psql
