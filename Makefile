@@ -121,6 +121,9 @@ endif
 # So does the control file, since the compiler gets the version from it.
 $(OBJS) $(OBJS:.o=.bc): $(wildcard src/*/*.h) $(EXTENSION).control
 
+# The folders are named so that a removed file counts as a change.
+$(MODULE_big)$(DLSUFFIX): $(wildcard src/*/)
+
 # "sql" itself is named so that a removed part counts as a change.
 $(JOINED_SQL): $(SQL_PARTS) sql $(EXTENSION).control
 	{ printf '%s\n' '\echo Use "CREATE EXTENSION $(EXTENSION)" to load this file. \quit'; cat $(SQL_PARTS); } > $@

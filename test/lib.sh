@@ -480,6 +480,7 @@ build_and_install()
 }
 
 # Links to the sources, for a build beside the user's own, whose objects are not taken.
+# Objects whose source is gone are removed.
 mirror_sources()
 {
 	local tree=$1 file
@@ -488,6 +489,9 @@ mirror_sources()
 	find src \( -name '*.[ch]' -o -name Makefile \) | while read -r file; do
 		mkdir -p "$tree/$(dirname "$file")"
 		ln -s "$REPO/$file" "$tree/$file"
+	done
+	find "$tree/src" -name '*.o' | while read -r file; do
+		[ -e "${file%.o}.c" ] || rm "$file"
 	done
 }
 
