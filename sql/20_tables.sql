@@ -73,7 +73,7 @@ COMMENT ON COLUMN stepwise.plan.status IS 'derived from the steps; written by th
 COMMENT ON COLUMN stepwise.plan.outcome IS 'success or failure when completed, otherwise n/a';
 COMMENT ON COLUMN stepwise.plan.on_failure IS 'what a failed step does to the plan';
 COMMENT ON COLUMN stepwise.plan.sequential IS 'no step declares a dependency, so the steps run in order';
-COMMENT ON COLUMN stepwise.plan.separate_reviewer IS 'the role that requests a review may not decide it';
+COMMENT ON COLUMN stepwise.plan.separate_reviewer IS 'a review may not be decided by the same role and name that requested it';
 COMMENT ON COLUMN stepwise.plan.leases IS 'root plans only: some claim in the tree has had a lease';
 COMMENT ON COLUMN stepwise.plan.nests IS 'root plans only: some step of the tree has opened a nested plan';
 COMMENT ON COLUMN stepwise.plan.stalls IS 'root plans only: some plan of the tree was marked stalled';
