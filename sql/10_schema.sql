@@ -15,7 +15,7 @@ COMMENT ON TYPE stepwise.outcome IS 'what completed work achieved; n/a while it 
 CREATE TYPE stepwise.on_failure AS ENUM ('continue', 'pause', 'fail');
 COMMENT ON TYPE stepwise.on_failure IS 'what a failed step does to its plan';
 
--- PostgreSQL reads the text of a CHECK anew for every statement; one call of C is the shortest text.
+-- PostgreSQL parses the text of a CHECK constraint for every statement. A single call of a C function keeps it short.
 
 CREATE FUNCTION stepwise.step_fits(status stepwise.step_status, outcome stepwise.outcome) RETURNS boolean
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'stepwise_step_fits';
@@ -25,7 +25,7 @@ IS 'whether a step may have this outcome in this state: success or failure when 
 CREATE FUNCTION stepwise.plan_fits(status stepwise.plan_status, outcome stepwise.outcome, completed_at timestamptz) RETURNS boolean
 LANGUAGE C IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'stepwise_plan_fits';
 COMMENT ON FUNCTION stepwise.plan_fits(stepwise.plan_status, stepwise.outcome, timestamptz)
-IS 'whether a plan may have this outcome in this state, and has a time of completion when it has ended';
+IS 'whether a plan may have this outcome in this state; a plan that has ended must have a completion time';
 
 CREATE FUNCTION stepwise.uuid7() RETURNS uuid
 LANGUAGE C VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'stepwise_uuid7';
@@ -33,16 +33,16 @@ COMMENT ON FUNCTION stepwise.uuid7() IS 'a new time-ordered UUID (version 7)';
 
 CREATE FUNCTION stepwise.time_text(at timestamptz) RETURNS text
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'stepwise_time_text';
-COMMENT ON FUNCTION stepwise.time_text(timestamptz) IS 'internal: a time as it stands in JSON: UTC, ISO 8601 with microseconds';
+COMMENT ON FUNCTION stepwise.time_text(timestamptz) IS 'internal: a time in its JSON form: UTC, ISO 8601 with microseconds';
 
 CREATE FUNCTION stepwise.interval_text(value interval) RETURNS text
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'stepwise_interval_text';
-COMMENT ON FUNCTION stepwise.interval_text(interval) IS 'internal: an interval as it stands in JSON, whatever IntervalStyle says';
+COMMENT ON FUNCTION stepwise.interval_text(interval) IS 'internal: an interval in its JSON form, which does not depend on IntervalStyle';
 
 CREATE FUNCTION stepwise.json_size(value jsonb) RETURNS int
 LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'stepwise_raw_size';
-COMMENT ON FUNCTION stepwise.json_size(jsonb) IS 'internal: how large a value is when it is read; pg_column_size tells how large it is stored';
+COMMENT ON FUNCTION stepwise.json_size(jsonb) IS 'internal: size of a value when it is read; pg_column_size tells its stored size';
 
 CREATE FUNCTION stepwise.text_size(value text) RETURNS int
 LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'stepwise_raw_size';
-COMMENT ON FUNCTION stepwise.text_size(text) IS 'internal: how large a text is when it is read';
+COMMENT ON FUNCTION stepwise.text_size(text) IS 'internal: size of a text when it is read';

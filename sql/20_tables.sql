@@ -1,10 +1,11 @@
--- The tables. Keys lead with the tenant. No foreign keys: a parallel restore would lose rows to them; the engine keeps the
--- references true, and stepwise.check_integrity() proves it. Columns that move come first, so that an update writes little.
+-- The tables. Every key starts with the tenant. There are no foreign keys, since a parallel restore would lose rows to them.
+-- The engine maintains the references, and stepwise.check_integrity() checks them. Columns that change often come first, so
+-- that an update writes little.
 
 CREATE TABLE stepwise.engine (used boolean NOT NULL);
 INSERT INTO stepwise.engine VALUES (false);
-COMMENT ON TABLE stepwise.engine IS 'one row, never dumped: false until the engine first writes, so that a restore may insert rows';
-COMMENT ON COLUMN stepwise.engine.used IS 'whether the engine has written here';
+COMMENT ON TABLE stepwise.engine IS 'one row, which is not dumped: while it is false, a restore may insert rows';
+COMMENT ON COLUMN stepwise.engine.used IS 'whether the engine has written anything yet';
 
 CREATE TABLE stepwise.member (
     tenant text COLLATE "C" NOT NULL CHECK (tenant <> ''),
@@ -65,38 +66,38 @@ CREATE INDEX plan_nested ON stepwise.plan (tenant, root_id) WHERE parent_step_id
 CREATE INDEX plan_parent_step ON stepwise.plan (tenant, parent_step_id, id) WHERE parent_step_id IS NOT NULL;
 CREATE INDEX plan_workable ON stepwise.plan (tenant, root_id, depth DESC, id) WHERE workable;
 CREATE UNIQUE INDEX plan_idempotency_key ON stepwise.plan (tenant, idempotency_key) WHERE idempotency_key IS NOT NULL;
-COMMENT ON TABLE stepwise.plan IS 'one execution of a workflow or of a definition given on the spot';
-COMMENT ON COLUMN stepwise.plan.root_id IS 'the plan at the top of the tree; its row is the lock of the tree';
+COMMENT ON TABLE stepwise.plan IS 'one execution of a workflow, or of a definition passed to create_plan';
+COMMENT ON COLUMN stepwise.plan.root_id IS 'the plan at the top of the tree; locking its row locks the tree';
 COMMENT ON COLUMN stepwise.plan.parent_step_id IS 'the step that holds this nested plan';
 COMMENT ON COLUMN stepwise.plan.status IS 'derived from the steps; written by the engine only';
 COMMENT ON COLUMN stepwise.plan.outcome IS 'success or failure when completed, otherwise n/a';
 COMMENT ON COLUMN stepwise.plan.on_failure IS 'what a failed step does to the plan';
-COMMENT ON COLUMN stepwise.plan.sequential IS 'no step names a dependency: steps go in order';
-COMMENT ON COLUMN stepwise.plan.separate_reviewer IS 'whoever asks for a review may not decide it';
-COMMENT ON COLUMN stepwise.plan.leases IS 'on a root: some claim in the tree was given a lease';
-COMMENT ON COLUMN stepwise.plan.nests IS 'on a root: some step of the tree has opened a nested plan';
-COMMENT ON COLUMN stepwise.plan.stalls IS 'on a root: some plan of the tree was marked stalled';
-COMMENT ON COLUMN stepwise.plan.workable IS 'on a nested plan: it may have a step to hand out';
-COMMENT ON COLUMN stepwise.plan.depth IS 'how deep it is nested; 0: a root';
-COMMENT ON COLUMN stepwise.plan.pending IS 'how many steps are pending; likewise the five after it';
-COMMENT ON COLUMN stepwise.plan.unsuccessful IS 'how many steps completed with outcome failure';
-COMMENT ON COLUMN stepwise.plan.paused IS 'how many steps have a pause reason';
-COMMENT ON COLUMN stepwise.plan.started_steps IS 'how many steps have started: the last execution_order';
+COMMENT ON COLUMN stepwise.plan.sequential IS 'no step declares a dependency, so the steps run in order';
+COMMENT ON COLUMN stepwise.plan.separate_reviewer IS 'a review may not be decided by the same role and name that requested it';
+COMMENT ON COLUMN stepwise.plan.leases IS 'root plans only: some claim in the tree has had a lease';
+COMMENT ON COLUMN stepwise.plan.nests IS 'root plans only: some step of the tree has opened a nested plan';
+COMMENT ON COLUMN stepwise.plan.stalls IS 'root plans only: some plan of the tree was marked stalled';
+COMMENT ON COLUMN stepwise.plan.workable IS 'nested plans only: it may have a step to hand out';
+COMMENT ON COLUMN stepwise.plan.depth IS 'nesting depth; 0 for a root plan';
+COMMENT ON COLUMN stepwise.plan.pending IS 'number of pending steps; the next five columns count the other states';
+COMMENT ON COLUMN stepwise.plan.unsuccessful IS 'number of steps that completed with outcome failure';
+COMMENT ON COLUMN stepwise.plan.paused IS 'number of steps that have a pause reason';
+COMMENT ON COLUMN stepwise.plan.started_steps IS 'number of steps that have started, which is the last execution_order';
 COMMENT ON COLUMN stepwise.plan.next_order IS 'no step of a lower order is pending';
 COMMENT ON COLUMN stepwise.plan.audit_entries IS 'length of the audit chain';
-COMMENT ON COLUMN stepwise.plan.updated_at IS 'when the engine last saved the row; never goes back';
-COMMENT ON COLUMN stepwise.plan.stall_after IS 'how long a claim may show no sign of life, where its step does not say; null: the setting';
+COMMENT ON COLUMN stepwise.plan.updated_at IS 'when the engine last saved the row; it never decreases';
+COMMENT ON COLUMN stepwise.plan.stall_after IS 'how long a claim may show no sign of life, unless the step sets it; null: the setting stepwise.stall_after applies';
 ALTER TABLE stepwise.plan ALTER COLUMN audit_head SET STORAGE PLAIN;
 COMMENT ON COLUMN stepwise.plan.audit_head IS 'hash of the newest audit entry';
-COMMENT ON COLUMN stepwise.plan.session_id IS 'the session that works on it, as the last call named it';
+COMMENT ON COLUMN stepwise.plan.session_id IS 'the session that works on the plan, as named by the last call';
 COMMENT ON COLUMN stepwise.plan.message IS 'why the plan failed or was cancelled';
-COMMENT ON COLUMN stepwise.plan.pause_reason IS 'why it cannot go on: the reason of the first step, in order, that blocks';
-COMMENT ON COLUMN stepwise.plan.outputs IS 'made when it completes, from the template in plan_detail';
-COMMENT ON COLUMN stepwise.plan.workflow IS 'the workflow that it runs; null: a definition given on the spot';
-COMMENT ON COLUMN stepwise.plan.version IS 'of the workflow';
-COMMENT ON COLUMN stepwise.plan.idempotency_key IS 'given by the creating call: the same call again finds this plan';
-COMMENT ON COLUMN stepwise.plan.inputs IS 'values that steps refer to, defaults filled in';
-COMMENT ON COLUMN stepwise.plan.holders IS 'on a nested plan: the names of the steps that hold it, from the root down';
+COMMENT ON COLUMN stepwise.plan.pause_reason IS 'why the plan cannot go on: the pause reason of its first blocking step';
+COMMENT ON COLUMN stepwise.plan.outputs IS 'outputs of the plan, made from the template in plan_detail when it completes';
+COMMENT ON COLUMN stepwise.plan.workflow IS 'the workflow that the plan runs; null: it was created from a definition';
+COMMENT ON COLUMN stepwise.plan.version IS 'version of the workflow';
+COMMENT ON COLUMN stepwise.plan.idempotency_key IS 'key of the creating call; repeating the call returns this plan';
+COMMENT ON COLUMN stepwise.plan.inputs IS 'values that steps refer to, with defaults filled in';
+COMMENT ON COLUMN stepwise.plan.holders IS 'nested plans only: names of the steps above it, from the root down';
 
 CREATE TABLE stepwise.plan_detail (
     tenant                  text COLLATE "C" NOT NULL,
@@ -112,11 +113,11 @@ CREATE TABLE stepwise.plan_detail (
     forked_from             uuid,
     PRIMARY KEY (tenant, plan_id)
 );
-COMMENT ON TABLE stepwise.plan_detail IS 'what a plan has beside its row: wide, and seldom written';
-COMMENT ON COLUMN stepwise.plan_detail.outputs IS 'the template from which the outputs of the plan are made when it completes';
-COMMENT ON COLUMN stepwise.plan_detail.variables IS 'what set_variables and record_tool_result keep';
-COMMENT ON COLUMN stepwise.plan_detail.request_digest IS 'digest of the creating call, compared when its idempotency key comes again';
-COMMENT ON COLUMN stepwise.plan_detail.final_output IS 'what store_output keeps';
+COMMENT ON TABLE stepwise.plan_detail IS 'wide columns of a plan that are seldom written';
+COMMENT ON COLUMN stepwise.plan_detail.outputs IS 'template of the outputs of the plan';
+COMMENT ON COLUMN stepwise.plan_detail.variables IS 'variables that set_variables and record_tool_result store';
+COMMENT ON COLUMN stepwise.plan_detail.request_digest IS 'digest of the creating call, compared when its idempotency key is used again';
+COMMENT ON COLUMN stepwise.plan_detail.final_output IS 'output that store_output stored';
 COMMENT ON COLUMN stepwise.plan_detail.forked_from IS 'the plan from which fork_plan made this one';
 
 CREATE TABLE stepwise.step (
@@ -178,37 +179,37 @@ CREATE INDEX step_paused ON stepwise.step (tenant, plan_id, step_order) WHERE pa
 COMMENT ON TABLE stepwise.step IS 'one unit of work of a plan';
 COMMENT ON COLUMN stepwise.step.root_id IS 'the plan at the top of the tree';
 COMMENT ON COLUMN stepwise.step.step_order IS 'place in the plan, from 1, without holes';
-COMMENT ON COLUMN stepwise.step.wave IS 'longest way from a step without dependencies, 0-based; in a sequence the order - 1';
-COMMENT ON COLUMN stepwise.step.status IS 'what the step does now; what it achieved is its outcome';
+COMMENT ON COLUMN stepwise.step.wave IS 'length of the longest path from a step without dependencies; step_order - 1 in a sequential plan';
+COMMENT ON COLUMN stepwise.step.status IS 'state of the step; what it achieved is its outcome';
 COMMENT ON COLUMN stepwise.step.outcome IS 'success or failure when completed, otherwise n/a';
-COMMENT ON COLUMN stepwise.step.attempt IS 'how often the step was claimed; the fencing number of its claim';
-COMMENT ON COLUMN stepwise.step.execution_order IS 'the how-manyth step of its plan to start, 1-based';
-COMMENT ON COLUMN stepwise.step.blockers IS 'how many steps that it depends on are not settled';
-COMMENT ON COLUMN stepwise.step.ready IS 'in a plan with dependencies: pending, and nothing that it depends on is open';
+COMMENT ON COLUMN stepwise.step.attempt IS 'how often the step was claimed; it serves as the fencing number of the claim';
+COMMENT ON COLUMN stepwise.step.execution_order IS 'position in the order in which the steps of the plan started, from 1';
+COMMENT ON COLUMN stepwise.step.blockers IS 'number of dependencies that are not settled';
+COMMENT ON COLUMN stepwise.step.ready IS 'in a plan with dependencies: the step is pending, and all its dependencies are settled';
 COMMENT ON COLUMN stepwise.step.branches IS 'a branching condition follows this step';
 COMMENT ON COLUMN stepwise.step.dynamic IS 'prompt, instructions, arguments or resources contain references';
-COMMENT ON COLUMN stepwise.step.retryable IS 'whether a failed attempt may be tried again; null: the tool says';
-COMMENT ON COLUMN stepwise.step.max_attempts IS 'after so many claims it fails instead of being handed out again; null: no limit';
-COMMENT ON COLUMN stepwise.step.active_at IS 'last sign of life of the claim: claimed, or heartbeat';
+COMMENT ON COLUMN stepwise.step.retryable IS 'whether a failed attempt may be retried; null: the tool decides';
+COMMENT ON COLUMN stepwise.step.max_attempts IS 'number of claims after which the step fails instead of being handed out again; null: no limit';
+COMMENT ON COLUMN stepwise.step.active_at IS 'last sign of life of the claim: the claim itself or a heartbeat';
 COMMENT ON COLUMN stepwise.step.lease_expires_at IS 'when the claim counts as released; null: never';
-COMMENT ON COLUMN stepwise.step.stall_after IS 'how long its claim may show no sign of life; null: the plan says';
-COMMENT ON COLUMN stepwise.step.worker IS 'who claimed it last';
-COMMENT ON COLUMN stepwise.step.holder IS 'the worker, only while its claim stands';
+COMMENT ON COLUMN stepwise.step.stall_after IS 'how long a claim may show no sign of life; null: the plan decides';
+COMMENT ON COLUMN stepwise.step.worker IS 'the worker that claimed it last';
+COMMENT ON COLUMN stepwise.step.holder IS 'the worker, while its claim is valid';
 COMMENT ON COLUMN stepwise.step.message IS 'why it failed, was skipped, or cannot go on';
-COMMENT ON COLUMN stepwise.step.pause_reason IS 'why it cannot go on, and what lets it';
-COMMENT ON COLUMN stepwise.step.inputs IS 'the arguments as they were resolved, where they contain references';
+COMMENT ON COLUMN stepwise.step.pause_reason IS 'why the step cannot go on, and what unblocks it';
+COMMENT ON COLUMN stepwise.step.inputs IS 'the resolved arguments, if they contain references';
 COMMENT ON COLUMN stepwise.step.type IS 'informational: search, extract, analyze, critique, synthesize, checkpoint, custom';
-COMMENT ON COLUMN stepwise.step.tool IS 'what it calls; at most one of tool, workflow and prompt is set';
+COMMENT ON COLUMN stepwise.step.tool IS 'the tool that it calls; at most one of tool, workflow and prompt is set';
 COMMENT ON COLUMN stepwise.step.workflow IS 'the workflow that it runs as a nested plan';
-COMMENT ON COLUMN stepwise.step.version IS 'of that workflow; null: the newest when it is opened';
-COMMENT ON COLUMN stepwise.step.binding IS 'the name under which later steps know its result';
-COMMENT ON COLUMN stepwise.step.prompt IS 'what it asks a person';
-COMMENT ON COLUMN stepwise.step.arguments IS 'as written, references unresolved';
+COMMENT ON COLUMN stepwise.step.version IS 'version of that workflow; null: the newest one when the nested plan is opened';
+COMMENT ON COLUMN stepwise.step.binding IS 'name by which later steps refer to its result';
+COMMENT ON COLUMN stepwise.step.prompt IS 'question to a person';
+COMMENT ON COLUMN stepwise.step.arguments IS 'arguments as written, with references not resolved';
 COMMENT ON COLUMN stepwise.step.resources IS 'URIs to read';
-COMMENT ON COLUMN stepwise.step.condition IS 'as written; false: the step is skipped';
-COMMENT ON COLUMN stepwise.step.condition_path IS 'the condition, compiled';
-COMMENT ON COLUMN stepwise.step.condition_operands IS 'the references that the compiled condition reads, in their order';
-COMMENT ON COLUMN stepwise.step.error IS 'of a failed step whose tool said more than its message: {error, code, detail, hint}, or what the client reported';
+COMMENT ON COLUMN stepwise.step.condition IS 'condition as written; if it is false, the step is skipped';
+COMMENT ON COLUMN stepwise.step.condition_path IS 'the compiled condition';
+COMMENT ON COLUMN stepwise.step.condition_operands IS 'references that the compiled condition reads, in order';
+COMMENT ON COLUMN stepwise.step.error IS 'details of a tool''s error: {error, code, detail, hint}, or the object that the client reported';
 
 CREATE TABLE stepwise.dependency (
     tenant     text COLLATE "C" NOT NULL,
@@ -222,7 +223,7 @@ CREATE INDEX dependency_of ON stepwise.dependency (tenant, depends_on);
 COMMENT ON TABLE stepwise.dependency IS 'which step waits for which';
 COMMENT ON COLUMN stepwise.dependency.step_id IS 'the step that waits';
 COMMENT ON COLUMN stepwise.dependency.depends_on IS 'the step that it waits for';
-COMMENT ON COLUMN stepwise.dependency.required IS 'true: it runs only if that one succeeds; false: unless that one fails';
+COMMENT ON COLUMN stepwise.dependency.required IS 'true: the step runs only if the dependency succeeds; false: it runs unless the dependency fails';
 
 CREATE TABLE stepwise.branching_condition (
     tenant      text COLLATE "C" NOT NULL,
@@ -237,15 +238,15 @@ CREATE TABLE stepwise.branching_condition (
     operands    text[],
     PRIMARY KEY (tenant, step_id, position)
 );
-COMMENT ON TABLE stepwise.branching_condition IS 'what is decided when a step completes';
+COMMENT ON TABLE stepwise.branching_condition IS 'conditions that are evaluated when a step completes, and what they do';
 COMMENT ON COLUMN stepwise.branching_condition.step_id IS 'the step after which it is evaluated';
-COMMENT ON COLUMN stepwise.branching_condition.position IS 'in which order the conditions of a step are tried, from 1';
+COMMENT ON COLUMN stepwise.branching_condition.position IS 'order in which the conditions of a step are tried, from 1';
 COMMENT ON COLUMN stepwise.branching_condition.action IS 'continue, skip_to, add_steps, fail or request_review';
 COMMENT ON COLUMN stepwise.branching_condition.target_id IS 'the step to which skip_to goes';
-COMMENT ON COLUMN stepwise.branching_condition.params IS 'of the action, as written';
-COMMENT ON COLUMN stepwise.branching_condition.expression IS 'as written';
-COMMENT ON COLUMN stepwise.branching_condition.path IS 'the expression, compiled';
-COMMENT ON COLUMN stepwise.branching_condition.operands IS 'the references that the compiled expression reads, in their order';
+COMMENT ON COLUMN stepwise.branching_condition.params IS 'parameters of the action, as written';
+COMMENT ON COLUMN stepwise.branching_condition.expression IS 'expression as written';
+COMMENT ON COLUMN stepwise.branching_condition.path IS 'the compiled expression';
+COMMENT ON COLUMN stepwise.branching_condition.operands IS 'references that the compiled expression reads, in order';
 
 CREATE TABLE stepwise.workflow (
     tenant      text COLLATE "C" NOT NULL,
@@ -274,13 +275,13 @@ CREATE TABLE stepwise.checkpoint (
     UNIQUE (tenant, step_id)
 );
 CREATE INDEX checkpoint_root ON stepwise.checkpoint (tenant, root_id, id);
-COMMENT ON TABLE stepwise.checkpoint IS 'one wait of a step for a person or an answer; gone when it is answered';
+COMMENT ON TABLE stepwise.checkpoint IS 'a step that waits for a person; the row is removed when it is answered';
 COMMENT ON COLUMN stepwise.checkpoint.root_id IS 'the plan at the top of the tree';
-COMMENT ON COLUMN stepwise.checkpoint.kind IS 'prompt: stepwise.resume answers it; review: stepwise.submit_user_decision';
-COMMENT ON COLUMN stepwise.checkpoint.prompt IS 'what is asked, or the summary of the review';
+COMMENT ON COLUMN stepwise.checkpoint.kind IS 'prompt: answered by stepwise.resume; review: decided by stepwise.submit_user_decision';
+COMMENT ON COLUMN stepwise.checkpoint.prompt IS 'the question, or the summary of the review';
 COMMENT ON COLUMN stepwise.checkpoint.shown IS 'digest of the arguments and instructions that the reviewer was shown';
-COMMENT ON COLUMN stepwise.checkpoint.requester IS 'the role that asked';
-COMMENT ON COLUMN stepwise.checkpoint.requested_by IS 'the name that the asking worker gave itself';
+COMMENT ON COLUMN stepwise.checkpoint.requester IS 'the role that requested it';
+COMMENT ON COLUMN stepwise.checkpoint.requested_by IS 'the name that the requesting worker gave';
 
 CREATE TABLE stepwise.tool (
     tenant        text COLLATE "C" NOT NULL,
@@ -295,7 +296,7 @@ CREATE TABLE stepwise.tool (
 COMMENT ON TABLE stepwise.tool IS 'registered tools; one with a function runs in the database';
 COMMENT ON COLUMN stepwise.tool.function IS 'signature of the SQL function; null: the client calls the tool';
 COMMENT ON COLUMN stepwise.tool.input_schema IS 'JSON Schema of the arguments; checked before the function is called';
-COMMENT ON COLUMN stepwise.tool.retryable IS 'whether a failed call may be tried again, where the step does not say';
+COMMENT ON COLUMN stepwise.tool.retryable IS 'whether a failed call may be retried, unless the step sets it';
 
 CREATE TABLE stepwise.resource (
     tenant   text COLLATE "C" NOT NULL,
@@ -304,7 +305,7 @@ CREATE TABLE stepwise.resource (
     PRIMARY KEY (tenant, pattern)
 );
 COMMENT ON TABLE stepwise.resource IS 'functions that read resources, by pattern of their URI';
-COMMENT ON COLUMN stepwise.resource.pattern IS 'a URI, in which * stands for anything; the longest that fits counts';
+COMMENT ON COLUMN stepwise.resource.pattern IS 'a URI, in which * matches anything; the longest matching pattern applies';
 COMMENT ON COLUMN stepwise.resource.function IS 'signature of the SQL function';
 
 CREATE TABLE stepwise.state (
@@ -334,9 +335,9 @@ CREATE TABLE stepwise.artifact (
 );
 CREATE INDEX artifact_plan ON stepwise.artifact (tenant, plan_id, name);
 CREATE INDEX artifact_search ON stepwise.artifact USING gin (search);
-COMMENT ON TABLE stepwise.artifact IS 'what steps produced beside their results: texts, data, sources';
-COMMENT ON COLUMN stepwise.artifact.step_id IS 'the step that produced it; null: the plan, or a step that was removed';
-COMMENT ON COLUMN stepwise.artifact.search IS 'name and content for the search; names weigh more; and a word for the tenant, which no text has';
+COMMENT ON TABLE stepwise.artifact IS 'texts, data and sources that steps produced beside their results';
+COMMENT ON COLUMN stepwise.artifact.step_id IS 'the step that produced it; null: it belongs to the plan, or the step was removed';
+COMMENT ON COLUMN stepwise.artifact.search IS 'words of the name and the content for searching; names weigh more. One more word stands for the tenant; no text contains it';
 
 CREATE TABLE stepwise.skill_execution (
     tenant        text COLLATE "C" NOT NULL,
@@ -354,8 +355,8 @@ CREATE TABLE stepwise.skill_execution (
 CREATE INDEX skill_execution_session ON stepwise.skill_execution (tenant, session_id, id);
 CREATE INDEX skill_execution_plan ON stepwise.skill_execution (tenant, plan_id, id) WHERE plan_id IS NOT NULL;
 COMMENT ON TABLE stepwise.skill_execution IS 'executions of an agent''s skills, linked to the plans that they made';
-COMMENT ON COLUMN stepwise.skill_execution.plan_id IS 'the plan that it made or works on; null: none, or one that was purged';
-COMMENT ON COLUMN stepwise.skill_execution.metadata IS 'of the agent; outputMediaType and outputFormattingInstructions are shown when the plan completes';
+COMMENT ON COLUMN stepwise.skill_execution.plan_id IS 'the plan that it created or works on; null: none, or the plan was purged';
+COMMENT ON COLUMN stepwise.skill_execution.metadata IS 'metadata from the agent; outputMediaType and outputFormattingInstructions are shown when the plan completes';
 
 CREATE TABLE stepwise.tool_call (
     tenant       text COLLATE "C" NOT NULL,
@@ -369,7 +370,7 @@ CREATE TABLE stepwise.tool_call (
     answer_size  int,
     PRIMARY KEY (tenant, id)
 );
-COMMENT ON TABLE stepwise.tool_call IS 'every call through MCP but ping';
+COMMENT ON TABLE stepwise.tool_call IS 'calls through MCP, except ping';
 
 CREATE TABLE stepwise.audit (
     tenant     text COLLATE "C" NOT NULL,
@@ -385,19 +386,19 @@ CREATE TABLE stepwise.audit (
 );
 CREATE UNIQUE INDEX audit_chain ON stepwise.audit (tenant, plan_id, id) NULLS NOT DISTINCT;
 ALTER TABLE stepwise.audit ALTER COLUMN hash SET STORAGE PLAIN;
-COMMENT ON TABLE stepwise.audit IS 'append-only log: one entry per change, the entries of a plan form a SHA-256 chain';
-COMMENT ON COLUMN stepwise.audit.plan_id IS 'null: an entry of the chain of its tenant';
+COMMENT ON TABLE stepwise.audit IS 'append-only log with one entry per change; the entries of a plan form a SHA-256 chain';
+COMMENT ON COLUMN stepwise.audit.plan_id IS 'null: the entry belongs to the chain of its tenant';
 COMMENT ON COLUMN stepwise.audit.id IS 'position in the chain of its plan, from 1';
-COMMENT ON COLUMN stepwise.audit.actor IS 'the role, quoted as in SQL if its name has a slash or a double quote, and after a slash the name that the caller gave';
-COMMENT ON COLUMN stepwise.audit.detail IS 'what changed: action, from and to; of results, contents and values only their digests';
-COMMENT ON COLUMN stepwise.audit.hash IS 'SHA-256 over the hash before it and all fields of this entry';
+COMMENT ON COLUMN stepwise.audit.actor IS 'the role, followed by a slash and the name that the caller gave, if any; a role name with a slash or a double quote is quoted as in SQL';
+COMMENT ON COLUMN stepwise.audit.detail IS 'what changed: action, from and to; results, contents and values appear as digests only';
+COMMENT ON COLUMN stepwise.audit.hash IS 'SHA-256 over the previous hash and all fields of this entry';
 
--- Without a primary key, a publication of all tables would refuse updates and deletes.
+-- These tables have no primary key. Without this, a publication of all tables would refuse updates and deletes.
 ALTER TABLE stepwise.engine REPLICA IDENTITY FULL;
 ALTER TABLE stepwise.audit REPLICA IDENTITY FULL;
 
--- Users' rows belong into a dump; the engine's flag does not. One call per statement: pg_dump needs it so.
--- A role that was dropped leaves its row; without a name it must not be restored.
+-- A dump contains the users' rows, but not the engine's flag. pg_dump requires one call per statement.
+-- The row of a dropped role stays in stepwise.member. Such a role has no name, so the row must not be restored.
 SELECT pg_catalog.pg_extension_config_dump('stepwise.member', 'WHERE role::pg_catalog.oid IN (SELECT oid FROM pg_catalog.pg_roles)');
 SELECT pg_catalog.pg_extension_config_dump('stepwise.plan', '');
 SELECT pg_catalog.pg_extension_config_dump('stepwise.plan_detail', '');

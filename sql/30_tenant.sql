@@ -1,4 +1,4 @@
--- Tenants: who is in which, and the policies that keep them apart.
+-- Tenants: their members, and the policies that separate them.
 
 CREATE FUNCTION stepwise.enter_tenant(tenant text) RETURNS void
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_enter_tenant';
@@ -14,7 +14,7 @@ COMMENT ON FUNCTION stepwise.add_member(regrole, text) IS 'let a role work in a 
 
 CREATE FUNCTION stepwise.remove_member(role regrole, tenant text) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_remove_member';
-COMMENT ON FUNCTION stepwise.remove_member(regrole, text) IS 'no longer let a role work in a tenant';
+COMMENT ON FUNCTION stepwise.remove_member(regrole, text) IS 'stop letting a role work in a tenant';
 
 CREATE FUNCTION stepwise.grant_agent(role regrole) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_grant_agent';
@@ -28,7 +28,7 @@ CREATE FUNCTION stepwise.members_changed() RETURNS trigger
 LANGUAGE C AS 'MODULE_PATHNAME', 'stepwise_members_changed';
 COMMENT ON FUNCTION stepwise.members_changed() IS 'tells every backend to read the memberships again';
 
--- By row and always, so that a subscriber's backends hear of replicated changes too.
+-- Row triggers that are always enabled also fire for replicated changes on a subscriber.
 CREATE TRIGGER members_changed AFTER INSERT OR UPDATE OR DELETE ON stepwise.member
 FOR EACH ROW EXECUTE FUNCTION stepwise.members_changed();
 CREATE TRIGGER members_truncated AFTER TRUNCATE ON stepwise.member
@@ -36,7 +36,7 @@ FOR EACH STATEMENT EXECUTE FUNCTION stepwise.members_changed();
 ALTER TABLE stepwise.member ENABLE ALWAYS TRIGGER members_changed;
 ALTER TABLE stepwise.member ENABLE ALWAYS TRIGGER members_truncated;
 
--- The owner of the tables is not bound by policies; the engine has the tenant in every query instead.
+-- Policies do not apply to the owner of the tables. The engine runs as the owner, so its queries name the tenant instead.
 DO $$
 DECLARE
     name text;

@@ -1,8 +1,8 @@
--- The state machines: as functions, and as triggers that guard raw SQL.
+-- The state machines: functions that show them, and triggers that apply them to raw SQL.
 
 CREATE FUNCTION stepwise.derive_plan_status(statuses stepwise.step_status[], on_failure text) RETURNS stepwise.plan_status
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'stepwise_derive_plan_status';
-COMMENT ON FUNCTION stepwise.derive_plan_status(stepwise.step_status[], text) IS 'what the states of its steps say of a plan';
+COMMENT ON FUNCTION stepwise.derive_plan_status(stepwise.step_status[], text) IS 'status of a plan whose steps have these states';
 
 CREATE FUNCTION stepwise.step_transition_allowed(from_status stepwise.step_status, to_status stepwise.step_status) RETURNS boolean
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'stepwise_step_transition_allowed';
@@ -14,7 +14,7 @@ COMMENT ON FUNCTION stepwise.plan_transition_allowed(stepwise.plan_status, stepw
 
 CREATE FUNCTION stepwise.engine_guard() RETURNS trigger
 LANGUAGE C AS 'MODULE_PATHNAME', 'stepwise_engine_guard';
-COMMENT ON FUNCTION stepwise.engine_guard() IS 'refuses what neither the engine nor a restore writes';
+COMMENT ON FUNCTION stepwise.engine_guard() IS 'refuses every write except those of the engine and of a restore';
 
 CREATE FUNCTION stepwise.step_guard() RETURNS trigger
 LANGUAGE C AS 'MODULE_PATHNAME', 'stepwise_step_guard';
@@ -35,7 +35,7 @@ CREATE TRIGGER added AFTER INSERT ON stepwise.step
 REFERENCING NEW TABLE AS new_steps
 FOR EACH STATEMENT EXECUTE FUNCTION stepwise.steps_changed();
 
--- Workflows are immutable, and plans with what hangs on them are the engine's; so is its mark that it has been used.
+-- Workflows are immutable. Only the engine writes plans, the rows that belong to them, and its own flag.
 DO $$
 DECLARE
     name text;

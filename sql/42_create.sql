@@ -1,4 +1,4 @@
--- Plans are made here (src/create.c).
+-- Creating plans.
 
 CREATE FUNCTION stepwise.create_plan(name text, goal text, steps jsonb, branching_conditions jsonb = '[]', inputs jsonb = '{}',
     outputs jsonb = '{}', on_failure text = 'continue', session_id text = NULL, design_rationale text = NULL,
@@ -6,7 +6,7 @@ CREATE FUNCTION stepwise.create_plan(name text, goal text, steps jsonb, branchin
     separate_reviewer boolean = false) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_create_plan';
 COMMENT ON FUNCTION stepwise.create_plan(text, text, jsonb, jsonb, jsonb, jsonb, text, text, text, text, interval, text, boolean)
-IS 'create a plan from a definition given on the spot';
+IS 'create a plan from the given steps';
 
 CREATE FUNCTION stepwise.start_workflow(workflow text, inputs jsonb = '{}', version int = NULL, session_id text = NULL,
     idempotency_key text = NULL) RETURNS jsonb

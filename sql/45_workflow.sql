@@ -1,4 +1,4 @@
--- Workflows: named, versioned, immutable definitions (src/workflow.c, src/define.c).
+-- Workflows: named, versioned, immutable definitions.
 
 CREATE FUNCTION stepwise.define_workflow(definition jsonb) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_define_workflow';
@@ -6,7 +6,7 @@ COMMENT ON FUNCTION stepwise.define_workflow(jsonb) IS 'store a workflow; a chan
 
 CREATE FUNCTION stepwise.validate_definition(definition jsonb) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_validate_definition';
-COMMENT ON FUNCTION stepwise.validate_definition(jsonb) IS 'list all faults of a definition, storing nothing';
+COMMENT ON FUNCTION stepwise.validate_definition(jsonb) IS 'list all faults of a definition without storing it';
 
 CREATE FUNCTION stepwise.list_workflows() RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_list_workflows';
@@ -14,8 +14,8 @@ COMMENT ON FUNCTION stepwise.list_workflows() IS 'list the workflows with their 
 
 CREATE FUNCTION stepwise.get_workflow(name text, version int = NULL) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_get_workflow';
-COMMENT ON FUNCTION stepwise.get_workflow(text, int) IS 'show a version of a workflow, the newest by default';
+COMMENT ON FUNCTION stepwise.get_workflow(text, int) IS 'show a version of a workflow; the default is the newest';
 
 CREATE FUNCTION stepwise.drop_workflow(name text, version int = NULL) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_drop_workflow';
-COMMENT ON FUNCTION stepwise.drop_workflow(text, int) IS 'drop a version of a workflow, or all of them, unless in use';
+COMMENT ON FUNCTION stepwise.drop_workflow(text, int) IS 'drop a version of a workflow, or all versions, unless it is in use';

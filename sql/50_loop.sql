@@ -2,7 +2,7 @@
 
 CREATE FUNCTION stepwise.get_next_step(plan_id uuid, worker text = NULL, lease interval = NULL, session_id text = NULL) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_get_next_step';
-COMMENT ON FUNCTION stepwise.get_next_step(uuid, text, interval, text) IS 'claim the next step of a plan, or say why there is none';
+COMMENT ON FUNCTION stepwise.get_next_step(uuid, text, interval, text) IS 'claim the next step of a plan, or tell why there is none';
 
 CREATE FUNCTION stepwise.submit_step_result(step_id uuid, result jsonb, result_summary text = NULL, confidence double precision = NULL,
     execution_report jsonb = NULL, output_formatting_notes text = NULL, outcome text = 'success', attempt int = NULL) RETURNS jsonb
@@ -18,7 +18,7 @@ IS 'complete a step and claim the next one of the root plan, in one round trip';
 
 CREATE FUNCTION stepwise.fail_step(step_id uuid, error text, retryable boolean = NULL) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_fail_step';
-COMMENT ON FUNCTION stepwise.fail_step(uuid, text, boolean) IS 'say that a step could not be done';
+COMMENT ON FUNCTION stepwise.fail_step(uuid, text, boolean) IS 'report that a step could not be done';
 
 CREATE FUNCTION stepwise.retry_step(step_id uuid) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_retry_step';
@@ -26,7 +26,7 @@ COMMENT ON FUNCTION stepwise.retry_step(uuid) IS 'put a failed step back to pend
 
 CREATE FUNCTION stepwise.skip_step(step_id uuid, reason text = NULL) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_skip_step';
-COMMENT ON FUNCTION stepwise.skip_step(uuid, text) IS 'leave a step out';
+COMMENT ON FUNCTION stepwise.skip_step(uuid, text) IS 'skip a step';
 
 CREATE FUNCTION stepwise.release_step(step_id uuid, attempt int = NULL) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_release_step';
@@ -40,7 +40,7 @@ CREATE FUNCTION stepwise.cancel_plan(plan_id uuid, reason text = NULL) RETURNS j
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_cancel_plan';
 COMMENT ON FUNCTION stepwise.cancel_plan(uuid, text) IS 'end a plan; its open steps become skipped';
 
--- Internal: the tenant is an argument. What the engine reads for its answers.
+-- Internal: the tenant is an argument. The engine reads its answers from these functions.
 
 CREATE FUNCTION stepwise.oldest_checkpoint_json(tenant text, plan_id uuid) RETURNS SETOF jsonb
 LANGUAGE sql STABLE
@@ -62,4 +62,4 @@ BEGIN ATOMIC
                ELSE k.plan_id IN (SELECT t.id FROM tree AS t) END
     ORDER BY k.id LIMIT 1;
 END;
-COMMENT ON FUNCTION stepwise.oldest_checkpoint_json(text, uuid) IS 'internal: the checkpoint that has waited longest';
+COMMENT ON FUNCTION stepwise.oldest_checkpoint_json(text, uuid) IS 'internal: the oldest open checkpoint';

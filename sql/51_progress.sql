@@ -1,8 +1,8 @@
--- How a plan stands, and claims that show no sign of life.
+-- The progress of a plan, and claims that show no sign of life.
 
 CREATE FUNCTION stepwise.get_plan_status(plan_id uuid, stall_after interval = NULL) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_get_plan_status';
-COMMENT ON FUNCTION stepwise.get_plan_status(uuid, interval) IS 'how a plan stands; marks it stalled when a claim shows no sign of life';
+COMMENT ON FUNCTION stepwise.get_plan_status(uuid, interval) IS 'show the progress of a plan; marks the plan stalled when a claim shows no sign of life';
 
 CREATE FUNCTION stepwise.reclaim_stalled(older_than interval = NULL) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_reclaim_stalled';
@@ -34,7 +34,7 @@ BEGIN ATOMIC
     WHERE x.silent_for >= coalesce($3, x.stall_after, t.stall_after, $4)
     ORDER BY x.id;
 END;
-COMMENT ON FUNCTION stepwise.stalled_steps(text, uuid, interval, interval) IS 'internal: claims of a plan, and of those nested in it, that are stalled';
+COMMENT ON FUNCTION stepwise.stalled_steps(text, uuid, interval, interval) IS 'internal: stalled claims of a plan and of the plans nested in it';
 
 CREATE FUNCTION stepwise.plan_status_json(tenant text, plan_id uuid, stall_after interval, default_after interval) RETURNS SETOF jsonb
 LANGUAGE sql STABLE

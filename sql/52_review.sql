@@ -2,7 +2,7 @@
 
 CREATE FUNCTION stepwise.request_user_review(step_id uuid, summary text, questions jsonb = '[]') RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_request_user_review';
-COMMENT ON FUNCTION stepwise.request_user_review(uuid, text, jsonb) IS 'let a step wait until a person has looked at it';
+COMMENT ON FUNCTION stepwise.request_user_review(uuid, text, jsonb) IS 'make a step wait until a person has reviewed it';
 
 CREATE FUNCTION stepwise.submit_user_decision(checkpoint_id uuid, decision text, feedback text = NULL, answers jsonb = NULL,
     decided_by text = NULL) RETURNS jsonb

@@ -1,4 +1,4 @@
--- Plans are changed here while they run (src/modify.c).
+-- Changing plans while they run.
 
 CREATE FUNCTION stepwise.modify_plan(plan_id uuid, action text, params jsonb, modification_rationale text = NULL) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_modify_plan';

@@ -1,4 +1,4 @@
--- What people look at. Views of the caller's rights: a superuser's would go around row-level security.
+-- Views for people. They use the rights of the caller, since a view of a superuser would bypass row-level security.
 
 CREATE VIEW stepwise.checkpoints WITH (security_invoker) AS
     SELECT k.id AS checkpoint_id, k.plan_id, k.root_id AS root_plan_id, k.step_id,
@@ -7,9 +7,9 @@ CREATE VIEW stepwise.checkpoints WITH (security_invoker) AS
     FROM stepwise.checkpoint AS k
     JOIN stepwise.plan AS p ON p.tenant = k.tenant AND p.id = k.plan_id AND p.completed_at IS NULL
     JOIN stepwise.step AS s ON s.tenant = k.tenant AND s.id = k.step_id;
-COMMENT ON VIEW stepwise.checkpoints IS 'what waits for a person: the waiting leaf steps, and how to get to them';
+COMMENT ON VIEW stepwise.checkpoints IS 'steps that wait for a person, and the path to them; a step that only waits for a nested plan is not listed';
 COMMENT ON COLUMN stepwise.checkpoints.path IS 'names of the steps from the root plan down to the one that waits';
-COMMENT ON COLUMN stepwise.checkpoints.kind IS 'prompt: stepwise.resume answers it; review: stepwise.submit_user_decision';
+COMMENT ON COLUMN stepwise.checkpoints.kind IS 'prompt: answered by stepwise.resume; review: decided by stepwise.submit_user_decision';
 
 CREATE VIEW stepwise.plan_progress WITH (security_invoker) AS
     WITH shown AS (
@@ -52,6 +52,6 @@ CREATE VIEW stepwise.plan_progress WITH (security_invoker) AS
                 ORDER BY s.step_order LIMIT 1) AS x)
         SELECT d.path FROM down AS d ORDER BY d.level DESC LIMIT 1) AS c ON true
     ORDER BY m.id DESC;
-COMMENT ON VIEW stepwise.plan_progress IS 'for people, to \watch: plans that are not finished, and those of the last day, newest first';
-COMMENT ON COLUMN stepwise.plan_progress.percent IS 'how much is completed or skipped';
+COMMENT ON VIEW stepwise.plan_progress IS 'unfinished plans and those that ended within the last day, newest first; suitable for \watch';
+COMMENT ON COLUMN stepwise.plan_progress.percent IS 'percentage of steps that are completed or skipped';
 COMMENT ON COLUMN stepwise.plan_progress.current_step IS 'the first step in progress or waiting, down through nested plans';

@@ -1,20 +1,20 @@
--- What a session needs to go on with a plan, or with a step; and which plans there are (src/context.c).
+-- What a session needs to continue a plan or a step, and the list of plans.
 
 CREATE FUNCTION stepwise.get_plan_context(plan_id uuid, session_id text = NULL) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_get_plan_context';
-COMMENT ON FUNCTION stepwise.get_plan_context(uuid, text) IS 'all that a new session needs to go on with a plan';
+COMMENT ON FUNCTION stepwise.get_plan_context(uuid, text) IS 'show all that a new session needs to continue a plan';
 
 CREATE FUNCTION stepwise.get_step_context(step_id uuid) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_get_step_context';
-COMMENT ON FUNCTION stepwise.get_step_context(uuid) IS 'a step, what it depends on with results, and its artifacts';
+COMMENT ON FUNCTION stepwise.get_step_context(uuid) IS 'show a step, its dependencies with their results, and its artifacts';
 
 CREATE FUNCTION stepwise.list_active_plans(status text = NULL, session_id text = NULL, after uuid = NULL, max int = 50) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_list_active_plans';
-COMMENT ON FUNCTION stepwise.list_active_plans(text, text, uuid, int) IS 'plans that are not finished, newest first, page by page';
+COMMENT ON FUNCTION stepwise.list_active_plans(text, text, uuid, int) IS 'list unfinished plans, newest first, page by page';
 
--- Internal: the tenant is an argument. What steps hold, and contents, are shown up to a sum of 8 MB, so that no answer grows
--- beyond what can be stored or read, the newest first, and of what people are asked the oldest first; what is left out says
--- so, and get_step_context has it.
+-- Internal: the tenant is an argument. The values of steps and the contents of artifacts are shown up to a sum of 8 MB, so that
+-- an answer stays within what can be stored and read. The newest come first; of open questions to people, the oldest come
+-- first. The answer tells what it leaves out, and get_step_context shows that.
 
 CREATE FUNCTION stepwise.step_size(step stepwise.step) RETURNS bigint
 LANGUAGE sql STABLE
@@ -26,7 +26,7 @@ BEGIN ATOMIC
          + coalesce(stepwise.text_size(($1).message), 0) + coalesce(stepwise.text_size(($1).result_summary), 0)
          + coalesce(stepwise.text_size(($1).output_formatting_notes), 0);
 END;
-COMMENT ON FUNCTION stepwise.step_size(stepwise.step) IS 'internal: how much of a step step_json shows';
+COMMENT ON FUNCTION stepwise.step_size(stepwise.step) IS 'internal: size of what step_json shows of a step';
 
 CREATE FUNCTION stepwise.step_json(step stepwise.step, whole boolean) RETURNS jsonb
 LANGUAGE sql STABLE

@@ -1,24 +1,24 @@
--- Artifacts, the final output, and the search over both (src/artifact.c).
+-- Artifacts, the final output, and the search in both.
 
 CREATE FUNCTION stepwise.store_artifact(plan_id uuid, name text, content text, step_id uuid = NULL, media_type text = NULL,
     data jsonb = NULL, source_url text = NULL) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_store_artifact';
 COMMENT ON FUNCTION stepwise.store_artifact(uuid, text, text, uuid, text, jsonb, text)
-IS 'keep a text that a plan, or one of its steps, has produced';
+IS 'store a text that a plan or one of its steps has produced';
 
 CREATE FUNCTION stepwise.store_output(plan_id uuid, content text, media_type text = 'text/markdown') RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_store_output';
-COMMENT ON FUNCTION stepwise.store_output(uuid, text, text) IS 'keep the final output of a plan, in place of an earlier one';
+COMMENT ON FUNCTION stepwise.store_output(uuid, text, text) IS 'store the final output of a plan; it replaces an earlier one';
 
 CREATE FUNCTION stepwise.search_artifacts(query text, plan_id uuid = NULL, max int = 20) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_search_artifacts';
 COMMENT ON FUNCTION stepwise.search_artifacts(text, uuid, int)
-IS 'search artifacts and final outputs, of one plan with those nested in it or of all, best first';
+IS 'search artifacts and final outputs, best match first: of a plan and the plans nested in it, or of all plans';
 
--- Both indexes have the words of all tenants. So a word for the tenant, which no text can have, is among those of each row,
--- and each search asks for it too: or the counters of the indexes, which any role can read, would tell how often other
--- tenants have the other words.
--- A tsvector holds 1 MB at most, and a byte of text may take four of them: so only so much of a text can be searched.
+-- Both indexes contain the words of all tenants, and any role can read the usage counters of an index. A search for a word alone
+-- would show there how often other tenants use it. So each row has one more word that stands for its tenant, which no text can
+-- contain, and each search asks for that word too.
+-- A tsvector holds at most 1 MB, and one byte of text may take four bytes there. So only the first part of a long text is indexed.
 CREATE INDEX plan_detail_search ON stepwise.plan_detail USING gin ((to_tsvector('pg_catalog.english', left(final_output, CASE WHEN octet_length(left(final_output, 250000)) <= 260000 THEN 250000 ELSE 65000 END))
     || array_to_tsvector(ARRAY['tenant ' || hashtextextended(tenant, 0)::text])))
 WHERE final_output IS NOT NULL;
@@ -26,9 +26,9 @@ WHERE final_output IS NOT NULL;
 CREATE FUNCTION stepwise.search_headline(config regconfig, content text, query tsquery) RETURNS text
 LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'stepwise_search_headline';
 COMMENT ON FUNCTION stepwise.search_headline(regconfig, text, tsquery)
-IS 'internal: fragments of a text around what is searched for, with the character 30 between them';
+IS 'internal: fragments of a text around the matches of a query, separated by character 30';
 
--- Internal: the tenant is an argument. No row when the query has no word to search for.
+-- Internal: the tenant is an argument. Returns no row when the query contains no word to search for.
 
 CREATE FUNCTION stepwise.search_artifacts_json(tenant text, query text, plan_id uuid, max int) RETURNS SETOF jsonb
 LANGUAGE sql STABLE

@@ -1,4 +1,4 @@
--- The built-in tools: named JSON state that outlives plans. Plans know them by these names without registration.
+-- The built-in tools: named JSON state that outlives plans. Plans can use them without registration.
 
 CREATE FUNCTION stepwise.state_read(arguments jsonb) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_state_read';
@@ -10,4 +10,4 @@ COMMENT ON FUNCTION stepwise.state_write(jsonb) IS 'tool: write state {name, val
 
 CREATE FUNCTION stepwise.state_merge(arguments jsonb) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_state_merge';
-COMMENT ON FUNCTION stepwise.state_merge(jsonb) IS 'tool: merge into state {name, value}, objects at every depth';
+COMMENT ON FUNCTION stepwise.state_merge(jsonb) IS 'tool: merge into state {name, value}; objects are merged at every depth';

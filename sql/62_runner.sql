@@ -1,12 +1,12 @@
--- Running in the database.
+-- Running plans in the database.
 
 CREATE FUNCTION stepwise.run(plan_id uuid, max_steps int = NULL) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_run';
-COMMENT ON FUNCTION stepwise.run(uuid, int) IS 'do the steps of a plan whose tools are in the database, in one transaction, until it ends or cannot go on';
+COMMENT ON FUNCTION stepwise.run(uuid, int) IS 'run the steps of a plan whose tools are in the database, in one transaction, until the plan ends or cannot go on';
 
 CREATE PROCEDURE stepwise.run_steps(plan_id uuid, max_steps int = NULL, tenant text = NULL, INOUT result jsonb = NULL)
 LANGUAGE C AS 'MODULE_PATHNAME', 'stepwise_run_steps';
-COMMENT ON PROCEDURE stepwise.run_steps(uuid, int, text, jsonb) IS 'the same as run, but each step in a transaction of its own';
+COMMENT ON PROCEDURE stepwise.run_steps(uuid, int, text, jsonb) IS 'like run, but each step runs in its own transaction';
 
 -- Internal: the tenant is an argument.
 CREATE FUNCTION stepwise.task_json(tenant text, plan_id uuid) RETURNS SETOF jsonb
@@ -23,4 +23,4 @@ BEGIN ATOMIC
     FROM stepwise.plan AS p
     WHERE p.tenant = $1 AND p.id = $2;
 END;
-COMMENT ON FUNCTION stepwise.task_json(text, uuid) IS 'internal: how a plan stands, as run answers it';
+COMMENT ON FUNCTION stepwise.task_json(text, uuid) IS 'internal: what run answers';

@@ -2,14 +2,14 @@
 
 CREATE FUNCTION stepwise.set_variables(plan_id uuid, variables jsonb) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_set_variables';
-COMMENT ON FUNCTION stepwise.set_variables(uuid, jsonb) IS 'merge into the variables of a plan; null deletes a name';
+COMMENT ON FUNCTION stepwise.set_variables(uuid, jsonb) IS 'merge values into the variables of a plan; null deletes a variable';
 
 CREATE FUNCTION stepwise.task_variables(plan_id uuid) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_task_variables';
-COMMENT ON FUNCTION stepwise.task_variables(uuid) IS 'a plan as flat variables: progress, results, pause reason, and its own';
+COMMENT ON FUNCTION stepwise.task_variables(uuid) IS 'show a plan as flat variables: progress, results, pause reason, and its own variables';
 
 -- Internal: the tenant is an argument.
--- What it answers is aggregated once, name by name: each || would hold all of it again.
+-- The answer is built by one aggregate, since each || would copy all of it.
 CREATE FUNCTION stepwise.task_variables_json(tenant text, plan_id uuid) RETURNS SETOF jsonb
 LANGUAGE sql STABLE
 BEGIN ATOMIC

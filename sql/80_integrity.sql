@@ -1,4 +1,4 @@
--- What foreign keys and stored sums would otherwise promise: a check that the engine has kept its tables true.
+-- A check of references and counters. The tables have no foreign keys, and the engine maintains the counters itself.
 
 CREATE FUNCTION stepwise.check_integrity() RETURNS TABLE (tenant text, plan_id uuid, problem text)
 LANGUAGE sql STABLE PARALLEL UNSAFE
@@ -89,4 +89,4 @@ BEGIN ATOMIC
     FROM (SELECT DISTINCT x.tenant, x.plan_id FROM stepwise.audit AS x WHERE x.plan_id IS NOT NULL) AS a
     WHERE NOT EXISTS (SELECT FROM stepwise.plan AS p WHERE p.tenant = a.tenant AND p.id = a.plan_id);
 END;
-COMMENT ON FUNCTION stepwise.check_integrity() IS 'what in the tables contradicts itself, over all tenants: no row means all is well';
+COMMENT ON FUNCTION stepwise.check_integrity() IS 'list contradictions in the tables of all tenants; no row means that there are none';

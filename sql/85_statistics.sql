@@ -1,7 +1,8 @@
--- No statistics on tenants' rows. The planner applies leakproof operators, such as < and = on text, to statistics over all
--- tenants, and EXPLAIN shows the estimates: by asking again and again, an agent could read what other tenants have stored.
--- Even a name, an id or a time says something of them, so no column keeps any. The engine's queries do not need them
--- (src/planner.c). An index on an expression has statistics of its own, and keeps none either. A column that a later version adds needs the same; test/sql/tap_statistics.sql looks for it.
+-- Rows of tenants have no statistics. The planner applies leakproof operators, such as < and = on text, to statistics over all
+-- tenants, and EXPLAIN shows the estimates. With many such queries an agent could read the values of other tenants. Even a name,
+-- an id or a time reveals something, so no column has statistics. The queries of the engine do not need them; see planner.c.
+-- Indexes on expressions have statistics of their own, so these are turned off too. A column that a later version adds needs the
+-- same. test/sql/tap_statistics.sql checks that.
 
 DO $$
 DECLARE

@@ -1,4 +1,4 @@
--- Rights. PUBLIC has nothing, not even what PostgreSQL gives by default; grant_agent and grant_reader give by the list below.
+-- Rights. PUBLIC has none, not even those that PostgreSQL grants by default. grant_agent and grant_reader grant what the view lists.
 
 CREATE VIEW stepwise.grants WITH (security_invoker) AS
     SELECT k.kind, 'GRANT USAGE ON SCHEMA stepwise' AS statement
@@ -20,7 +20,7 @@ CREATE VIEW stepwise.grants WITH (security_invoker) AS
       AND (p.proname = 'enter_tenant' OR coalesce(p.proargnames[1], '') <> 'tenant')
       AND (k.kind = 'agent' OR p.proname IN ('enter_tenant', 'current_tenant', 'derive_plan_status',
                                              'step_transition_allowed', 'plan_transition_allowed'));
-COMMENT ON VIEW stepwise.grants IS 'what grant_agent and grant_reader grant: all but what is for the owner alone';
+COMMENT ON VIEW stepwise.grants IS 'statements that grant_agent and grant_reader run; they leave out what only the owner may do';
 
 REVOKE ALL ON SCHEMA stepwise FROM PUBLIC;
 REVOKE ALL ON ALL TABLES IN SCHEMA stepwise FROM PUBLIC;

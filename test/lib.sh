@@ -1,33 +1,34 @@
 # shellcheck shell=bash
 #
-# The ground on which test/run, test/demo, test/psql and their kin stand: the packages, a
-# private build, a private throwaway cluster, and the removal of all of it. A script says
+# Functions that test/run, test/demo, test/psql and similar scripts share. They install the
+# packages, build the extension, start a temporary cluster, and remove all of it at the end.
+# A script contains
 #
 #	. "$(dirname "$0")/lib.sh"
-#	open_run                    # $RUN, removed again however the script ends
-#	need server devel compiler  # installs what is missing
+#	open_run                    # makes $RUN, which is removed when the script ends
+#	need server devel compiler  # installs missing packages
 #	build_extension test        # or "release": without assertions
 #	start_cluster
 #	as_client psql -f ...       # any client program, connected to the cluster
 #
-# Nothing is installed into the system but packages, nothing is shared between two runs but
-# the compiled objects, and no cluster but the run's own is ever talked to.
+# Only packages are installed into the system. Two runs share only the compiled objects. A run
+# connects only to its own cluster.
 
 set -euo pipefail
-umask 022					# the server's user must be able to read what we make
+umask 022					# the server's user must be able to read our files
 
 REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 cd "$REPO"
 
 KEEP=${KEEP:-}
 WANTED_PG_CONFIG=${PG_CONFIG:-pg_config}
-APT_PATIENCE=${APT_PATIENCE:-600}		# seconds that another apt may take
+APT_PATIENCE=${APT_PATIENCE:-600}		# seconds to wait for another apt
 
-# PGHOST, PGDATA, PGOPTIONS, ...: somebody's own cluster is none of our business.
+# PGHOST, PGDATA, PGOPTIONS and so on belong to the user's own cluster.
 unset "${!PG@}"
-# Variables of the make that called us are not meant for the make that we call.
+# Variables of the calling make must not reach the make that we call.
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
-# The same messages and the same order of names everywhere.
+# Messages and sort order must be the same everywhere.
 export LC_ALL=C.UTF-8
 
 say()
@@ -41,9 +42,9 @@ die()
 	exit 1
 }
 
-# Run a command so that a signal to this script is obeyed at once: bash puts off its traps
-# until a command in the foreground has ended, but not while it waits for one behind it.
-# The command gets a process group of its own (-m), so that all of it can be ended.
+# Run a command so that this script reacts to a signal at once. bash delays its traps until a
+# foreground command has ended, but not while it waits for a background command.
+# The command gets its own process group (-m), so that all its processes can be ended.
 JOB=
 patiently()
 {
@@ -57,7 +58,7 @@ patiently()
 	return "$status"
 }
 
-# The same, with the output in a log of the run, shown if the command fails.
+# The same, with the output in a log file of the run. The log is shown if the command fails.
 quietly()
 {
 	local log=$RUN/log/$1.log
@@ -81,10 +82,10 @@ as_root()
 	fi
 }
 
-# --- the run's folder, and how everything ends -------------------------------
+# --- the folder of the run, and cleaning up ----------------------------------
 
-# Make $RUN: data, log, socket, installed files, results. It lies in /tmp whatever TMPDIR
-# says: the path of a socket must be short, and the server's user must get there.
+# Make $RUN, which holds data, logs, socket, installed files and results. It is in /tmp even if
+# TMPDIR is set, since the path of a socket must be short and the server's user needs access.
 RUN=
 open_run()
 {
@@ -97,7 +98,7 @@ open_run()
 	trap 'exit 143' TERM
 }
 
-# A script with more to do at its end has its own at_exit, and calls close_run in it.
+# A script that has more to clean up defines its own at_exit, which calls close_run.
 at_exit()
 {
 	close_run
@@ -115,14 +116,14 @@ close_run()
 	fi
 }
 
-# All that a run starts (servers, clients, test drivers) has its working directory inside
-# $RUN; so this finds them all, and never a process of anybody else.
+# Every process that a run starts (server, client, test driver) has its working directory
+# inside $RUN. So this finds all of them, and no other process.
 processes_of_run()
 {
 	find /proc/[0-9]*/cwd -maxdepth 0 \( -lname "$RUN" -o -lname "$RUN/*" \) 2>/dev/null | cut -d/ -f3
 }
 
-# A killed server leaves its file behind, and its number may by now be another's process.
+# A killed server leaves its postmaster.pid, and its process id may have been reused since.
 postmasters_of_run()
 {
 	find "$RUN" -name postmaster.pid -exec head -n 1 {} \; 2>/dev/null | grep -Fx -f <(processes_of_run)
@@ -140,8 +141,8 @@ end_processes()
 	local tries pid
 	[ -z "$JOB" ] || signal TERM "-$JOB"
 
-	# Drivers first, or they would start new servers; then the servers, by their immediate
-	# shutdown, which gives shared memory back; at last whatever did not obey.
+	# End the drivers first, since they could start new servers. Then end the servers by an
+	# immediate shutdown, which releases shared memory. At last kill the processes that remain.
 	for pid in $(processes_of_run); do
 		[ "$(cat "/proc/$pid/comm" 2>/dev/null)" = postgres ] || signal KILL "$pid"
 	done
@@ -155,11 +156,12 @@ end_processes()
 	signal KILL $(processes_of_run)
 }
 
-# --- PostgreSQL: which one, and what is missing ------------------------------
+# --- choose PostgreSQL, and install missing packages -------------------------
 
-# A need names what a script uses. Whether it is met is seen from files, not from the package
-# database, so that a PostgreSQL from source will do; and from the very files that are used:
-# Debian's client package has pg_config, pgxs.mk and pg_regress, and still nothing can be built.
+# A script names its needs. Whether a need is met is decided by files, not by the package
+# database, so that a PostgreSQL built from source works too. We look at the files that are
+# really used: Debian's client package contains pg_config, pgxs.mk and pg_regress, and still
+# cannot build an extension.
 has()
 {
 	local bindir
@@ -184,7 +186,7 @@ are_there()
 	done
 }
 
-# A compiler may be there without the headers of libc: those are only recommended with it.
+# A compiler may be installed without the headers of libc, since its package only recommends them.
 can_compile()
 {
 	local compiler
@@ -193,13 +195,13 @@ can_compile()
 	command -v make >/dev/null && echo '#include <stdio.h>' | "${compiler[@]}" -E - >/dev/null 2>&1
 }
 
-# Where pg_regress, the isolation tester and the Perl modules are.
+# The folder of pg_regress, the isolation tester and the Perl modules.
 drivers()
 {
 	echo "$(pg --pkglibdir)/pgxs/src/test"
 }
 
-# Whether a pg_config stands for a PostgreSQL that has both a server and what a build needs.
+# Whether the PostgreSQL of a pg_config has both a server and the files that a build needs.
 is_complete()
 {
 	local PG_CONFIG=$1
@@ -219,8 +221,8 @@ version_of_distribution()
 	{ apt-cache depends postgresql 2>/dev/null || true; } | sed -n 's/.*Depends: postgresql-\([0-9]*\)$/\1/p'
 }
 
-# Set PG_CONFIG: the one asked for, else the one at hand, else that of the newest server
-# installed, else that of the server which the distribution would install.
+# Set PG_CONFIG. The choices are, in this order: the one that was asked for, the one in the path,
+# that of the newest installed server, that of the server which the distribution would install.
 choose_postgres()
 {
 	local version
@@ -240,7 +242,7 @@ choose_postgres()
 	PG_CONFIG=/usr/lib/postgresql/$version/bin/pg_config
 }
 
-# The packages that are missing for the needs named.
+# The packages that are missing for the given needs.
 missing_packages()
 {
 	local need
@@ -271,7 +273,7 @@ pg()
 	"$PG_CONFIG" "$1" 2>/dev/null || true
 }
 
-# The major version of a PostgreSQL that is, or would be, where Debian's packages put it.
+# The major version of a PostgreSQL in the folder of Debian's packages, installed or not.
 packaged_version()
 {
 	local bindir
@@ -279,18 +281,18 @@ packaged_version()
 	echo "${bindir:-$PG_CONFIG}" | sed -n 's,^/usr/lib/postgresql/\([0-9]*\)/.*,\1,p'
 }
 
-# Install what is missing for the needs named; without a missing package, no network is used.
+# Install what the given needs lack. If no package is missing, the network is not used.
 need()
 {
 	local missing packages
-	# Of two runs at once, one installs. A lock of our own, held from the look to the end.
+	# Two concurrent runs must not install at the same time. Hold our own lock meanwhile.
 	exec 9</
 	patiently flock 9
 	choose_postgres
 	missing=$(missing_packages "$@")
 	if [ -n "$missing" ]; then
 		read -r -d '' -a packages <<<"$missing" || true
-		install_packages "${packages[@]}" 9<&-	# no service that apt starts may hold the lock
+		install_packages "${packages[@]}" 9<&-	# a service that apt starts must not inherit the lock
 		[ -z "$(missing_packages "$@" 2>/dev/null)" ] || die "installed ${packages[*]}, but files are still missing"
 	fi
 	exec 9<&-
@@ -306,7 +308,7 @@ update_package_lists()
 {
 	[ ! -e "$RUN/log/apt-update.log" ] || return 0
 	ask_for_sudo
-	await_apt apt-update apt-get update -qq || say "going on with the package lists that are there"
+	await_apt apt-update apt-get update -qq || say "continuing with the existing package lists"
 }
 
 install_packages()
@@ -322,16 +324,16 @@ install_packages()
 		die "could not install ${packages[*]}"
 }
 
-# Behind this, sudo runs where it cannot ask for a password.
+# Ask for the password now, since sudo cannot ask for it later.
 ask_for_sudo()
 {
 	[ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null || sudo -v ||
 		die "packages are missing, and only root may install them"
 }
 
-# The same packages, but the headers in the version of the server that is installed: a module
-# that was compiled for 15.20 does not load in 15.18. Where the archive no longer has that version,
-# all are upgraded together, unless the server is at work: that is not for us to end.
+# The same packages, but with the headers in the version of the installed server, since a module
+# that was compiled for 15.20 does not load in 15.18. If the archive no longer has that version,
+# upgrade server and headers together, unless the server is running, which we must not stop.
 fit_to_server()
 {
 	local package major version
@@ -366,9 +368,9 @@ clusters_at_work()
 	{ pg_lsclusters -h 2>/dev/null || true; } | awk -v "major=$1" '$1 == major && $4 ~ /^online/'
 }
 
-# Run a command of apt as root, with its output in a log: await_apt LOG COMMAND ... If another
-# apt is at work, wait for it. DPkg::Lock::Timeout does so only for the locks of dpkg; the lists
-# and the downloaded packages have locks of their own, for which no option waits.
+# Run an apt command as root, with its output in a log: await_apt LOG COMMAND ... If another apt
+# is running, wait for it. DPkg::Lock::Timeout waits only for the locks of dpkg. The package lists
+# and the downloaded packages have other locks, and no option waits for them.
 await_apt()
 {
 	local log=$RUN/log/$1.log end=$((SECONDS + APT_PATIENCE))
@@ -378,16 +380,16 @@ await_apt()
 			cat "$log" >&2
 			return 1
 		fi
-		[ $SECONDS -lt $end ] || die "another apt has been at work for $APT_PATIENCE seconds"
+		[ $SECONDS -lt $end ] || die "another apt has been running for $APT_PATIENCE seconds"
 		[ -e "$log.waits" ] || say "waiting for another apt to end"
 		: >"$log.waits"
 		patiently sleep 2
 	done
 }
 
-# Runs as root, in a shell of its own. Not to be interrupted, as nobody wants half a package.
-# A server's package would create a cluster "main", and start all clusters that are there; not for
-# our sake. Nor is a server to be upgraded just because its headers are of the same source.
+# This runs as root in its own shell. It ignores signals, so that no package is left half installed.
+# A server package normally creates a cluster "main" and starts all existing clusters; prevent both.
+# Also prevent the upgrade of a server whose headers come from the same source package.
 apt_install()
 {
 	local conf_dir=/etc/postgresql-common/createcluster.d
@@ -408,12 +410,12 @@ apt_install()
 	return $status
 }
 
-# Once PostgreSQL is there: its programs first in the path, and who will run its server.
+# Put the programs of PostgreSQL first in the path, and choose the user that runs the server.
 use_postgres()
 {
 	BINDIR=$(pg --bindir)
 	[ -n "$BINDIR" ] || die "$PG_CONFIG is no pg_config"
-	# shellcheck disable=SC2034	# for test/run: pg_regress, the isolation tester, Perl modules
+	# shellcheck disable=SC2034	# test/run uses it
 	DRIVERS=$(drivers)
 	export PATH="$BINDIR:$PATH"
 	compare_versions
@@ -429,7 +431,7 @@ use_postgres()
 	own_by_server "$RUN"
 }
 
-# Say so if what is built was not meant for this server.
+# Warn if the headers have another version than the server.
 compare_versions()
 {
 	local headers server
@@ -438,7 +440,7 @@ compare_versions()
 	[ -z "$headers" ] || [ "$headers" = "$server" ] || say "note: the headers are of PostgreSQL $headers, the server is $server"
 }
 
-# Give what root made to the server's user.
+# Make the server's user the owner of files that root has made.
 own_by_server()
 {
 	[ "$(id -u)" -ne 0 ] || chown -R "$SERVER_USER" "$@"
@@ -447,7 +449,9 @@ own_by_server()
 # --- the build ---------------------------------------------------------------
 
 # Build the extension as "test" (strict, with assertions) or "release", and install it
-# into $RUN/install. Objects are kept under build/, so a second run compiles what changed.
+# into $RUN/install. Objects are kept under build/, so a second run compiles only what changed.
+# Set BUILT to the folder of the build.
+BUILT=
 build_extension()
 {
 	local kind=$1 tree options=(with_llvm=no)
@@ -459,6 +463,7 @@ build_extension()
 	fi
 	say "building for $(pg --version)"
 	patiently build_and_install "$tree" "${options[@]}" || die "the build failed"
+	BUILT=$tree
 }
 
 build_and_install()
@@ -471,12 +476,13 @@ build_and_install()
 	set -- make -s --no-print-directory -C "$tree" -j "$(nproc)" "PG_CONFIG=$PG_CONFIG" "$@" install
 	"$@" "DESTDIR=$RUN/install" || return
 	if [ -z "$(extension_settings)" ]; then
-		say "this server loads extensions only from its own folders: installing there"
+		say "this server loads extensions only from its own folders; installing there"
 		as_root "$@"
 	fi
 }
 
-# Links to the sources, for a build beside the user's own, whose objects are not taken.
+# Make links to the sources, so that the build does not share objects with a build in the source
+# folder. Remove objects whose source is gone.
 mirror_sources()
 {
 	local tree=$1 file
@@ -486,10 +492,13 @@ mirror_sources()
 		mkdir -p "$tree/$(dirname "$file")"
 		ln -s "$REPO/$file" "$tree/$file"
 	done
+	find "$tree/src" -name '*.o' | while read -r file; do
+		[ -e "${file%.o}.c" ] || rm "$file"
+	done
 }
 
-# The settings that let a server find the extension in $RUN/install: Debian's own up to 17,
-# PostgreSQL's from 18 on. Nothing if it has neither.
+# The settings that make a server find the extension in $RUN/install. Up to version 17 this is a
+# setting of Debian, since 18 one of PostgreSQL. Print nothing if the server has neither.
 extension_settings()
 {
 	local known
@@ -504,13 +513,13 @@ extension_settings()
 
 # --- the cluster -------------------------------------------------------------
 
-# Run a command as the server's user, in the folder that is his: $RUN/work.
+# Run a command as the server's user, in that user's folder $RUN/work.
 as_server()
 {
 	(cd "$RUN/work" && exec "${AS_SERVER[@]}" "$@")
 }
 
-# The same for a client that may take its time.
+# The same for a client that may run for long.
 as_client()
 {
 	patiently as_server "$@"

@@ -1,18 +1,18 @@
 # shellcheck shell=bash
 #
-# Machines that nobody has prepared, for test/fresh: a Debian in a folder, made by debootstrap
-# from the archive that this machine uses, and entered by chroot.
+# New Debian systems for test/fresh. Each is a folder that debootstrap fills from the archive of
+# this machine, and that is entered by chroot. Such a folder is called a root.
 #
-# A root is made new for each try, from a base that is kept in $ROOTS as a tar file; remove that
-# to have it made anew. What runs in a root has process ids, mounts and System V memory of its
-# own, and /tmp, /proc and /dev/shm of its own. All mounts are made in a mount namespace that
-# ends with its last process: however we end, none is left, and no removal of files can go
-# through one. The network is that of this machine.
+# Each try gets a new root, unpacked from a base that is kept in $ROOTS as a tar file. Remove
+# the file to have the base made again. Processes in a root have their own process ids, mounts,
+# System V memory, /tmp, /proc and /dev/shm. All mounts are made in a mount namespace, which ends
+# with its last process. So no mount is left behind, and removing files cannot follow a mount.
+# The network is that of this machine.
 
 # shellcheck source=test/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-ROOTS=${ROOTS:-$REPO/build/roots}		# for the bases, the logs, and the root at work
+ROOTS=${ROOTS:-$REPO/build/roots}		# folder of the bases, the logs, and the current root
 CLONE=pg_stepwise
 TESTER=tester					# the ordinary user
 
@@ -39,30 +39,31 @@ at_exit()
 	close_run
 }
 
-# The first process in the namespaces obeys SIGTERM, and takes all others with it; unshare waits
-# for that. So nothing writes to the root any more when it is removed.
+# When the first process of the namespaces gets SIGTERM, it ends together with all others.
+# unshare waits for that. So no process writes to the root while it is removed.
 end_job()
 {
 	[ -z "$JOB" ] || { signal TERM "-$JOB"; wait "$JOB" || true; }
 	JOB=
 }
 
-# The committed tree, for a clone in the root. The folder may belong to another user than root.
+# Make a bundle of the committed tree, to be cloned in the root. The repository may belong to
+# another user than root.
 bundle_tree()
 {
 	local git=(git -c "safe.directory=$REPO" -C "$REPO")
-	[ -z "$("${git[@]}" status --porcelain -uno)" ] || say "what is not committed is left out"
+	[ -z "$("${git[@]}" status --porcelain -uno)" ] || say "changes that are not committed are left out"
 	quietly bundle "${git[@]}" bundle create "$RUN/tree.bundle" HEAD || die "there is no committed tree"
 }
 
-# --- what this machine knows of the archive ----------------------------------
+# --- the package archive of this machine -------------------------------------
 
 suite_of_host()
 {
 	sed -n 's/^VERSION_CODENAME=//p' /etc/os-release
 }
 
-# The archives of this machine, as "URI release", those of the distribution only.
+# Print the archives of this machine that belong to the distribution, as "URI release".
 archives_of_host()
 {
 	local suite
@@ -77,7 +78,7 @@ mirror_of_host()
 	archives_of_host | sed -n "s/ $(suite_of_host)$//p" | head -n 1
 }
 
-# The archives of a suite. Of another suite than this machine's, we know only the main one.
+# Print the archives of a suite. For suites other than that of this machine, use the main archive.
 archives()
 {
 	if [ "$1" = "$(suite_of_host)" ]; then
@@ -89,7 +90,7 @@ archives()
 
 # --- the base ----------------------------------------------------------------
 
-# Make the base of a suite if it is not there: git, gcc and make, without what they recommend.
+# Make the base of a suite if it does not exist: git, gcc and make, without recommended packages.
 make_base()
 {
 	local suite=$1 base=$ROOTS/$1.tar
@@ -102,7 +103,7 @@ make_base()
 	remove_root
 }
 
-# Signatures are checked, or this fails: debootstrap alone would go on where it has no keys.
+# Require signatures. By default debootstrap continues without checking if it has no keys.
 bootstrap()
 {
 	local root=$1 suite=$2 mirror=$3 script=/usr/share/debootstrap/scripts/$2 include=git,gcc,make
@@ -114,13 +115,13 @@ bootstrap()
 		forget_packages "$root"
 }
 
-# No lists and no downloaded packages, as in the images that people start from.
+# Remove package lists and downloaded packages, as common container images do.
 forget_packages()
 {
 	find "$1/var/lib/apt/lists" "$1/var/cache/apt" -type f -delete
 }
 
-# --- the root at work --------------------------------------------------------
+# --- the current root --------------------------------------------------------
 
 new_root()
 {
@@ -141,7 +142,7 @@ remove_root()
 	ROOT=
 }
 
-# Unpack a base, and tell it what this machine knows of the network and the archive.
+# Unpack a base, and copy the settings for network and archive from this machine.
 unpack_base()
 {
 	local suite=$1
@@ -150,7 +151,7 @@ unpack_base()
 	cp -L /etc/resolv.conf /etc/hosts "$ROOT/etc"
 	apt-config dump | grep -E '^Acquire::(https?::|ForceIPv[46]|Check-(Valid-Until|Date))' \
 		>"$ROOT/etc/apt/apt.conf.d/90host" || true
-	# No service starts: it would have the network, and the ports, of this machine.
+	# Prevent services from starting, since they would use the network and the ports of this machine.
 	printf '#!/bin/sh\nexit 101\n' >"$ROOT/usr/sbin/policy-rc.d"
 	chmod +x "$ROOT/usr/sbin/policy-rc.d"
 }
@@ -160,10 +161,10 @@ use_archives()
 	sed 's/.*/deb & main/' >"$ROOT/etc/apt/sources.list"
 }
 
-# Run a function in namespaces of its own, in the place of this shell: for "patiently" and its kin.
-# The first process there stays, as it must collect the servers that a test has killed: a dead
-# process without a parent that asks for it would be taken for a living one. When it ends, all
-# others are killed.
+# Replace this shell by one that runs a function in new namespaces. Use it with "patiently" or
+# "quietly". The first process there must stay, to wait for the servers that a test has killed:
+# a dead process that nobody waits for looks alive. When the first process ends, all others are
+# killed.
 in_namespaces()
 {
 	exec unshare --mount --pid --ipc --fork --kill-child -- \
@@ -182,7 +183,7 @@ in_root()
 	in_namespaces enter_root "$ROOT" "$@"
 }
 
-# Mount what a running system has, and run a command without anything of our environment.
+# Mount the file systems of a running system, and run a command with a clean environment.
 enter_root()
 {
 	local root=$1
@@ -194,16 +195,16 @@ enter_root()
 			DEBIAN_FRONTEND=noninteractive chroot "$root" "$@"
 }
 
-# --- the kinds of machines ---------------------------------------------------
+# --- the kinds of systems ----------------------------------------------------
 
-# bare: only git, gcc and make.
+# bare: has only git, gcc and make.
 prepare_bare()
 {
 	archives "$1" | use_archives
 }
 
-# server: server, client and libpq-dev, but nothing to build with. They are those of the
-# release, and there may be newer ones by now, as on a machine that was set up some time ago.
+# server: has server, client and libpq-dev, but nothing to build with. These packages are from the
+# initial release, and the archive may have newer ones, as on a system that was set up long ago.
 prepare_server()
 {
 	echo "$(mirror_of_host) $1" | use_archives
@@ -212,7 +213,7 @@ prepare_server()
 	archives "$1" | use_archives
 }
 
-# user: as bare, but with an ordinary user who has sudo; and another apt is at work.
+# user: like bare, but the tests run as an ordinary user with sudo, while another apt is running.
 prepare_user()
 {
 	archives "$1" | use_archives
@@ -222,8 +223,8 @@ prepare_user()
 	busy=15
 }
 
-# Run a command in the home of root, or of the ordinary user if there is one. For the first
-# seconds another apt is at work, if so prepared: what it does is hold the lock of the lists.
+# Run a command in the home of the ordinary user if there is one, otherwise of root. If $busy is
+# set, another process first holds the lock of the package lists for so many seconds, as apt does.
 at_home()
 {
 	local user=root
@@ -258,7 +259,7 @@ try_root()
 	remove_root
 }
 
-# try SUITE KIND GOAL: one more that passed or failed. A warning is a failure.
+# Run a goal of make and count it: try SUITE KIND GOAL. A compiler warning counts as a failure.
 try()
 {
 	local goal=$3 log=$ROOTS/log/$1-$2-$3.log status=0
@@ -271,7 +272,7 @@ try()
 	else
 		failed=$((failed + 1))
 		tail -n 60 "$log"
-		echo "FAILED $1, $2: make $goal; $log has all of it"
+		echo "FAILED $1, $2: make $goal; the whole log is $log"
 	fi
 }
 

@@ -4,7 +4,7 @@
  */
 #include "api/api.h"
 
-STEPWISE_MODULE_MAGIC("pg_stepwise", "0.1.0");
+STEPWISE_MODULE_MAGIC("pg_stepwise", STEPWISE_VERSION);
 
 void		_PG_init(void);
 

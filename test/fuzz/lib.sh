@@ -1,10 +1,10 @@
 # shellcheck shell=bash
 #
-# Build the fuzz target and run it, on the cluster that test/lib.sh has started: for
-# test/fuzz/run, which runs for long, and for test/run, with few cases and a fixed seed.
+# Build the fuzz target and run it on the cluster that test/lib.sh has started. test/fuzz/run
+# uses this for long runs, and test/run with few cases and a fixed seed.
 
-# How many lines "ok ..." a run prints: one for each statement of fuzz.sql that tests.
-# shellcheck disable=SC2034	# for those who source this
+# Number of lines "ok ..." that a run prints: one for each test in fuzz.sql.
+# shellcheck disable=SC2034	# the sourcing script uses it
 FUZZ_TESTS=6
 
 # fuzz CASES SEED
