@@ -56,7 +56,7 @@ CREATE TABLE stepwise.plan (
     version           int,
     idempotency_key   text COLLATE "C",
     inputs            jsonb NOT NULL DEFAULT '{}',
-    holders           jsonb,
+    parent_names      jsonb,
     PRIMARY KEY (tenant, id),
     CONSTRAINT plan_outcome CHECK (stepwise.plan_fits(status, outcome, completed_at))
 ) WITH (fillfactor = 70, toast_tuple_target = 512);
@@ -97,7 +97,7 @@ COMMENT ON COLUMN stepwise.plan.workflow IS 'the workflow that the plan runs; nu
 COMMENT ON COLUMN stepwise.plan.version IS 'version of the workflow';
 COMMENT ON COLUMN stepwise.plan.idempotency_key IS 'key of the creating call; repeating the call returns this plan';
 COMMENT ON COLUMN stepwise.plan.inputs IS 'values that steps refer to, with defaults filled in';
-COMMENT ON COLUMN stepwise.plan.holders IS 'nested plans only: names of the steps above it, from the root down';
+COMMENT ON COLUMN stepwise.plan.parent_names IS 'nested plans only: names of the steps above it, from the root down';
 
 CREATE TABLE stepwise.plan_detail (
     tenant                  text COLLATE "C" NOT NULL,

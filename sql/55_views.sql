@@ -2,7 +2,7 @@
 
 CREATE VIEW stepwise.checkpoints WITH (security_invoker) AS
     SELECT k.id AS checkpoint_id, k.plan_id, k.root_id AS root_plan_id, k.step_id,
-           ARRAY(SELECT jsonb_array_elements_text(p.holders)) || s.name AS path,
+           ARRAY(SELECT jsonb_array_elements_text(p.parent_names)) || s.name AS path,
            k.kind, k.prompt, k.since, k.questions, k.tenant
     FROM stepwise.checkpoint AS k
     JOIN stepwise.plan AS p ON p.tenant = k.tenant AND p.id = k.plan_id AND p.completed_at IS NULL

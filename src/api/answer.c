@@ -26,13 +26,13 @@ StepAnswer(const PlanRow *plan, const StepRow *step)
 }
 
 static void
-PutFormattingNotes(JsonBuilder *b, Call *call, const PlanRow *scope)
+PutFormattingNotes(JsonBuilder *b, Call *call, const PlanRow *asked)
 {
 	ListCell   *cell;
 
-	JsonPutText(b, "planFormattingNotes", PlanDetailRead(call, &scope->id)->output_formatting_notes);
+	JsonPutText(b, "planFormattingNotes", PlanDetailRead(call, &asked->id)->output_formatting_notes);
 	JsonArrayStart(b, "stepFormattingNotes");
-	foreach(cell, FormattingNotes(call, &scope->id))
+	foreach(cell, FormattingNotes(call, &asked->id))
 	{
 		const FormattingNote *note = lfirst(cell);
 
@@ -46,89 +46,89 @@ PutFormattingNotes(JsonBuilder *b, Call *call, const PlanRow *scope)
 }
 
 static Jsonb *
-CompleteDetail(Call *call, const PlanRow *scope)
+CompleteDetail(Call *call, const PlanRow *asked)
 {
-	Jsonb	   *skill = SkillMetadata(call, &scope->id);
+	Jsonb	   *skill = SkillMetadata(call, &asked->id);
 	JsonBuilder b = {0};
 
 	JsonObjectStart(&b, NULL);
-	JsonPutJson(&b, "outputs", JsonOf(scope->outputs));
-	JsonPutText(&b, "outcome", OutcomeName[scope->outcome]);
+	JsonPutJson(&b, "outputs", JsonOf(asked->outputs));
+	JsonPutText(&b, "outcome", OutcomeName[asked->outcome]);
 	JsonPutText(&b, "outputMediaType", skill ? JsonGetText(skill, "outputMediaType") : NULL);
 	JsonPutText(&b, "outputFormattingInstructions", skill ? JsonGetText(skill, "outputFormattingInstructions") : NULL);
-	PutFormattingNotes(&b, call, scope);
+	PutFormattingNotes(&b, call, asked);
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
 }
 
 static Jsonb *
-NothingDetail(const PlanRow *scope)
+NothingDetail(const PlanRow *asked)
 {
 	JsonBuilder b = {0};
 
 	JsonObjectStart(&b, NULL);
-	JsonPutInt(&b, "inProgressCount", scope->counts[STEP_IN_PROGRESS]);
-	JsonPutInt(&b, "failedCount", scope->counts[STEP_FAILED]);
+	JsonPutInt(&b, "inProgressCount", asked->counts[STEP_IN_PROGRESS]);
+	JsonPutInt(&b, "failedCount", asked->counts[STEP_FAILED]);
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
 }
 
 static Jsonb *
-EndedDetail(const PlanRow *scope)
+EndedDetail(const PlanRow *asked)
 {
 	JsonBuilder b = {0};
 
 	JsonObjectStart(&b, NULL);
-	JsonPutText(&b, "error", scope->message);
+	JsonPutText(&b, "error", asked->message);
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
 }
 
 static Jsonb *
-PausedDetail(const PlanRow *scope)
+PausedDetail(const PlanRow *asked)
 {
 	JsonBuilder b = {0};
 
 	JsonObjectStart(&b, NULL);
-	JsonPutJson(&b, "pauseReason", DatumGetJsonbP(PointerGetDatum(scope->pause_reason)));
+	JsonPutJson(&b, "pauseReason", DatumGetJsonbP(PointerGetDatum(asked->pause_reason)));
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
 }
 
 /* Answer for a plan that has no step to hand out now. */
 Jsonb *
-NextAnswer(Call *call, PlanRow *scope)
+NextAnswer(Call *call, PlanRow *asked)
 {
 	const char *status;
 	Jsonb	   *detail;
 	JsonBuilder b = {0};
 
-	switch (scope->status)
+	switch (asked->status)
 	{
 		case PLAN_COMPLETED:
 			status = "plan_complete";
-			detail = CompleteDetail(call, scope);
+			detail = CompleteDetail(call, asked);
 			break;
 		case PLAN_FAILED:
 			status = "plan_failed";
-			detail = EndedDetail(scope);
+			detail = EndedDetail(asked);
 			break;
 		case PLAN_CANCELLED:
 			status = "plan_cancelled";
-			detail = EndedDetail(scope);
+			detail = EndedDetail(asked);
 			break;
 		case PLAN_AWAITING_REVIEW:
 			status = "awaiting_review";
-			detail = JsonMerge(OldestCheckpoint(call, scope), scope->pause_reason ? PausedDetail(scope) : NULL);
+			detail = JsonMerge(OldestCheckpoint(call, asked), asked->pause_reason ? PausedDetail(asked) : NULL);
 			break;
 		default:
-			status = scope->pause_reason ? "paused" : "no_pending_steps";
-			detail = scope->pause_reason ? PausedDetail(scope) : NothingDetail(scope);
+			status = asked->pause_reason ? "paused" : "no_pending_steps";
+			detail = asked->pause_reason ? PausedDetail(asked) : NothingDetail(asked);
 	}
 	JsonObjectStart(&b, NULL);
 	JsonPutText(&b, "status", status);
-	JsonPutUuid(&b, "planId", &scope->id);
-	JsonPutText(&b, "planStatus", PlanStatusName[scope->status]);
+	JsonPutUuid(&b, "planId", &asked->id);
+	JsonPutText(&b, "planStatus", PlanStatusName[asked->status]);
 	JsonObjectEnd(&b);
 	return JsonMerge(JsonFinish(&b), detail);
 }

@@ -22,13 +22,13 @@ extern int	ArgumentMax(FunctionCallInfo fcinfo, int n, int otherwise);	/* how ma
 
 /* ---------- handoff.c: why, and what to call next ---------- */
 
-extern Jsonb *NextCall(Call *call, PlanRow *scope);
+extern Jsonb *NextCall(Call *call, PlanRow *asked);
 
 /* ---------- answer.c: answers that several functions share ---------- */
 
 extern void PutStepAnswer(JsonBuilder *b, const PlanRow *plan, const StepRow *step);
 extern Jsonb *StepAnswer(const PlanRow *plan, const StepRow *step);	/* what every change of a step answers */
-extern Jsonb *NextAnswer(Call *call, PlanRow *scope);	/* when there is no step to hand out */
+extern Jsonb *NextAnswer(Call *call, PlanRow *asked);	/* when there is no step to hand out */
 
 /* ---------- check.c: checks that several functions share ---------- */
 

@@ -31,7 +31,7 @@ PutStepBlock(JsonBuilder *b, Call *call, const StepRow *step, int depth)
 	JsonPutJson(b, "inputs", StepInputs(step));
 	PutOutputs(b, step->result);
 	JsonPutJson(b, "metadata", StepMetadata(step, GetCurrentTimestamp()));
-	if (StepHoldsPlan(step) && depth > 0 && NestedPlanId(call, &step->id, &nested_id))
+	if (StepNests(step) && depth > 0 && NestedPlanId(call, &step->id, &nested_id))
 		PutBlocks(b, call, &nested_id, depth - 1);
 	else
 		JsonPutJson(b, "blocks", JsonEmptyObject());
@@ -149,7 +149,7 @@ FailureMessage(Call *call, const PlanRow *plan)
 		return pstrdup("the plan failed");
 	if (step->status == STEP_FAILED)
 		return psprintf("step \"%s\" failed: %s", step->name, step->message ? step->message : "no reason given");
-	if (StepHoldsPlan(step) && NestedPlanId(call, &step->id, &nested_id))
+	if (StepNests(step) && NestedPlanId(call, &step->id, &nested_id))
 		return psprintf("step \"%s\" completed with outcome failure: %s", step->name,
 						FailureMessage(call, PlanMustRead(call, &nested_id)));
 	return psprintf("step \"%s\" completed with outcome failure%s", step->name, Because(step->message));

@@ -32,13 +32,13 @@ typedef struct Copies
 static const char FreshStep[] =
 "{\"status\": \"pending\", \"outcome\": \"n/a\", \"attempt\": 0, \"execution_order\": null, \"ready\": null,"
 " \"started_at\": null, \"completed_at\": null, \"active_at\": null, \"lease_expires_at\": null, \"confidence\": null,"
-" \"worker\": null, \"holder\": null, \"message\": null, \"pause_reason\": null, \"inputs\": null, \"result\": null,"
+" \"worker\": null, \"parent_step\": null, \"message\": null, \"pause_reason\": null, \"inputs\": null, \"result\": null,"
 " \"result_summary\": null, \"execution_report\": null, \"output_formatting_notes\": null, \"error\": null}";
 
 /* what a plan that begins again looks like */
 static const char FreshPlan[] =
 "{\"status\": \"planning\", \"outcome\": \"n/a\", \"leases\": false, \"nests\": false, \"stalls\": false, \"workable\": null, \"depth\": 0,"
-" \"parent_step_id\": null, \"holders\": null, \"pending\": 0, \"in_progress\": 0, \"awaiting_input\": 0, \"completed\": 0, \"failed\": 0,"
+" \"parent_step_id\": null, \"parent_names\": null, \"pending\": 0, \"in_progress\": 0, \"awaiting_input\": 0, \"completed\": 0, \"failed\": 0,"
 " \"skipped\": 0, \"unsuccessful\": 0, \"paused\": 0, \"started_steps\": 0, \"next_order\": 1, \"started_at\": null,"
 " \"completed_at\": null, \"message\": null, \"pause_reason\": null, \"outputs\": null}";
 
@@ -396,7 +396,7 @@ AuditEnded(Call *call, PlanRow *copy)
 
 /* ---------- forking ---------- */
 
-static void CopyNested(Call *call, PlanRow *root, PlanRow *parent, Datum old_holder, Datum new_holder);
+static void CopyNested(Call *call, PlanRow *root, PlanRow *parent, Datum old_parent_step, Datum new_parent_step);
 
 /* Count a step that keeps its result; those that depend on it look at it, its branches have been taken already. */
 static void
@@ -424,14 +424,14 @@ AdoptSteps(Call *call, PlanRow *copy, const Copies *copies)
 			continue;
 		}
 		AdoptStep(call, copy, step);
-		if (StepHoldsPlan(step))
+		if (StepNests(step))
 			CopyNested(call, copy->root, copy, copies->old_ids[i], copies->new_ids[i]);
 	}
 }
 
 /* A nested plan that has ended is copied as it is: references may lead into it. */
 static void
-CopyNested(Call *call, PlanRow *root, PlanRow *parent, Datum old_holder, Datum new_holder)
+CopyNested(Call *call, PlanRow *root, PlanRow *parent, Datum old_parent_step, Datum new_parent_step)
 {
 	pg_uuid_t	nested_id;
 	PlanRow    *nested;
@@ -439,13 +439,13 @@ CopyNested(Call *call, PlanRow *root, PlanRow *parent, Datum old_holder, Datum n
 	Copies		copies;
 	JsonBuilder b = {0};
 
-	if (!NestedPlanId(call, DatumGetUUIDP(old_holder), &nested_id))
+	if (!NestedPlanId(call, DatumGetUUIDP(old_parent_step), &nested_id))
 		return;
 	nested = PlanMustRead(call, &nested_id);
 	JsonObjectStart(&b, NULL);
-	JsonPutUuid(&b, "parent_step_id", DatumGetUUIDP(new_holder));
+	JsonPutUuid(&b, "parent_step_id", DatumGetUUIDP(new_parent_step));
 	JsonPutInt(&b, "depth", parent->depth + 1);
-	JsonPutJson(&b, "holders", (Jsonb *) HoldersBelow(parent, StepMustRead(call, DatumGetUUIDP(new_holder))));
+	JsonPutJson(&b, "parent_names", (Jsonb *) ParentNamesBelow(parent, StepMustRead(call, DatumGetUUIDP(new_parent_step))));
 	JsonObjectEnd(&b);
 	copy = CopyPlan(call, nested, root, JsonFinish(&b));
 	AuditCreated(call, copy, &nested_id, NULL);
@@ -457,7 +457,7 @@ CopyNested(Call *call, PlanRow *root, PlanRow *parent, Datum old_holder, Datum n
 		StepRow    *step = StepMustRead(call, DatumGetUUIDP(copies.new_ids[i]));
 
 		AuditAdopted(call, copy, step);
-		if (StepHoldsPlan(step))
+		if (StepNests(step))
 			CopyNested(call, root, copy, copies.old_ids[i], copies.new_ids[i]);
 	}
 	AuditBranches(call, copy, nested, &copies);

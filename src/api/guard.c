@@ -192,7 +192,7 @@ CheckStepNotFinal(const StepRow *step)
 static void
 CheckNotHeld(const StepRow *step, StepStatus to)
 {
-	if (StepHoldsPlan(step) && to != STEP_FAILED && to != STEP_SKIPPED &&
+	if (StepNests(step) && to != STEP_FAILED && to != STEP_SKIPPED &&
 		!(to == STEP_PENDING && step->status == STEP_FAILED))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_TRANSITION),
@@ -206,11 +206,11 @@ CheckNotHeld(const StepRow *step, StepStatus to)
 static void
 CheckLease(const StepRow *step)
 {
-	if (TimeIsSet(step->lease_expires_at) && (step->status != STEP_IN_PROGRESS || StepHoldsPlan(step)))
+	if (TimeIsSet(step->lease_expires_at) && (step->status != STEP_IN_PROGRESS || StepNests(step)))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_TRANSITION),
 				 errmsg("step \"%s\" %s, and cannot have a lease", step->name,
-						StepHoldsPlan(step) ? "runs a workflow" : psprintf("is %s", StepStatusName[step->status])),
+						StepNests(step) ? "runs a workflow" : psprintf("is %s", StepStatusName[step->status])),
 				 errhint("Claim the step with stepwise.get_next_step(plan_id, worker, lease).")));
 }
 
@@ -468,7 +468,7 @@ CheckNotHolding(Call *call, const StepRow *step)
 {
 	pg_uuid_t	nested;
 
-	if (StepHoldsPlan(step) && (step->status == STEP_COMPLETED || step->status == STEP_AWAITING_INPUT) &&
+	if (StepNests(step) && (step->status == STEP_COMPLETED || step->status == STEP_AWAITING_INPUT) &&
 		NestedPlanId(call, &step->id, &nested))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_TRANSITION),

@@ -36,7 +36,7 @@ typedef struct Move
 typedef struct Wait
 {
 	Call	   *call;
-	PlanRow    *scope;			/* the plan that was asked for */
+	PlanRow    *asked;			/* the plan that was asked for */
 	PlanRow    *plan;			/* the plan of the step, and the step that blocks; or NULL */
 	StepRow    *step;
 	const Jsonb *reason;		/* pause reason, or NULL */
@@ -63,7 +63,7 @@ AddMove(Wait *w, MoveKind kind, const char *name, Jsonb *arguments)
 static Jsonb *
 PlanArgument(const Wait *w)
 {
-	return JsonTextOf("plan_id", UuidText(&w->scope->id));
+	return JsonTextOf("plan_id", UuidText(&w->asked->id));
 }
 
 static Jsonb *
@@ -425,7 +425,7 @@ WaitOfReason(Wait *w)
 static void
 WaitOfEnded(Wait *w)
 {
-	const PlanRow *plan = w->scope;
+	const PlanRow *plan = w->asked;
 
 	w->on = "nobody";
 	w->since = plan->completed_at;
@@ -467,7 +467,7 @@ WaitOfNext(Wait *w, const Next *next)
 static bool
 IsClaim(const StepRow *step)
 {
-	return step->status == STEP_IN_PROGRESS && !StepHoldsPlan(step);
+	return step->status == STEP_IN_PROGRESS && !StepNests(step);
 }
 
 /* Find the claim in a plan, or in those nested in it, that has been quiet for longest; NULL: none. */
@@ -486,7 +486,7 @@ OldestClaim(const Wait *w)
 	Params		params = {0};
 
 	ParamTenant(&params, w->call);
-	ParamUuid(&params, &w->scope->id);
+	ParamUuid(&params, &w->asked->id);
 	return StepFetch(&find, &params);
 }
 
@@ -499,7 +499,7 @@ WaitOfClaim(Wait *w)
 	w->since = w->step->started_at;
 	w->message = psprintf("step \"%s\" is in progress%s%s", w->step->name, w->step->worker ? ", claimed by " : "",
 						  w->step->worker ? w->step->worker : "");
-	if (w->scope->status == PLAN_STALLED)
+	if (w->asked->status == PLAN_STALLED)
 	{
 		w->message = psprintf("%s, and shows no sign of life", w->message);
 		/* whatever threshold it was that found it stalled */
@@ -514,7 +514,7 @@ static void
 WaitOfNobody(Wait *w)
 {
 	w->on = "agent";
-	w->since = w->scope->updated_at;
+	w->since = w->asked->updated_at;
 	w->message = pstrdup("nothing stands in its way");
 	AddMove(w, MOVE_CALL, "get_next_step", PlanArgument(w));
 }
@@ -526,10 +526,10 @@ WaitOfWork(Wait *w)
 	Next		next = {0};
 	bool		found = false;
 
-	if (w->scope->status == PLAN_STALLED)
+	if (w->asked->status == PLAN_STALLED)
 		w->step = OldestClaim(w);
 	if (w->step == NULL)
-		found = NextPeek(w->call, w->scope, &next);
+		found = NextPeek(w->call, w->asked, &next);
 	if (w->step == NULL && !found)
 		w->step = next.step && IsClaim(next.step) ? next.step : OldestClaim(w);
 	if (found)
@@ -541,19 +541,19 @@ WaitOfWork(Wait *w)
 }
 
 static Wait
-WaitOf(Call *call, PlanRow *scope)
+WaitOf(Call *call, PlanRow *asked)
 {
-	Wait		w = {.call = call, .scope = scope};
+	Wait		w = {.call = call, .asked = asked};
 
-	if (PlanIsTerminal(scope->status))
+	if (PlanIsTerminal(asked->status))
 	{
 		WaitOfEnded(&w);
 		return w;
 	}
-	if (scope->pause_reason != NULL)
+	if (asked->pause_reason != NULL)
 	{
-		w.reason = JsonOf(scope->pause_reason);
-		w.step = StepOfReason(call, scope);
+		w.reason = JsonOf(asked->pause_reason);
+		w.step = StepOfReason(call, asked);
 	}
 	if (w.step != NULL)
 		WaitOfReason(&w);
@@ -586,9 +586,9 @@ PutNextCall(JsonBuilder *b, const Wait *w)
 
 /* The call with which a plan goes on, as {"nextCall": …}; null when there is none. */
 Jsonb *
-NextCall(Call *call, PlanRow *scope)
+NextCall(Call *call, PlanRow *asked)
 {
-	Wait		w = WaitOf(call, scope);
+	Wait		w = WaitOf(call, asked);
 	JsonBuilder b = {0};
 
 	JsonObjectStart(&b, NULL);
@@ -598,14 +598,14 @@ NextCall(Call *call, PlanRow *scope)
 }
 
 static Jsonb *
-Why(Call *call, PlanRow *scope)
+Why(Call *call, PlanRow *asked)
 {
-	Wait		w = WaitOf(call, scope);
+	Wait		w = WaitOf(call, asked);
 	JsonBuilder b = {0};
 
 	JsonObjectStart(&b, NULL);
-	JsonPutUuid(&b, "planId", &scope->id);
-	JsonPutText(&b, "planStatus", PlanStatusName[scope->status]);
+	JsonPutUuid(&b, "planId", &asked->id);
+	JsonPutText(&b, "planStatus", PlanStatusName[asked->status]);
 	JsonPutText(&b, "waitingOn", w.on);
 	JsonPutTime(&b, "since", w.since);
 	JsonPutJson(&b, "reason", w.reason);
@@ -746,17 +746,17 @@ TellLeft(StringInfo out, const Wait *w, PlanRow *plan, const char *above, const 
 
 /* Name the steps that hold a nested plan, from the plan that was asked for down; *up is the plan around it, or NULL. */
 static char *
-HoldersAbove(const Wait *w, const PlanRow *plan, PlanRow **up)
+ParentsAbove(const Wait *w, const PlanRow *plan, PlanRow **up)
 {
 	char	   *above = "";
 
 	*up = NULL;
-	while (plan->nested && !UuidEqual(&plan->id, &w->scope->id))
+	while (plan->nested && !UuidEqual(&plan->id, &w->asked->id))
 	{
-		StepRow    *holder = StepMustRead(w->call, &plan->parent_step_id);
+		StepRow    *parent_step = StepMustRead(w->call, &plan->parent_step_id);
 
-		above = psprintf("%s/%s", holder->name, above);
-		plan = PlanMustRead(w->call, &holder->plan_id);
+		above = psprintf("%s/%s", parent_step->name, above);
+		plan = PlanMustRead(w->call, &parent_step->plan_id);
 		if (*up == NULL)
 			*up = unconstify(PlanRow *, plan);
 	}
@@ -767,14 +767,14 @@ HoldersAbove(const Wait *w, const PlanRow *plan, PlanRow **up)
 static void
 TellRest(StringInfo out, const Wait *w)
 {
-	PlanRow    *plan = w->plan ? w->plan : w->scope;
+	PlanRow    *plan = w->plan ? w->plan : w->asked;
 	const pg_uuid_t *before = NULL;
 	PlanRow    *up;
 	int			told = 0;
 
 	do
 	{
-		char	   *above = HoldersAbove(w, plan, &up);
+		char	   *above = ParentsAbove(w, plan, &up);
 
 		TellLeft(out, w, plan, above, before, &told);
 		before = &plan->id;
@@ -783,20 +783,20 @@ TellRest(StringInfo out, const Wait *w)
 }
 
 static char *
-Handoff(Call *call, PlanRow *scope)
+Handoff(Call *call, PlanRow *asked)
 {
-	Wait		w = WaitOf(call, scope);
+	Wait		w = WaitOf(call, asked);
 	StringInfoData out;
 
 	initStringInfo(&out);
-	TellPlan(&out, scope);
+	TellPlan(&out, asked);
 	appendStringInfo(&out, "\n%s %s%s\n", w.reason ? "It stopped because" : "How it stands:", w.message,
 					 EndsSentence(w.message) ? "" : ".");
 	TellMoves(&out, &w);
-	if (!PlanIsTerminal(scope->status))
+	if (!PlanIsTerminal(asked->status))
 		TellRest(&out, &w);
-	else if (scope->outputs != NULL)
-		appendStringInfo(&out, "Outputs: %s\n", JsonToText(JsonOf(scope->outputs)));
+	else if (asked->outputs != NULL)
+		appendStringInfo(&out, "Outputs: %s\n", JsonToText(JsonOf(asked->outputs)));
 	return out.data;
 }
 

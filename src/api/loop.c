@@ -155,29 +155,29 @@ ClaimStep(Call *call, Next *next, const Claim *claim)
 }
 
 static Jsonb *
-ClaimNext(Call *call, PlanRow *scope, const Claim *claim)
+ClaimNext(Call *call, PlanRow *asked, const Claim *claim)
 {
 	Next		next = {0};
 	StepRow    *held = NULL;
 
-	if (claim->worker != NULL && !PlanIsTerminal(scope->root->status))
-		held = ClaimOfWorker(call, scope->root, claim->worker);
+	if (claim->worker != NULL && !PlanIsTerminal(asked->root->status))
+		held = ClaimOfWorker(call, asked->root, claim->worker);
 	if (held != NULL)
-		return ClaimAgain(call, scope->root, held, claim);
-	if (!NextFind(call, scope, &next))
-		return NextAnswer(call, scope);
+		return ClaimAgain(call, asked->root, held, claim);
+	if (!NextFind(call, asked, &next))
+		return NextAnswer(call, asked);
 	ClaimStep(call, &next, claim);
 	return ReadyAnswer(call, &next, false);
 }
 
 static Jsonb *
-NextStep(Call *call, PlanRow *scope, const Claim *claim)
+NextStep(Call *call, PlanRow *asked, const Claim *claim)
 {
 	call->actor = claim->worker;
-	PlanNoteSession(call, scope);
-	if (!PlanIsTerminal(scope->root->status))
-		ReleaseExpired(call, scope->root);
-	return ClaimNext(call, scope, claim);
+	PlanNoteSession(call, asked);
+	if (!PlanIsTerminal(asked->root->status))
+		ReleaseExpired(call, asked->root);
+	return ClaimNext(call, asked, claim);
 }
 
 static Claim

@@ -191,14 +191,14 @@ StepOfNameBelow(Call *call, const PlanRow *plan, const Report *report)
 }
 
 static StepRow *
-StepOfName(Call *call, const PlanRow *scope, const Report *report)
+StepOfName(Call *call, const PlanRow *asked, const Report *report)
 {
-	StepRow    *own = StepReadByName(call, &scope->id, report->step_name);
+	StepRow    *own = StepReadByName(call, &asked->id, report->step_name);
 	StepRow    *below;
 
 	if (own != NULL && StepRuleOf(own)->by_worker)
 		return own;
-	below = StepOfNameBelow(call, scope, report);
+	below = StepOfNameBelow(call, asked, report);
 	return below ? below : own;
 }
 
@@ -217,15 +217,15 @@ CheckNotHeld(const StepRow *step)
 
 /* Find the step that blocks, if the tool is for it, and no step before it in its sequence is held. */
 static StepRow *
-StepThatBlocks(Call *call, const PlanRow *scope, const char *tool)
+StepThatBlocks(Call *call, const PlanRow *asked, const char *tool)
 {
-	StepRow    *step = StepOfReason(call, scope);
+	StepRow    *step = StepOfReason(call, asked);
 	PlanRow    *plan;
 	StepRow    *before;
 
 	if (!WaitsForTool(step, tool))
 		return NULL;
-	plan = PlanInTree(call, scope->root, &step->plan_id);
+	plan = PlanInTree(call, asked->root, &step->plan_id);
 	if (step->status == STEP_FAILED || !plan->sequential)
 		return step;
 	before = StepOfTool(call, plan, tool);
@@ -236,18 +236,18 @@ StepThatBlocks(Call *call, const PlanRow *scope, const char *tool)
 
 /* Find the step that a report is for; NULL: none waits for it. */
 static StepRow *
-StepOfReport(Call *call, const PlanRow *scope, const Report *report)
+StepOfReport(Call *call, const PlanRow *asked, const Report *report)
 {
 	StepRow    *step;
 
 	if (report->step_name != NULL)
-		return StepOfName(call, scope, report);
-	step = StepThatBlocks(call, scope, report->tool);
+		return StepOfName(call, asked, report);
+	step = StepThatBlocks(call, asked, report->tool);
 	if (step != NULL)
 		return step;
-	step = StepOfTool(call, scope, report->tool);
+	step = StepOfTool(call, asked, report->tool);
 	if (step == NULL)
-		step = StepOfToolBelow(call, scope, report->tool);
+		step = StepOfToolBelow(call, asked, report->tool);
 	if (step != NULL)
 		CheckNotHeld(step);
 	return step;
@@ -279,7 +279,7 @@ IsRecorded(const StepRow *step, const Report *report)
 }
 
 static Jsonb *
-RecordAnswer(Call *call, const PlanRow *scope, const PlanRow *plan, const StepRow *step, bool duplicate)
+RecordAnswer(Call *call, const PlanRow *asked, const PlanRow *plan, const StepRow *step, bool duplicate)
 {
 	JsonBuilder b = {0};
 
@@ -291,11 +291,11 @@ RecordAnswer(Call *call, const PlanRow *scope, const PlanRow *plan, const StepRo
 	if (duplicate)
 		JsonPutBool(&b, "duplicate", true);
 	JsonObjectEnd(&b);
-	return JsonMerge(TaskAnswer(call, &scope->id), JsonFinish(&b));
+	return JsonMerge(TaskAnswer(call, &asked->id), JsonFinish(&b));
 }
 
 static void
-AuditExtra(Call *call, PlanRow *scope, const Report *report, const char *variable)
+AuditExtra(Call *call, PlanRow *asked, const Report *report, const char *variable)
 {
 	JsonBuilder b = {0};
 
@@ -306,27 +306,27 @@ AuditExtra(Call *call, PlanRow *scope, const Report *report, const char *variabl
 	JsonPutBool(&b, "isError", report->is_error);
 	JsonPutText(&b, "resultDigest", DigestText(report->result));
 	JsonObjectEnd(&b);
-	AuditAppend(call, scope, NULL, "plan_modified", JsonFinish(&b));
+	AuditAppend(call, asked, NULL, "plan_modified", JsonFinish(&b));
 }
 
 /* Keep what no step waits for; nothing else changes. */
 static Jsonb *
-RecordExtra(Call *call, PlanRow *scope, const Report *report)
+RecordExtra(Call *call, PlanRow *asked, const Report *report)
 {
 	char	   *name = psprintf("_workflow.extra.%s", report->tool);
 	JsonBuilder b = {0};
 
-	VariablesStore(call, &scope->id,
-				   JsonMerge(VariablesRead(call, &scope->id), JsonObjectOf(name, report->result)));
-	AuditExtra(call, scope, report, name);
+	VariablesStore(call, &asked->id,
+				   JsonMerge(VariablesRead(call, &asked->id), JsonObjectOf(name, report->result)));
+	AuditExtra(call, asked, report, name);
 	JsonObjectStart(&b, NULL);
-	JsonPutUuid(&b, "planId", &scope->id);
-	JsonPutText(&b, "planStatus", PlanStatusName[scope->status]);
+	JsonPutUuid(&b, "planId", &asked->id);
+	JsonPutText(&b, "planStatus", PlanStatusName[asked->status]);
 	JsonPutNull(&b, "stepId");
 	JsonPutNull(&b, "stepStatus");
 	JsonPutText(&b, "variable", name);
 	JsonObjectEnd(&b);
-	return JsonMerge(TaskAnswer(call, &scope->id), JsonFinish(&b));
+	return JsonMerge(TaskAnswer(call, &asked->id), JsonFinish(&b));
 }
 
 static void
@@ -351,28 +351,28 @@ RecordToStep(Call *call, PlanRow *plan, StepRow *step, const Report *report)
 }
 
 static Jsonb *
-Record(Call *call, PlanRow *scope, const Report *report)
+Record(Call *call, PlanRow *asked, const Report *report)
 {
 	StepRow    *step;
 	PlanRow    *plan;
 	bool		duplicate;
 
 	/* an expired lease holds nothing */
-	if (report->step_name == NULL && !PlanIsTerminal(scope->root->status))
-		ReleaseExpired(call, scope->root);
-	step = StepOfReport(call, scope, report);
+	if (report->step_name == NULL && !PlanIsTerminal(asked->root->status))
+		ReleaseExpired(call, asked->root);
+	step = StepOfReport(call, asked, report);
 	if (step == NULL && report->step_name != NULL)
-		StepNameNotFound(scope, report->step_name);
+		StepNameNotFound(asked, report->step_name);
 	if (step == NULL)
 	{
-		PlanCheckOpen(scope);
-		return RecordExtra(call, scope, report);
+		PlanCheckOpen(asked);
+		return RecordExtra(call, asked, report);
 	}
-	plan = PlanInTree(call, scope->root, &step->plan_id);
+	plan = PlanInTree(call, asked->root, &step->plan_id);
 	duplicate = report->step_name != NULL && IsRecorded(step, report);
 	if (!duplicate)
 		RecordToStep(call, plan, step, report);
-	return RecordAnswer(call, scope, plan, step, duplicate);
+	return RecordAnswer(call, asked, plan, step, duplicate);
 }
 
 static Report
@@ -398,10 +398,10 @@ stepwise_record_tool_result(PG_FUNCTION_ARGS)
 {
 	Call		call;
 	Report		report;
-	PlanRow    *scope;
+	PlanRow    *asked;
 
 	CallBegin(&call);
 	report = ArgumentReport(fcinfo);
-	scope = PlanLock(&call, ArgumentUuid(fcinfo, 0));
-	return CallEnd(&call, Record(&call, scope, &report));
+	asked = PlanLock(&call, ArgumentUuid(fcinfo, 0));
+	return CallEnd(&call, Record(&call, asked, &report));
 }

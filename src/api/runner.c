@@ -80,12 +80,12 @@ TaskNew(const Call *call, const Next *next)
 static Task *
 TaskClaim(Call *call, const Run *run)
 {
-	PlanRow    *scope = PlanLock(call, run->plan_id);
+	PlanRow    *asked = PlanLock(call, run->plan_id);
 	Next		next = {.run = true};
 
-	if (!PlanIsTerminal(scope->root->status))
-		ReleaseExpired(call, scope->root);
-	if (!NextFind(call, scope, &next))
+	if (!PlanIsTerminal(asked->root->status))
+		ReleaseExpired(call, asked->root);
+	if (!NextFind(call, asked, &next))
 		return NULL;
 	StepMove(call, next.plan, next.step, STEP_IN_PROGRESS, JsonTextOf("by", "run"));
 	PlanSettle(call, next.plan);

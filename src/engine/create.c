@@ -43,7 +43,7 @@ InsertPlan(Call *call, const PlanRow *plan, const char *idempotency_key)
 	static KeptQuery insert = {
 		"INSERT INTO stepwise.plan (tenant, id, root_id, parent_step_id, on_failure, sequential, separate_reviewer,"
 		" workable, depth, pending, audit_entries, created_at, updated_at, stall_after, audit_head, session_id, name,"
-		" goal, workflow, version, idempotency_key, inputs, holders)"
+		" goal, workflow, version, idempotency_key, inputs, parent_names)"
 		" VALUES ($1, $2, $3, $4, $5::stepwise.on_failure, $6, $7, $8, $9, $10, $11, $12, $12, $13, $14, $15, $16, $17,"
 		" $18, $19, $20, $21, $22)"
 		/* a key that is taken was seen, but by a transaction at a stricter level: that then fails to serialize */
@@ -83,7 +83,7 @@ InsertPlan(Call *call, const PlanRow *plan, const char *idempotency_key)
 		ParamNull(&params);
 	ParamText(&params, idempotency_key);
 	ParamVarlena(&params, plan->inputs);
-	ParamVarlena(&params, plan->holders);
+	ParamVarlena(&params, plan->parent_names);
 	QueryRun(&insert, &params);
 }
 
@@ -108,19 +108,19 @@ InsertPlanDetail(Call *call, const PlanRow *plan, const Definition *definition, 
 	QueryRun(&insert, &params);
 }
 
-/* A nested plan hangs on its holder, and what is asked of the plan around it holds for it too. */
+/* A nested plan hangs on its parent_step, and what is asked of the plan around it holds for it too. */
 static void
-PlanNest(PlanRow *plan, const PlanRow *parent, const StepRow *holder)
+PlanNest(PlanRow *plan, const PlanRow *parent, const StepRow *parent_step)
 {
 	plan->nested = true;
 	plan->root = parent->root;
 	plan->root_id = parent->root_id;
-	plan->parent_step_id = holder->id;
+	plan->parent_step_id = parent_step->id;
 	plan->depth = parent->depth + 1;
-	plan->holders = HoldersBelow(parent, holder);
+	plan->parent_names = ParentNamesBelow(parent, parent_step);
 	plan->separate_reviewer = plan->separate_reviewer || parent->separate_reviewer;
 	if (plan->stall_after == NULL)
-		plan->stall_after = holder->stall_after ? holder->stall_after : parent->stall_after;
+		plan->stall_after = parent_step->stall_after ? parent_step->stall_after : parent->stall_after;
 }
 
 static PlanRow *
@@ -148,8 +148,8 @@ PlanFromDefinition(Call *call, const Definition *definition, const PlanOrigin *o
 	plan->workflow = unconstify(char *, origin->workflow);
 	plan->version = origin->version;
 	plan->inputs = (struct varlena *) (origin->inputs ? origin->inputs : JsonEmptyObject());
-	if (origin->holder != NULL)
-		PlanNest(plan, origin->parent, origin->holder);
+	if (origin->parent_step != NULL)
+		PlanNest(plan, origin->parent, origin->parent_step);
 	return plan;
 }
 
@@ -259,7 +259,7 @@ PlanCreate(Call *call, const Definition *definition, const PlanOrigin *origin)
 	InsertPlanDetail(call, plan, definition, origin);
 	InsertDefinition(call, plan, definition);
 	plan->touched = false;
-	if (origin->holder == NULL)
+	if (origin->parent_step == NULL)
 		PlanKeep(call, plan, NULL);
 	return plan;
 }
@@ -288,7 +288,7 @@ WorkflowOpen(Call *call, PlanOrigin *origin, Faults *faults)
 	Definition *definition = DefinitionAccept(call, json, &stored);
 
 	/* it was good when it was stored; a setting may have changed since */
-	if (origin->holder == NULL)
+	if (origin->parent_step == NULL)
 		FaultsRaise(&stored, "definition");
 	else
 		*faults = stored;

@@ -51,7 +51,7 @@ typedef struct PlanRow
 	struct varlena *pause_reason;	/* jsonb, perhaps toasted; so the next two */
 	struct varlena *outputs;
 	struct varlena *inputs;
-	struct varlena *holders;		/* of a nested plan: the names of the steps that hold it, from the root down */
+	struct varlena *parent_names;		/* of a nested plan: the names of the steps that hold it, from the root down */
 	char	   *name;
 	char	   *goal;
 	char	   *workflow;
@@ -187,9 +187,9 @@ extern StepRow *RowStep(const Rows *rows, uint64 row);	/* of whole step rows */
 /* ---------- tree.c: the way in a tree of plans ---------- */
 
 extern bool NestedPlanId(Call *call, const pg_uuid_t *step_id, pg_uuid_t *plan_id); /* false: none */
-extern PlanRow *PlanAround(Call *call, const PlanRow *plan, StepRow **holder);	/* NULL: it is the root */
+extern PlanRow *PlanAround(Call *call, const PlanRow *plan, StepRow **parent_step);	/* NULL: it is the root */
 extern void PutPath(JsonBuilder *b, const PlanRow *plan, const StepRow *step);
-extern struct varlena *HoldersBelow(const PlanRow *plan, const StepRow *holder);	/* of the plan that it holds */
+extern struct varlena *ParentNamesBelow(const PlanRow *plan, const StepRow *parent_step);	/* of the plan that it holds */
 extern StepRow *StepAtPath(Call *call, const PlanRow *plan, const Jsonb *path); /* from the root of its tree; NULL: none */
 
 /* ---------- shape.c: the shape that plans and steps share ---------- */
@@ -391,7 +391,7 @@ typedef enum StepKind
 typedef struct StepKindRule
 {
 	bool		by_worker;		/* handed out to a worker, who submits it; otherwise the engine does it by itself */
-	bool		holds_plan;		/* done by a plan that is nested in the step */
+	bool		nests;		/* done by a plan that is nested in the step */
 	Due			(*ready) (Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j);
 	const char *does;			/* what a step does that is not for a worker; so the next two */
 	const char *refusal_detail; /* or NULL */
@@ -401,7 +401,7 @@ typedef struct StepKindRule
 
 extern StepKind StepKindOf(const StepRow *step);
 extern const StepKindRule *StepRuleOf(const StepRow *step);
-extern bool StepHoldsPlan(const StepRow *step);
+extern bool StepNests(const StepRow *step);
 extern char *StepDoes(const StepRow *step);
 extern void CheckByWorker(const StepRow *step, const char *what);	/* SW003 */
 extern bool StepIsRetryable(Call *call, const StepRow *step);
@@ -469,8 +469,8 @@ typedef struct PlanOrigin
 	const char *design_rationale;
 	const char *idempotency_key;
 	const char *request_digest;
-	PlanRow    *parent;			/* of a nested plan; so holder, the step */
-	StepRow    *holder;
+	PlanRow    *parent;			/* of a nested plan; so the step that runs it */
+	StepRow    *parent_step;
 } PlanOrigin;
 
 extern PlanRow *PlanCreate(Call *call, const Definition *definition, const PlanOrigin *origin);
@@ -511,8 +511,8 @@ extern StepRow *ClaimOfWorker(Call *call, const PlanRow *root, const char *worke
 
 /* ---------- next.c: find the step that can be done next ---------- */
 
-extern bool NextFind(Call *call, PlanRow *scope, Next *next);
-extern bool NextPeek(Call *call, PlanRow *scope, Next *next);	/* false: next->step is what is waited for, or NULL */
+extern bool NextFind(Call *call, PlanRow *asked, Next *next);
+extern bool NextPeek(Call *call, PlanRow *asked, Next *next);	/* false: next->step is what is waited for, or NULL */
 
 /* ---------- finish.c: end a step in progress ---------- */
 

@@ -32,7 +32,7 @@ static const StepKindRule Kinds[] = {
 	},
 	[KIND_WORKFLOW] = {
 		.does = "runs workflow",
-		.holds_plan = true,
+		.nests = true,
 		.ready = ReadyNested,
 		.refusal_detail = "Its result is what its nested plan makes.",
 		.refusal_hint = "stepwise.get_next_step(plan_id) hands out the steps of the nested plan; stepwise.skip_step or stepwise.fail_step end it.",
@@ -65,9 +65,9 @@ StepRuleOf(const StepRow *step)
 
 /* Say whether a step is done by a plan that is nested in it. */
 bool
-StepHoldsPlan(const StepRow *step)
+StepNests(const StepRow *step)
 {
-	return StepRuleOf(step)->holds_plan;
+	return StepRuleOf(step)->nests;
 }
 
 /* Say in words what a step does that no worker can do. */
@@ -76,7 +76,7 @@ StepDoes(const StepRow *step)
 {
 	const char *does = StepRuleOf(step)->does;
 
-	return StepHoldsPlan(step) ? psprintf("%s \"%s\"", does, step->workflow) : pstrdup(does);
+	return StepNests(step) ? psprintf("%s \"%s\"", does, step->workflow) : pstrdup(does);
 }
 
 /* Refuse to let a worker do what only the engine does; what is a participle. */

@@ -20,19 +20,19 @@ NestingChain(Call *call, PlanRow *plan, const char *below)
 	for (;;)
 	{
 		char	   *further = chain.data;
-		StepRow    *holder;
+		StepRow    *parent_step;
 
 		initStringInfo(&chain);
 		appendStringInfo(&chain, "%s%s%s", plan->workflow ? plan->workflow : plan->name, Arrow(), further);
 		if (!plan->nested)
 			return chain.data;
-		holder = StepMustRead(call, &plan->parent_step_id);
-		plan = PlanInTree(call, plan->root, &holder->plan_id);
+		parent_step = StepMustRead(call, &plan->parent_step_id);
+		plan = PlanInTree(call, plan->root, &parent_step->plan_id);
 	}
 }
 
 static void
-HolderFail(Call *call, PlanRow *plan, StepRow *step, char *message)
+ParentStepFail(Call *call, PlanRow *plan, StepRow *step, char *message)
 {
 	step->message = message;
 	StepMove(call, plan, step, STEP_FAILED, NULL);
@@ -51,25 +51,25 @@ NestedOpen(Call *call, PlanRow *plan, StepRow *step)
 
 	if (plan->depth + 1 > MaxNesting)
 	{
-		HolderFail(call, plan, step, psprintf("plans are nested deeper than stepwise.max_nesting, %d: %s", MaxNesting,
+		ParentStepFail(call, plan, step, psprintf("plans are nested deeper than stepwise.max_nesting, %d: %s", MaxNesting,
 											  NestingChain(call, plan, step->workflow)));
 		return false;
 	}
 	/* a fork may name what was dropped since */
 	if (!WorkflowExists(call, step->workflow, step->version))
 	{
-		HolderFail(call, plan, step, psprintf("workflow \"%s\" does not exist any more", step->workflow));
+		ParentStepFail(call, plan, step, psprintf("workflow \"%s\" does not exist any more", step->workflow));
 		return false;
 	}
 	origin.workflow = step->workflow;
 	origin.version = step->version;
 	origin.inputs = StepInputs(step);
 	origin.parent = plan;
-	origin.holder = step;
+	origin.parent_step = step;
 	definition = WorkflowOpen(call, &origin, &faults);
 	if (FaultsAny(&faults))
 	{
-		HolderFail(call, plan, step, psprintf("workflow \"%s\" cannot be opened: %s", step->workflow, FaultsText(&faults)));
+		ParentStepFail(call, plan, step, psprintf("workflow \"%s\" cannot be opened: %s", step->workflow, FaultsText(&faults)));
 		return false;
 	}
 	StepMove(call, plan, step, STEP_IN_PROGRESS, NULL);

@@ -252,17 +252,17 @@ SearchNested(Call *call, PlanRow *plan, StepRow *step, Next *next)
 
 /* Does a nested plan belong under the plan that was asked for, and nothing between them has ended? */
 static bool
-IsUnder(Call *call, const PlanRow *plan, const PlanRow *scope)
+IsUnder(Call *call, const PlanRow *plan, const PlanRow *asked)
 {
-	StepRow    *holder;
+	StepRow    *parent_step;
 
-	if (!scope->nested)
+	if (!asked->nested)
 		return true;
-	while (plan != NULL && !UuidEqual(&plan->id, &scope->id))
+	while (plan != NULL && !UuidEqual(&plan->id, &asked->id))
 	{
 		if (PlanIsTerminal(plan->status))
 			return false;
-		plan = PlanAround(call, plan, &holder);
+		plan = PlanAround(call, plan, &parent_step);
 	}
 	return plan != NULL;
 }
@@ -272,14 +272,14 @@ IsUnder(Call *call, const PlanRow *plan, const PlanRow *scope)
  * What stops it has a reason, and the root would know of it.
  */
 static bool
-StopsAbove(Call *call, const PlanRow *plan, const PlanRow *scope, const Next *next)
+StopsAbove(Call *call, const PlanRow *plan, const PlanRow *asked, const Next *next)
 {
-	StepRow    *holder;
+	StepRow    *parent_step;
 
-	if (scope->root->paused == 0)
+	if (asked->root->paused == 0)
 		return false;
-	while (!UuidEqual(&plan->id, &scope->id) && (plan = PlanAround(call, plan, &holder)) != NULL)
-		if (plan->sequential ? FirstObstacle(call, plan) < holder->order : StopsBefore(call, plan, next, holder))
+	while (!UuidEqual(&plan->id, &asked->id) && (plan = PlanAround(call, plan, &parent_step)) != NULL)
+		if (plan->sequential ? FirstObstacle(call, plan) < parent_step->order : StopsBefore(call, plan, next, parent_step))
 			return true;
 	return false;
 }
@@ -315,23 +315,23 @@ NextWorkable(Call *call, PlanRow *root, const PlanRow *tried)
 
 /* Find the next step of a plan and what is nested in it; false: there is none now. */
 bool
-NextFind(Call *call, PlanRow *scope, Next *next)
+NextFind(Call *call, PlanRow *asked, Next *next)
 {
 	PlanRow    *tried = NULL;
 	PlanRow    *plan;
 
 	/* a plan that has failed may have left nested ones open */
-	if (scope->root->nests && !PlanIsTerminal(scope->status))
+	if (asked->root->nests && !PlanIsTerminal(asked->status))
 	{
-		while ((plan = NextWorkable(call, scope->root, tried)) != NULL)
+		while ((plan = NextWorkable(call, asked->root, tried)) != NULL)
 		{
-			if (IsUnder(call, plan, scope) && !UuidEqual(&plan->id, &scope->id) && !StopsAbove(call, plan, scope, next) &&
+			if (IsUnder(call, plan, asked) && !UuidEqual(&plan->id, &asked->id) && !StopsAbove(call, plan, asked, next) &&
 				SearchPlan(call, plan, next))
 				return true;
 			tried = plan;
 		}
 	}
-	return SearchPlan(call, scope, next);
+	return SearchPlan(call, asked, next);
 }
 
 /* ---------- looking without doing ---------- */
@@ -423,7 +423,7 @@ Peek(Call *call, PlanRow *plan, Next *next, StepRow **awaited)
 
 /* List the nested plans of a tree that a search would look into, in its order. */
 static Rows
-PlansToPeek(Call *call, const PlanRow *scope)
+PlansToPeek(Call *call, const PlanRow *asked)
 {
 	static KeptQuery find = {
 		"SELECT x.id FROM (SELECT p.id, p.depth FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.root_id = $2 AND p.workable"
@@ -435,7 +435,7 @@ PlansToPeek(Call *call, const PlanRow *scope)
 	Params		params = {0};
 
 	ParamTenant(&params, call);
-	ParamUuid(&params, &scope->root_id);
+	ParamUuid(&params, &asked->root_id);
 	ParamTime(&params, GetCurrentTimestamp());
 	return QueryRun(&find, &params);
 }
@@ -446,22 +446,22 @@ PlansToPeek(Call *call, const PlanRow *scope)
  * next->step is the one that has to end before, or NULL. Nothing is locked.
  */
 bool
-NextPeek(Call *call, PlanRow *scope, Next *next)
+NextPeek(Call *call, PlanRow *asked, Next *next)
 {
 	StepRow    *awaited = NULL;
-	Rows		rows = PlansToPeek(call, scope);
+	Rows		rows = PlansToPeek(call, asked);
 	bool		found = false;
 
 	for (uint64 i = 0; i < rows.count && !found; i++)
 	{
 		pg_uuid_t	id = RowUuid(&rows, i, 1);
-		PlanRow    *plan = UuidEqual(&id, &scope->id) ? NULL : PlanRead(call, &id);
+		PlanRow    *plan = UuidEqual(&id, &asked->id) ? NULL : PlanRead(call, &id);
 
-		found = plan != NULL && IsUnder(call, plan, scope) && Peek(call, plan, next, &awaited);
+		found = plan != NULL && IsUnder(call, plan, asked) && Peek(call, plan, next, &awaited);
 	}
 	RowsFree(&rows);
 	if (!found)
-		found = Peek(call, scope, next, &awaited);
+		found = Peek(call, asked, next, &awaited);
 	if (!found)
 		next->step = awaited;
 	return found;

@@ -5,7 +5,7 @@
  * A reason is made where the step stops, stored on the step, and shown on
  * the plan (state.c takes that of the first step that blocks). Each has its
  * type and its keys in one function here. In a nested plan a reason also has
- * the path of its step; the names above it are on the plan's row (holders).
+ * the path of its step; the names above it are on the plan's row (parent_names).
  *
  * A reason is copied to the step, the plan and the audit log of every level
  * above, so it is small: REASON_MAX_BYTES. What is over that keeps its keys. A

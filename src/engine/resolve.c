@@ -156,15 +156,15 @@ ValueOfBool(bool truth, JsonbValue *value)
  * steps are as those of a plan that failed before them. They have no values.
  */
 static StepRow *
-StepOfUnopened(Resolver *r, const Reference *ref, const StepRow *holder, bool *open)
+StepOfUnopened(Resolver *r, const Reference *ref, const StepRow *parent_step, bool *open)
 {
 	StepRow    *step;
-	bool		ended = TimeIsSet(holder->completed_at);
+	bool		ended = TimeIsSet(parent_step->completed_at);
 
 	if (!ended || ref->field == FIELD_OUTPUTS || ref->field == FIELD_INPUTS)
 	{
-		FaultOfStep(r, ended ? RESOLVE_DEPENDENCY : RESOLVE_NOT_READY, ref, holder,
-					psprintf("step \"%s\" has %s nested plan%s", holder->name, ended ? "opened no" : "no",
+		FaultOfStep(r, ended ? RESOLVE_DEPENDENCY : RESOLVE_NOT_READY, ref, parent_step,
+					psprintf("step \"%s\" has %s nested plan%s", parent_step->name, ended ? "opened no" : "no",
 							 ended ? "" : " yet"));
 		return NULL;
 	}

@@ -157,7 +157,7 @@ OutputsExcess(const PlanRow *nested)
 
 /* What a step becomes when the plan nested in it stands so. */
 static StepStatus
-StatusOfHolder(const PlanRow *nested)
+StatusOfParentStep(const PlanRow *nested)
 {
 	switch (nested->status)
 	{
@@ -175,7 +175,7 @@ StatusOfHolder(const PlanRow *nested)
 
 /* Give the step the result, or the message, of its nested plan, and move it. */
 static void
-HolderMove(Call *call, PlanRow *plan, StepRow *step, const PlanRow *nested, StepStatus to)
+ParentStepMove(Call *call, PlanRow *plan, StepRow *step, const PlanRow *nested, StepStatus to)
 {
 	if (to == STEP_COMPLETED)
 	{
@@ -206,13 +206,13 @@ Wake(Call *call, PlanRow *plan, bool retried)
 static void
 WakeAbove(Call *call, const PlanRow *nested, const PlanRow *plan)
 {
-	StepRow    *holder;
+	StepRow    *parent_step;
 
 	while (plan != NULL && !PlanIsTerminal(plan->status))
 	{
 		if (plan->status == PLAN_STALLED || (nested->retried && plan->paused > 0))
 			Wake(call, PlanInTree(call, nested->root, &plan->id), nested->retried);
-		plan = PlanAround(call, plan, &holder);
+		plan = PlanAround(call, plan, &parent_step);
 	}
 }
 
@@ -221,7 +221,7 @@ TreeRise(Call *call, PlanRow *nested)
 {
 	StepRow    *step = StepRead(call, &nested->parent_step_id);
 	Jsonb	   *reason = NULL;
-	StepStatus	to = StatusOfHolder(nested);
+	StepStatus	to = StatusOfParentStep(nested);
 	PlanRow    *plan;
 
 	/* when the step ends its nested plan, it has moved already */
@@ -235,7 +235,7 @@ TreeRise(Call *call, PlanRow *nested)
 	if (nested->pause_reason != NULL && !PlanIsTerminal(nested->status))
 		reason = JsonOf(nested->pause_reason);
 	if (step->status != to)
-		HolderMove(call, plan, step, nested, to);
+		ParentStepMove(call, plan, step, nested, to);
 	else if (JsonEqual(reason, JsonOf(step->pause_reason)))
 		return;
 	if (to == STEP_IN_PROGRESS || to == STEP_AWAITING_INPUT)

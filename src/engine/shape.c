@@ -103,17 +103,17 @@ TreeStatusOfPlan(const PlanRow *plan)
 Jsonb *
 PlanMetadata(Call *call, const PlanRow *plan, TimestampTz now)
 {
-	StepRow    *holder = plan->nested ? StepRead(call, &plan->parent_step_id) : NULL;
+	StepRow    *parent_step = plan->nested ? StepRead(call, &plan->parent_step_id) : NULL;
 	JsonBuilder b = {0};
 
 	JsonObjectStart(&b, NULL);
 	JsonPutText(&b, "status", TreeStatusOfPlan(plan));
 	JsonPutText(&b, "outcome", OutcomeName[plan->outcome]);
 	PutTimes(&b, plan->started_at, plan->completed_at, now);
-	JsonPutInt(&b, "wave", holder ? holder->wave : 0);
-	JsonPutInt(&b, "execution_order", holder ? holder->execution_order : 0);
+	JsonPutInt(&b, "wave", parent_step ? parent_step->wave : 0);
+	JsonPutInt(&b, "execution_order", parent_step ? parent_step->execution_order : 0);
 	JsonPutText(&b, "message", plan->message);
-	JsonPutInt(&b, "attempt", holder ? holder->attempt : (TimeIsSet(plan->started_at) ? 1 : 0));
+	JsonPutInt(&b, "attempt", parent_step ? parent_step->attempt : (TimeIsSet(plan->started_at) ? 1 : 0));
 	PutEnd(&b, plan->status == PLAN_COMPLETED && plan->outcome == OUTCOME_SUCCESS,
 		   plan->outcome == OUTCOME_FAILURE || plan->status == PLAN_FAILED || plan->status == PLAN_CANCELLED, false);
 	JsonObjectEnd(&b);

@@ -222,7 +222,7 @@ StepStampInPlan(Call *call, PlanRow *plan, StepRow *step)
 		step->pause_reason = (struct varlena *) ToolErrorReason(step, step->message, step->retryable == 1);
 		changed = true;
 	}
-	if (step->status == STEP_AWAITING_INPUT && !StepHoldsPlan(step))
+	if (step->status == STEP_AWAITING_INPUT && !StepNests(step))
 	{
 		if (step->waiting == NULL)
 			step->waiting = DefaultWaiting(step);
@@ -310,7 +310,7 @@ StepMoved(Call *call, PlanRow *plan, StepRow *step, StepStatus from, Jsonb *deta
 	Jsonb	   *nested = NULL;
 
 	PlanCount(call, plan, step, from);
-	if (StepHoldsPlan(step) && step->status != STEP_IN_PROGRESS && step->status != STEP_AWAITING_INPUT)
+	if (StepNests(step) && step->status != STEP_IN_PROGRESS && step->status != STEP_AWAITING_INPUT)
 		nested = NestedCancel(call, plan, step);
 	StepAudit(call, plan, step, from, nested ? JsonMerge(detail, nested) : detail);
 	if (from == STEP_AWAITING_INPUT)
@@ -481,7 +481,7 @@ NestedCancel(Call *call, PlanRow *plan, const StepRow *step)
 
 /* A nested plan was ended with the plan around it: its reason is no longer that of the step that holds it. */
 static void
-HolderForget(Call *call, PlanRow *plan, const pg_uuid_t *step_id)
+ParentStepForget(Call *call, PlanRow *plan, const pg_uuid_t *step_id)
 {
 	StepRow    *step = StepRead(call, step_id);
 
@@ -512,7 +512,7 @@ NestedCancelAll(Call *call, PlanRow *plan)
 
 		AuditAppend(call, plan, &step_id, "plan_modified",
 					JsonMerge(JsonTextOf("action", "cancel_nested"), NestedEnd(call, plan->root, &nested_id, reason)));
-		HolderForget(call, plan, &step_id);
+		ParentStepForget(call, plan, &step_id);
 	}
 	RowsFree(&rows);
 }

@@ -24,10 +24,10 @@ NestedPlanId(Call *call, const pg_uuid_t *step_id, pg_uuid_t *plan_id)
 
 /* Read the plan around a nested one, and the step that holds it; NULL if there is none. */
 PlanRow *
-PlanAround(Call *call, const PlanRow *plan, StepRow **holder)
+PlanAround(Call *call, const PlanRow *plan, StepRow **parent_step)
 {
-	*holder = plan->nested ? StepRead(call, &plan->parent_step_id) : NULL;
-	return *holder ? PlanRead(call, &(*holder)->plan_id) : NULL;
+	*parent_step = plan->nested ? StepRead(call, &plan->parent_step_id) : NULL;
+	return *parent_step ? PlanRead(call, &(*parent_step)->plan_id) : NULL;
 }
 
 /* Put the names of the steps from the root down to this one. */
@@ -35,9 +35,9 @@ void
 PutPath(JsonBuilder *b, const PlanRow *plan, const StepRow *step)
 {
 	JsonArrayStart(b, "path");
-	if (plan->holders != NULL)
+	if (plan->parent_names != NULL)
 	{
-		Jsonb	   *above = DatumGetJsonbP(PointerGetDatum(plan->holders));
+		Jsonb	   *above = DatumGetJsonbP(PointerGetDatum(plan->parent_names));
 		JsonbIterator *iterator = JsonbIteratorInit(&above->root);
 		JsonbIteratorToken token;
 		JsonbValue	name;
@@ -52,12 +52,12 @@ PutPath(JsonBuilder *b, const PlanRow *plan, const StepRow *step)
 
 /* The path of a plan that a step holds. */
 struct varlena *
-HoldersBelow(const PlanRow *plan, const StepRow *holder)
+ParentNamesBelow(const PlanRow *plan, const StepRow *parent_step)
 {
 	JsonBuilder b = {0};
 
 	JsonObjectStart(&b, NULL);
-	PutPath(&b, plan, holder);
+	PutPath(&b, plan, parent_step);
 	JsonObjectEnd(&b);
 	return (struct varlena *) JsonGetJson(JsonFinish(&b), "path");
 }
