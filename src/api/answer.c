@@ -1,10 +1,10 @@
 /*
  * answer.c
- *	  answers that several functions of the loop share
+ *	  answers that several SQL-callable functions share
  */
 #include "api/api.h"
 
-/* What every change of a step answers. */
+/* Put the members that every answer about a changed step has. */
 void
 PutStepAnswer(JsonBuilder *b, const PlanRow *plan, const StepRow *step)
 {
@@ -14,6 +14,7 @@ PutStepAnswer(JsonBuilder *b, const PlanRow *plan, const StepRow *step)
 	JsonPutText(b, "planStatus", PlanStatusName[plan->status]);
 }
 
+/* Build the answer of a function that changed a step. */
 Jsonb *
 StepAnswer(const PlanRow *plan, const StepRow *step)
 {
@@ -25,6 +26,7 @@ StepAnswer(const PlanRow *plan, const StepRow *step)
 	return JsonFinish(&b);
 }
 
+/* Put the notes of the plan and of its steps on how to format the outputs. */
 static void
 PutFormattingNotes(JsonBuilder *b, Call *call, const PlanRow *asked)
 {
@@ -45,6 +47,7 @@ PutFormattingNotes(JsonBuilder *b, Call *call, const PlanRow *asked)
 	JsonArrayEnd(b);
 }
 
+/* Build the detail for a completed plan. The media type and the instructions come from its skill, if it has one. */
 static Jsonb *
 CompleteDetail(Call *call, const PlanRow *asked)
 {
@@ -61,6 +64,7 @@ CompleteDetail(Call *call, const PlanRow *asked)
 	return JsonFinish(&b);
 }
 
+/* Build the detail for a plan that is neither paused nor ended: other workers may hold its steps. */
 static Jsonb *
 NothingDetail(const PlanRow *asked)
 {
@@ -73,6 +77,7 @@ NothingDetail(const PlanRow *asked)
 	return JsonFinish(&b);
 }
 
+/* Build the detail for a plan that failed or was cancelled. */
 static Jsonb *
 EndedDetail(const PlanRow *asked)
 {
@@ -84,6 +89,7 @@ EndedDetail(const PlanRow *asked)
 	return JsonFinish(&b);
 }
 
+/* Build the detail for a plan that has a pause reason. */
 static Jsonb *
 PausedDetail(const PlanRow *asked)
 {
@@ -95,7 +101,7 @@ PausedDetail(const PlanRow *asked)
 	return JsonFinish(&b);
 }
 
-/* Answer for a plan that has no step to hand out now. */
+/* Build the answer for a plan that has no step to hand out now. */
 Jsonb *
 NextAnswer(Call *call, PlanRow *asked)
 {

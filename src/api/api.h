@@ -9,16 +9,16 @@
 
 /* ---------- loop.c: the agent's loop ---------- */
 
-extern void PlanNoteSession(Call *call, PlanRow *plan); /* session_resumed; the caller saves */
+extern void PlanNoteSession(Call *call, PlanRow *plan); /* audits session_resumed */
 
 /* ---------- variables.c: the variables of a plan ---------- */
 
 extern Jsonb *VariablesRead(Call *call, const pg_uuid_t *plan_id);	/* the plan's own */
 extern void VariablesStore(Call *call, const pg_uuid_t *plan_id, const Jsonb *variables);	/* SW007 */
 
-/* ---------- context.c: what a session needs to go on ---------- */
+/* ---------- context.c: what a session needs to continue a plan ---------- */
 
-extern int	ArgumentMax(FunctionCallInfo fcinfo, int n, int otherwise);	/* how many rows; SW005 */
+extern int	ArgumentMax(FunctionCallInfo fcinfo, int n, int otherwise);	/* a number of rows; SW005 */
 
 /* ---------- handoff.c: why, and what to call next ---------- */
 
@@ -27,13 +27,13 @@ extern Jsonb *NextCall(Call *call, PlanRow *asked);
 /* ---------- answer.c: answers that several functions share ---------- */
 
 extern void PutStepAnswer(JsonBuilder *b, const PlanRow *plan, const StepRow *step);
-extern Jsonb *StepAnswer(const PlanRow *plan, const StepRow *step);	/* what every change of a step answers */
-extern Jsonb *NextAnswer(Call *call, PlanRow *asked);	/* when there is no step to hand out */
+extern Jsonb *StepAnswer(const PlanRow *plan, const StepRow *step);
+extern Jsonb *NextAnswer(Call *call, PlanRow *asked);	/* for a plan with no step to hand out */
 
 /* ---------- check.c: checks that several functions share ---------- */
 
 extern void CheckAttempt(const StepRow *step, int attempt);	/* SW009 */
-extern void CheckOptionalAttempt(FunctionCallInfo fcinfo, int n, const StepRow *step);
+extern void CheckOptionalAttempt(FunctionCallInfo fcinfo, int n, const StepRow *step);	/* SW009 */
 extern void CheckInProgress(const StepRow *step, StepStatus to, const char *rule);
 extern void CheckFailed(const StepRow *step);
 extern void CheckConfidence(double confidence);
@@ -47,15 +47,11 @@ extern Outcome CheckOutcome(const char *outcome);
 	" stepwise.get_step_context(step_id) shows one step."
 
 extern size_t BlockSize(const StepRow *step);
-extern Jsonb *OldestCheckpoint(Call *call, const PlanRow *plan);	/* NULL: none */
+extern Jsonb *OldestCheckpoint(Call *call, const PlanRow *plan);	/* NULL if there is none */
 extern Jsonb *WorkflowResponse(Call *call, PlanRow *plan, bool detail);
 
 /* ---------- runner.c: run a plan in the database ---------- */
 
 extern Jsonb *TaskAnswer(Call *call, const pg_uuid_t *plan_id);
-
-/* ---------- guard.c: triggers for raw SQL ---------- */
-
-extern bool RestoreMayInsert(void);
 
 #endif							/* STEPWISE_API_H */

@@ -2,12 +2,14 @@
  * artifact.c
  *	  what a plan produces beside results: artifacts, the final output, and the search over them
  *
- * Both may be stored at any time, also when the plan has ended: a report is
- * often written last. A name may come again; each artifact is a row of its
- * own. The search is PostgreSQL's, in English, over the first 250,000
- * characters, or 65,000 where many of them take several bytes
- * (sql/58_artifact.sql). What it shows of a text is taken from one window of
- * it, so that memory and time do not grow with the text.
+ * Artifacts and the final output may be stored at any time, even after the
+ * plan has ended: a report is often written last. Several artifacts may have
+ * the same name; each one is a row of its own.
+ *
+ * The search is PostgreSQL's full text search in English. It covers the first
+ * 250,000 characters of a text, or 65,000 if many of them take several bytes
+ * (sql/58_artifact.sql). The shown fragments come from one window of the text.
+ * So the memory for them does not grow with the text.
  */
 #include "api/api.h"
 
@@ -18,7 +20,7 @@
 #include "utils/fmgrprotos.h"
 #include "utils/memutils.h"
 
-#define QUERY_MAX_BYTES		2000	/* no word of it is then too long for a tsquery */
+#define QUERY_MAX_BYTES		2000	/* so no word is too long for a tsquery */
 
 PG_FUNCTION_INFO_V1(stepwise_store_artifact);
 PG_FUNCTION_INFO_V1(stepwise_store_output);
@@ -46,6 +48,7 @@ CheckQuery(const char *query)
 				 errhint("Search for a few words.")));
 }
 
+/* Refuse a query without a word to search for. The search returns no row then. */
 static void
 CheckSearchable(const Jsonb *found, const char *query)
 {
@@ -70,12 +73,13 @@ typedef struct Artifact
 	pg_uuid_t	id;
 	char	   *name;
 	char	   *content;
-	pg_uuid_t  *step_id;		/* or NULL; so the next three */
-	char	   *media_type;
-	Jsonb	   *data;
-	char	   *source_url;
+	pg_uuid_t  *step_id;		/* or NULL */
+	char	   *media_type;		/* or NULL */
+	Jsonb	   *data;			/* or NULL */
+	char	   *source_url;		/* or NULL */
 } Artifact;
 
+/* Read and check the arguments of store_artifact. */
 static Artifact
 ArgumentArtifact(FunctionCallInfo fcinfo)
 {
@@ -118,7 +122,7 @@ InsertArtifact(Call *call, const PlanRow *plan, const Artifact *a)
 	QueryRun(&insert, &params);
 }
 
-/* What is said of an artifact, in the audit log and in the answer. */
+/* Describe an artifact, for the audit log and the answer. */
 static Jsonb *
 ArtifactBrief(const Artifact *a)
 {
@@ -133,7 +137,7 @@ ArtifactBrief(const Artifact *a)
 	return JsonFinish(&b);
 }
 
-/* What the audit log says of it beside: verify_audit compares that with what is stored. */
+/* Build digests of an artifact for the audit log. verify_audit compares them with the stored values. */
 static Jsonb *
 ArtifactDigests(const Artifact *a)
 {
@@ -149,13 +153,14 @@ ArtifactDigests(const Artifact *a)
 	return JsonFinish(&b);
 }
 
-/* Write down that something was stored. */
+/* Audit that an artifact or an output was stored. */
 static void
 AuditStored(Call *call, PlanRow *plan, const pg_uuid_t *step_id, const char *action, const Jsonb *brief, const Jsonb *digests)
 {
 	AuditAppend(call, plan, step_id, "plan_modified", JsonMerge(JsonMerge(JsonTextOf("action", action), brief), digests));
 }
 
+/* Build the answer of store_artifact or store_output; step is NULL if none was given. */
 static Jsonb *
 StoredAnswer(const PlanRow *plan, const StepRow *step, const Jsonb *brief)
 {
@@ -170,6 +175,7 @@ StoredAnswer(const PlanRow *plan, const StepRow *step, const Jsonb *brief)
 	return JsonMerge(JsonFinish(&b), brief);
 }
 
+/* Store an artifact under the lock of the tree, since it is audited. */
 static Jsonb *
 StoreArtifact(Call *call, const pg_uuid_t *plan_id, const Artifact *a)
 {
@@ -184,6 +190,7 @@ StoreArtifact(Call *call, const pg_uuid_t *plan_id, const Artifact *a)
 	return StoredAnswer(plan, step, brief);
 }
 
+/* Store a text that a plan or one of its steps has produced. */
 Datum
 stepwise_store_artifact(PG_FUNCTION_ARGS)
 {
@@ -197,7 +204,7 @@ stepwise_store_artifact(PG_FUNCTION_ARGS)
 
 /* ---------- store_output ---------- */
 
-/* Write the output; was there one before? */
+/* Write the final output; returns true if it replaced another. */
 static bool
 WriteOutput(Call *call, const PlanRow *plan, const char *content, const char *media_type)
 {
@@ -221,6 +228,7 @@ WriteOutput(Call *call, const PlanRow *plan, const char *content, const char *me
 	return replaced;
 }
 
+/* Store the final output under the lock of the tree, since it is audited. */
 static Jsonb *
 StoreOutput(Call *call, const pg_uuid_t *plan_id, const char *content, const char *media_type)
 {
@@ -238,6 +246,7 @@ StoreOutput(Call *call, const pg_uuid_t *plan_id, const char *content, const cha
 	return StoredAnswer(plan, NULL, brief);
 }
 
+/* Store the final output of a plan; it replaces an earlier one. */
 Datum
 stepwise_store_output(PG_FUNCTION_ARGS)
 {
@@ -255,6 +264,7 @@ stepwise_store_output(PG_FUNCTION_ARGS)
 
 /* ---------- search_artifacts ---------- */
 
+/* Search a plan and the plans nested in it; all plans if plan_id is NULL. */
 static Jsonb *
 SearchArtifacts(Call *call, const char *query, const pg_uuid_t *plan_id, int max)
 {
@@ -276,6 +286,7 @@ SearchArtifacts(Call *call, const char *query, const pg_uuid_t *plan_id, int max
 	return found;
 }
 
+/* Search artifacts and final outputs, best match first. */
 Datum
 stepwise_search_artifacts(PG_FUNCTION_ARGS)
 {
@@ -288,29 +299,29 @@ stepwise_search_artifacts(PG_FUNCTION_ARGS)
 	return CallEnd(&call, SearchArtifacts(&call, query, ArgumentUuid(fcinfo, 1), ArgumentMax(fcinfo, 2, 20)));
 }
 
-/* ---------- what is shown of a text ---------- */
+/* ---------- fragments of a text ---------- */
 
 /*
- * ts_headline takes memory for every candidate that it tries, and does not
- * give it back before its end: a phrase in a log of 270 kB took 2.5 GB. It gets
- * no more than this.
+ * ts_headline allocates memory for every candidate that it tries, and frees it
+ * only at its end: a phrase in a log of 270 kB took 2.5 GB. So it gets only a
+ * window of this size.
  */
 #define WINDOW_BYTES	20000
-#define WINDOW_OVERLAP	2000	/* a phrase may stand where a window ends */
-#define WORD_BYTES		100		/* so far, a window is moved not to cut a word */
+#define WINDOW_OVERLAP	2000	/* finds a phrase that crosses the end of a window */
+#define WORD_BYTES		100		/* a window is extended by at most this to not cut a word */
 
 #define HEADLINE_OPTIONS \
 	"MaxFragments=3, MinWords=5, MaxWords=25, ShortWord=0, FragmentDelimiter=\"\x1e\""
 
-/* what of a query a window has */
+/* how well a window fits a query */
 typedef enum WindowFit
 {
 	FITS_NOT,
-	FITS_WORD,					/* one of its words */
-	FITS_QUERY					/* it matches */
+	FITS_WORD,					/* it contains a word of the query */
+	FITS_QUERY					/* it matches the query */
 } WindowFit;
 
-/* Does a text have one of the words of a query, whatever the query says of them? */
+/* Check whether a text contains any word of a query, even a negated one. */
 static bool
 HasWord(TSVector vector, TSQuery query)
 {
@@ -331,6 +342,7 @@ HasWord(TSVector vector, TSQuery query)
 	return false;
 }
 
+/* Check how well a window fits the query. */
 static WindowFit
 FitOfWindow(Oid config, const char *start, int length, TSQuery query)
 {
@@ -342,7 +354,7 @@ FitOfWindow(Oid config, const char *start, int length, TSQuery query)
 	return HasWord(DatumGetTSVector(vector), query) ? FITS_WORD : FITS_NOT;
 }
 
-/* Go on to the end of a word, if it is near. */
+/* Find the end of the word at a position. Returns the position itself if the end is not near. */
 static int
 WordEnd(const char *content, int at, int length)
 {
@@ -352,7 +364,10 @@ WordEnd(const char *content, int at, int length)
 	return Min(at, length);
 }
 
-/* Find the first window that matches, or else the first with a word of the query, or else the first. */
+/*
+ * Find the first window that matches the query. If there is none, take the
+ * first one with a word of the query; otherwise the first one.
+ */
 static WindowFit
 FindWindow(Oid config, const char *content, int length, TSQuery query, int *from, int *to)
 {
@@ -385,7 +400,7 @@ FindWindow(Oid config, const char *content, int length, TSQuery query, int *from
 	return best;
 }
 
-/* Make a query that any word of the given one satisfies. */
+/* Make a query that matches any word of the given one. */
 static Datum
 AnyWord(TSQuery query)
 {
@@ -412,7 +427,10 @@ AnyWord(TSQuery query)
 	return DirectFunctionCall1(tsqueryin, CStringGetDatum(text.data));
 }
 
-/* Show where a text has what is searched for. Where its words are far apart, show some of them. */
+/*
+ * Show fragments of a text around the matches of a query. If the words of the
+ * query are too far apart for one window, show fragments with some of them.
+ */
 Datum
 stepwise_search_headline(PG_FUNCTION_ARGS)
 {

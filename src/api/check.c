@@ -4,7 +4,7 @@
  */
 #include "api/api.h"
 
-/* The fencing number must be that of a claim that stands. */
+/* Refuse the number of an attempt whose claim is no longer valid. It fences off late workers. */
 void
 CheckAttempt(const StepRow *step, int attempt)
 {
@@ -17,6 +17,7 @@ CheckAttempt(const StepRow *step, int attempt)
 				 errhint("Its claim was taken back. Drop the result, and ask for work with stepwise.get_next_step(plan_id).")));
 }
 
+/* Check the number of the attempt, if the caller gave one. */
 void
 CheckOptionalAttempt(FunctionCallInfo fcinfo, int n, const StepRow *step)
 {
@@ -24,7 +25,7 @@ CheckOptionalAttempt(FunctionCallInfo fcinfo, int n, const StepRow *step)
 		CheckAttempt(step, PG_GETARG_INT32(n));
 }
 
-/* Some functions take a narrower path than the transition table: rule says which. */
+/* Refuse a step that is not in progress. The transition table allows more; rule says what this function needs. */
 void
 CheckInProgress(const StepRow *step, StepStatus to, const char *rule)
 {
@@ -32,6 +33,7 @@ CheckInProgress(const StepRow *step, StepStatus to, const char *rule)
 		StepTransitionRefuse(step, to, rule);
 }
 
+/* Refuse a step that has not failed. */
 void
 CheckFailed(const StepRow *step)
 {
@@ -39,17 +41,18 @@ CheckFailed(const StepRow *step)
 		StepTransitionRefuse(step, STEP_PENDING, "Only a failed step can be tried again.");
 }
 
+/* Refuse a confidence outside 0 to 1. */
 void
 CheckConfidence(double confidence)
 {
-	/* so written, NaN is refused too */
+	/* this form refuses NaN too */
 	if (!(confidence >= 0 && confidence <= 1))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_DEFINITION),
 				 errmsg("confidence must lie between 0 and 1")));
 }
 
-/* SQL NULL is no result; the JSON value null is one. */
+/* Refuse SQL NULL as a result. The JSON value null is a result. */
 void
 CheckResultGiven(const Jsonb *result)
 {
@@ -61,6 +64,7 @@ CheckResultGiven(const Jsonb *result)
 				 errhint("Give a JSON value; where there is nothing to tell, {} or the JSON value null.")));
 }
 
+/* Read the outcome of a submission; NULL means success. */
 Outcome
 CheckOutcome(const char *outcome)
 {

@@ -1,31 +1,34 @@
 /*
  * context.c
- *	  what a session needs to go on: a plan, a step, and which plans there are
+ *	  what a session needs to continue a plan: the plan, a step, the list of active plans
  *
- * Reading is plain SQL, in internal functions of sql/56_context.sql that take
- * the tenant; here the ids are looked up, so that a foreign one is not found,
- * and what the reader is told to read is checked. Nothing is locked, but when
- * another session takes a plan over: that is written down, and the answer read
- * after that.
+ * The answers are built by internal SQL functions in sql/56_context.sql, which
+ * take the tenant as an argument. This file looks up the ids first, so that an
+ * id of another tenant is not found, and checks the other arguments.
+ *
+ * Nothing is locked, with one exception: get_plan_context locks the tree if
+ * another session takes over the plan. It records that first, and reads the
+ * answer afterwards.
  */
 #include "api/api.h"
 
 #include "utils/array.h"
 
-#define MAX_ROWS	1000		/* of one page */
+#define MAX_ROWS	1000		/* in one page */
 
 PG_FUNCTION_INFO_V1(stepwise_get_plan_context);
 PG_FUNCTION_INFO_V1(stepwise_get_step_context);
 PG_FUNCTION_INFO_V1(stepwise_list_active_plans);
 PG_FUNCTION_INFO_V1(stepwise_raw_size);
 
-/* How large a value will be when it is read, for the budgets of sql/56_context.sql; it is not read for that. */
+/* Return the size that a value will have when it is read. sql/56_context.sql uses it to limit what it reads. */
 Datum
 stepwise_raw_size(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_INT32((int32) RawSize((struct varlena *) PG_GETARG_POINTER(0)));
 }
 
+/* Refuse a number of rows below 1, and limit it to a page. */
 static int
 CheckMax(int max)
 {
@@ -37,7 +40,7 @@ CheckMax(int max)
 	return Min(max, MAX_ROWS);
 }
 
-/* Read how many rows a caller wants. */
+/* Read the number of rows that the caller wants; NULL means the given default. */
 int
 ArgumentMax(FunctionCallInfo fcinfo, int n, int otherwise)
 {
@@ -46,7 +49,7 @@ ArgumentMax(FunctionCallInfo fcinfo, int n, int otherwise)
 
 /* ---------- get_plan_context ---------- */
 
-/* Write down that another session goes on with the plan, if it does; one that only reads does not. */
+/* Record that another session continues the plan. A read-only transaction records nothing. */
 static void
 NoteSession(Call *call, const PlanRow *plan)
 {
@@ -59,6 +62,7 @@ NoteSession(Call *call, const PlanRow *plan)
 	PlanNoteSession(call, locked);
 }
 
+/* Build the answer of get_plan_context, with the next call to make. */
 static Jsonb *
 PlanContext(Call *call, const PlanRow *plan)
 {
@@ -73,6 +77,7 @@ PlanContext(Call *call, const PlanRow *plan)
 	return JsonMerge(context, NextCall(call, PlanMustRead(call, &plan->id)));
 }
 
+/* Show all that a new session needs to continue a plan. */
 Datum
 stepwise_get_plan_context(PG_FUNCTION_ARGS)
 {
@@ -85,7 +90,7 @@ stepwise_get_plan_context(PG_FUNCTION_ARGS)
 
 /* ---------- get_step_context ---------- */
 
-/* Collect the names, or the bindings, that a step mentions. */
+/* Collect the names of steps that a step mentions, or with bindings, the bindings. */
 static Datum
 MentionedNames(List *mentions, bool bindings)
 {
@@ -103,7 +108,7 @@ MentionedNames(List *mentions, bool bindings)
 	return PointerGetDatum(construct_array(names, count, TEXTOID, -1, false, TYPALIGN_INT));
 }
 
-/* The arguments with values, as far as there are any yet. */
+/* Resolve the arguments of a step. Returns them as they are written if a value is not there yet. */
 static Jsonb *
 FilledArguments(Call *call, PlanRow *plan, const StepRow *step)
 {
@@ -116,7 +121,7 @@ FilledArguments(Call *call, PlanRow *plan, const StepRow *step)
 	return filled ? filled : arguments;
 }
 
-/* What get_next_step would hand out, or has. */
+/* Build what get_next_step hands out with the step, or has handed out. */
 static Jsonb *
 HandedOut(Call *call, const StepRow *step)
 {
@@ -130,6 +135,7 @@ HandedOut(Call *call, const StepRow *step)
 	return JsonFinish(&b);
 }
 
+/* Build the answer of get_step_context. */
 static Jsonb *
 StepContext(Call *call, const StepRow *step)
 {
@@ -151,6 +157,7 @@ StepContext(Call *call, const StepRow *step)
 	return JsonMerge(context, HandedOut(call, step));
 }
 
+/* Show a step, its dependencies with their results, and its artifacts. */
 Datum
 stepwise_get_step_context(PG_FUNCTION_ARGS)
 {
@@ -193,6 +200,7 @@ ListActivePlans(Call *call, const char *status, const char *session, const pg_uu
 	return QueryJson(&list, &params);
 }
 
+/* List unfinished plans, newest first, page by page. */
 Datum
 stepwise_list_active_plans(PG_FUNCTION_ARGS)
 {

@@ -2,8 +2,8 @@
  * create_plan.c
  *	  create_plan and start_workflow
  *
- * Both may be repeated with an idempotency key: the second call answers with
- * the plan of the first.
+ * A call with an idempotency key may be repeated: the second call answers with
+ * the plan of the first. Calls with the same key wait for each other.
  */
 #include "api/api.h"
 
@@ -13,14 +13,18 @@
 PG_FUNCTION_INFO_V1(stepwise_create_plan);
 PG_FUNCTION_INFO_V1(stepwise_start_workflow);
 
-/* arguments of create_plan */
+/* arguments of create_plan, in their order */
 enum
 {
 	CP_NAME, CP_GOAL, CP_STEPS, CP_BRANCHING, CP_INPUTS, CP_OUTPUTS, CP_ON_FAILURE, CP_SESSION, CP_RATIONALE, CP_NOTES,
 	CP_STALL_AFTER, CP_KEY, CP_SEPARATE_REVIEWER
 };
 
-/* Find the plan that was created with this key; a different request is an error. What is found is read under one snapshot. */
+/*
+ * Find the plan that was created with the idempotency key; NULL if there is
+ * none. It is an error if the key was used with a different request. If a plan
+ * is found, the rest of the call reads under one snapshot.
+ */
 static PlanRow *
 PlanOfKey(Call *call, const PlanOrigin *origin)
 {
@@ -36,9 +40,9 @@ PlanOfKey(Call *call, const PlanOrigin *origin)
 
 	if (origin->idempotency_key == NULL)
 		return NULL;
-	/* one at a time per key, so that the second finds the first */
+	/* wait for a call with the same key, so that we find its plan */
 	CallLockOfMany(call, "idempotency key", origin->idempotency_key);
-	/* a plan that is found is not locked, and may be purged while it is answered */
+	/* the plan is not locked, and may be purged while we build the answer */
 	ReadBegin(call);
 	rows = QueryByName(call, &find, origin->idempotency_key);
 	if (rows.count == 0)
@@ -69,7 +73,7 @@ PutFirstStep(JsonBuilder *b, const StepRow *step)
 	JsonObjectEnd(b);
 }
 
-/* A plan has a first step at all times. */
+/* Read the first step of a plan. Every plan has one; if it is missing, so is the plan. */
 static StepRow *
 FirstStep(Call *call, const PlanRow *plan)
 {
@@ -80,6 +84,7 @@ FirstStep(Call *call, const PlanRow *plan)
 	return step;
 }
 
+/* Build the answer of create_plan and start_workflow; existing means that the key was used before. */
 static Jsonb *
 CreatedAnswer(Call *call, const PlanRow *plan, bool existing)
 {
@@ -118,7 +123,7 @@ CreatedAnswer(Call *call, const PlanRow *plan, bool existing)
 	return JsonFinish(&b);
 }
 
-/* Link the session's latest started skill execution to the plan that it made. */
+/* Link the session's latest started skill execution to the plan that it made, unless it has a plan already. */
 static void
 LinkSkill(Call *call, const PlanRow *plan)
 {
@@ -139,9 +144,9 @@ LinkSkill(Call *call, const PlanRow *plan)
 }
 
 /*
- * Put the arguments together as one definition, so that there is one grammar.
- * The values of a builder take several times the memory of what they make, so
- * they are dropped at once.
+ * Build one definition from the arguments, so that create_plan and
+ * define_workflow share one grammar. A builder takes several times the memory
+ * of its result, so it has a memory context of its own, deleted at the end.
  */
 static Jsonb *
 DefinitionOfArguments(FunctionCallInfo fcinfo)
@@ -187,7 +192,10 @@ CheckIdempotencyKey(const char *key)
 	CheckNameLimit(key, "idempotency_key");
 }
 
-/* What makes two creating calls the same: all but session and key. Without a key nobody will ask. */
+/*
+ * Compute a digest of a request, to recognize its repetition. It covers all
+ * arguments but the session and the key. Without a key it is not needed: NULL.
+ */
 static char *
 RequestDigest(const char *key, const Jsonb *definition, const char *goal, const Jsonb *inputs, const char *rationale)
 {
@@ -221,6 +229,7 @@ CheckGoal(Faults *faults, const char *goal)
 				 "goal is missing");
 }
 
+/* Create a plan, or find the one of an earlier call with the same key. */
 static Jsonb *
 CreatePlan(Call *call, const Jsonb *json, PlanOrigin *origin)
 {
@@ -240,6 +249,7 @@ CreatePlan(Call *call, const Jsonb *json, PlanOrigin *origin)
 	return CreatedAnswer(call, plan, false);
 }
 
+/* Create a plan from a definition in the arguments. */
 Datum
 stepwise_create_plan(PG_FUNCTION_ARGS)
 {
@@ -261,6 +271,7 @@ stepwise_create_plan(PG_FUNCTION_ARGS)
 	return CallEnd(&call, CreatePlan(&call, definition, &origin));
 }
 
+/* Create a plan from a workflow, or find the one of an earlier call with the same key. */
 static Jsonb *
 StartWorkflow(Call *call, PlanOrigin *origin)
 {
@@ -278,6 +289,7 @@ StartWorkflow(Call *call, PlanOrigin *origin)
 	return CreatedAnswer(call, plan, false);
 }
 
+/* Create a plan from a workflow. */
 Datum
 stepwise_start_workflow(PG_FUNCTION_ARGS)
 {
@@ -289,7 +301,7 @@ stepwise_start_workflow(PG_FUNCTION_ARGS)
 	CallInSession(&call, ArgumentText(fcinfo, 3));
 	origin.workflow = ArgumentText(fcinfo, 0);
 	origin.inputs = ArgumentJson(fcinfo, 1);
-	/* 0 would be the newest; who names a version wants that one */
+	/* 0 stands for the newest version; if the caller passes 0 or less, ask for -1, which does not exist */
 	origin.version = PG_ARGISNULL(2) ? 0 : PG_GETARG_INT32(2) > 0 ? PG_GETARG_INT32(2) : -1;
 	origin.idempotency_key = ArgumentText(fcinfo, 4);
 	CheckIdempotencyKey(origin.idempotency_key);

@@ -1,8 +1,10 @@
 /*
  * execution.c
- *	  the execution tree, and how a workflow answers
+ *	  the execution tree, and the response of a workflow
  *
- * Nothing is locked; one answer is read under one snapshot.
+ * A block is a plan or a step in the tree: its inputs, outputs, metadata, and
+ * the blocks nested in it. Nothing is locked. Each answer is read under one
+ * snapshot.
  */
 #include "api/api.h"
 
@@ -11,17 +13,13 @@
 PG_FUNCTION_INFO_V1(stepwise_execution);
 PG_FUNCTION_INFO_V1(stepwise_workflow_response);
 
-/* ---------- how a step looks in the tree ---------- */
-
-/* ---------- nested plans ---------- */
-
 /* ---------- the execution tree ---------- */
 
-#define BLOCK_BYTES		1024	/* what a block takes beside its inputs, outputs and message */
+#define BLOCK_BYTES		1024	/* estimated size of a block without its inputs, outputs and message */
 
 static void PutBlocks(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, int depth);
 
-/* A plan and a step have one shape; only where the values come from differs. */
+/* Put a step as a block. The block of a plan has the same shape. */
 static void
 PutStepBlock(JsonBuilder *b, Call *call, const StepRow *step, int depth)
 {
@@ -38,7 +36,7 @@ PutStepBlock(JsonBuilder *b, Call *call, const StepRow *step, int depth)
 	JsonObjectEnd(b);
 }
 
-/* How much of an answer the block of a step takes, without those that are nested in it. */
+/* Estimate the size of a step's block in the answer, without the blocks nested in it. */
 size_t
 BlockSize(const StepRow *step)
 {
@@ -46,6 +44,7 @@ BlockSize(const StepRow *step)
 		(step->message ? strlen(step->message) : 0);
 }
 
+/* Put the steps of a plan as blocks. Check the size of the answer before large values are read. */
 static void
 PutBlocks(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, int depth)
 {
@@ -72,6 +71,7 @@ PutBlocks(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, int depth)
 	RowsFree(&rows);
 }
 
+/* Build the execution tree of a plan, down to the given depth. */
 static Jsonb *
 Execution(Call *call, const PlanRow *plan, int depth)
 {
@@ -103,6 +103,7 @@ CheckDepthArgument(FunctionCallInfo fcinfo, int n)
 	return PG_GETARG_INT32(n);
 }
 
+/* Show the execution tree of a plan. */
 Datum
 stepwise_execution(PG_FUNCTION_ARGS)
 {
@@ -114,9 +115,9 @@ stepwise_execution(PG_FUNCTION_ARGS)
 	return CallEnd(&call, Execution(&call, PlanMustRead(&call, ArgumentUuid(fcinfo, 0)), depth));
 }
 
-/* ---------- how a workflow answers ---------- */
+/* ---------- the response of a workflow ---------- */
 
-/* Find the first step of a plan that did not succeed; NULL: there is none. */
+/* Find the first step of a plan that did not succeed; NULL if there is none. */
 static StepRow *
 FirstUnsuccessful(Call *call, const pg_uuid_t *plan_id)
 {
@@ -132,7 +133,10 @@ FirstUnsuccessful(Call *call, const pg_uuid_t *plan_id)
 	return StepFetch(&find, &params);
 }
 
-/* Say why a plan did not succeed: its own message, or what the first step that did not says, down to the bottom. */
+/*
+ * Say why a plan did not succeed: its own message, or that of its first
+ * unsuccessful step. If that step has a nested plan, ask the nested plan.
+ */
 static char *
 FailureMessage(Call *call, const PlanRow *plan)
 {
@@ -155,7 +159,7 @@ FailureMessage(Call *call, const PlanRow *plan)
 	return psprintf("step \"%s\" completed with outcome failure%s", step->name, Because(step->message));
 }
 
-/* The oldest checkpoint that waits in a plan or below it, as JSON; NULL if there is none. */
+/* Read the oldest open checkpoint of a plan and the plans nested in it, as JSON; NULL if there is none. */
 Jsonb *
 OldestCheckpoint(Call *call, const PlanRow *plan)
 {
@@ -164,6 +168,7 @@ OldestCheckpoint(Call *call, const PlanRow *plan)
 	return QueryJsonById(call, &read, &plan->id);
 }
 
+/* Put what a paused plan waits for: its oldest checkpoint, or else its pause reason. */
 static void
 PutPaused(JsonBuilder *b, Call *call, const PlanRow *plan)
 {
@@ -178,6 +183,7 @@ PutPaused(JsonBuilder *b, Call *call, const PlanRow *plan)
 		JsonPutJson(b, "pause_reason", JsonOf(plan->pause_reason));
 }
 
+/* Build the state of a plan as an answer to its caller; detail adds metadata and blocks. */
 Jsonb *
 WorkflowResponse(Call *call, PlanRow *plan, bool detail)
 {
@@ -212,6 +218,7 @@ WorkflowResponse(Call *call, PlanRow *plan, bool detail)
 	return JsonFinish(&b);
 }
 
+/* Show the state of a plan as an answer to its caller. */
 Datum
 stepwise_workflow_response(PG_FUNCTION_ARGS)
 {

@@ -1,15 +1,18 @@
 /*
  * fork.c
- *	  try another way: a new plan with what an old one did before a step
+ *	  fork_plan: create a plan that keeps the results of an old one before a step
  *
- * Steps that were completed or skipped before the step, and depend on nothing
- * that begins again, keep their results, with the plans nested in them; the
- * others begin again. So does what their branches had skipped, and what these
- * had added is left out: they are to be decided anew. Rows are
- * copied by PostgreSQL itself, with the few columns that differ laid over
- * them, so that a new column needs no line here.
+ * The named step begins again. So do, in a sequential plan, all later steps;
+ * steps that have not ended; and steps that depend on a step that begins
+ * again. The other steps keep their results and their nested plans. Branches
+ * of a step that begins again are evaluated anew: steps that they skipped
+ * begin again, and steps that they added are left out.
  *
- * Locks: the old tree; the new one is seen by nobody yet.
+ * Rows are copied by SQL, which replaces only the columns that differ. So a
+ * new column needs no line here, unless a step or plan that begins again must
+ * not keep its value: then it goes into FreshStep or FreshPlan.
+ *
+ * Locks: the tree of the old plan. No other session can see the new plan yet.
  */
 #include "api/api.h"
 
@@ -24,18 +27,18 @@ typedef struct Copies
 	Datum	   *old_ids;
 	Datum	   *new_ids;
 	Datum	   *kept;			/* booleans */
-	bool	   *review;			/* asked for by a branch, and not answered */
-	bool		whole;			/* copied as it is: nothing begins again */
+	bool	   *review;			/* a branch asked for this review; ask for it again */
+	bool		whole;			/* no step begins again */
 } Copies;
 
-/* what a step that begins again looks like */
+/* the columns of a step that begins again */
 static const char FreshStep[] =
 "{\"status\": \"pending\", \"outcome\": \"n/a\", \"attempt\": 0, \"execution_order\": null, \"ready\": null,"
 " \"started_at\": null, \"completed_at\": null, \"active_at\": null, \"lease_expires_at\": null, \"confidence\": null,"
 " \"worker\": null, \"holder\": null, \"message\": null, \"pause_reason\": null, \"inputs\": null, \"result\": null,"
 " \"result_summary\": null, \"execution_report\": null, \"output_formatting_notes\": null, \"error\": null}";
 
-/* what a plan that begins again looks like */
+/* the columns of the new plan */
 static const char FreshPlan[] =
 "{\"status\": \"planning\", \"outcome\": \"n/a\", \"leases\": false, \"nests\": false, \"stalls\": false, \"workable\": null, \"depth\": 0,"
 " \"parent_step_id\": null, \"parent_names\": null, \"pending\": 0, \"in_progress\": 0, \"awaiting_input\": 0, \"completed\": 0, \"failed\": 0,"
@@ -54,6 +57,7 @@ KeptArray(const Copies *copies)
 	return PointerGetDatum(construct_array(copies->kept, copies->count, BOOLOID, 1, true, TYPALIGN_CHAR));
 }
 
+/* Copy a UUID to the memory of the call. */
 static Datum
 UuidCopy(const pg_uuid_t *uuid)
 {
@@ -74,11 +78,11 @@ enum
 /*
  * Find which steps of a plan are copied, and which of them keep their results.
  *
- * What begins again: the step, in a sequence those after it, what had not
- * ended, and what hangs on any of these, by a dependency or because their
- * branch had skipped it. What was only skipped when the plan was cancelled
- * has not ended. What a branch added is left out if the branch is still to
- * be decided.
+ * The step "from" begins again; if it is NULL, no step does. In a sequential
+ * plan, all later steps begin again too. So do steps that have not ended. A
+ * step that was skipped only because the plan was cancelled counts as not
+ * ended. If a step begins again, so do those that depend on it, and those that
+ * its branches skipped. Steps that its branches added are left out.
  */
 static Rows
 JudgedSteps(Call *call, const PlanRow *plan, const StepRow *from)
@@ -114,7 +118,7 @@ JudgedSteps(Call *call, const PlanRow *plan, const StepRow *from)
 	return QueryRun(&find, &params);
 }
 
-/* Give each step of a plan that is copied a new id; from is the step that begins again, or NULL. */
+/* Choose the steps to copy, and give each copy a new id; from is the step that begins again, or NULL. */
 static Copies
 PlanCopies(Call *call, const PlanRow *plan, const StepRow *from)
 {
@@ -141,6 +145,7 @@ PlanCopies(Call *call, const PlanRow *plan, const StepRow *from)
 
 /* ---------- copying rows ---------- */
 
+/* Copy the steps. Orders, and the execution orders of kept steps, are numbered without gaps. */
 static void
 CopySteps(Call *call, const PlanRow *copy, const Copies *copies)
 {
@@ -173,7 +178,7 @@ CopySteps(Call *call, const PlanRow *copy, const Copies *copies)
 	QueryRun(&insert, &params);
 }
 
-/* Copy what hangs on the steps: their dependencies and branches. */
+/* Copy the dependencies and branches of the steps. */
 static void
 CopyLinks(Call *call, const PlanRow *copy, const Copies *copies)
 {
@@ -204,7 +209,11 @@ CopyLinks(Call *call, const PlanRow *copy, const Copies *copies)
 	QueryRun(&branches, &params);
 }
 
-/* Copy the row of a plan and its detail with some columns laid over; the copy has no audit entries yet. */
+/*
+ * Copy the row of a plan and its detail; the columns in "over" are replaced.
+ * The copy has no audit entries yet. Without a root, the copy is its own root,
+ * and does not keep the final output.
+ */
 static PlanRow *
 CopyPlan(Call *call, const PlanRow *plan, PlanRow *root, const Jsonb *over)
 {
@@ -236,13 +245,14 @@ CopyPlan(Call *call, const PlanRow *plan, PlanRow *root, const Jsonb *over)
 	return root ? PlanInTree(call, root, &id) : PlanLock(call, &id);
 }
 
-/* ---------- waves of a copy from which steps are missing ---------- */
+/* ---------- waves, when steps are left out ---------- */
 
-/* the steps of a copy in the order of their old waves: so each comes after those on which it depends */
+/* the steps of a copy in the order of their old waves, so that each comes after the steps on which it depends */
 #define STEPS_BY_WAVE \
 	"WITH n AS (SELECT s.id, s.wave, (pg_catalog.row_number() OVER (ORDER BY s.wave, s.step_order))::int AS i" \
 	" FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2)"
 
+/* Write the waves of a copy, given in the order of STEPS_BY_WAVE. */
 static void
 WriteWaves(Call *call, const PlanRow *copy, const int *waves, int count)
 {
@@ -263,7 +273,10 @@ WriteWaves(Call *call, const PlanRow *copy, const int *waves, int count)
 	QueryRun(&write, &params);
 }
 
-/* A review that is left out no longer stands between steps: reckon their waves again. Those that depend on nothing keep theirs. */
+/*
+ * Compute the waves again: a review that is left out may have stood between
+ * steps. Steps that depend on nothing keep their waves.
+ */
 static void
 LowerWaves(Call *call, const PlanRow *copy)
 {
@@ -297,6 +310,7 @@ LowerWaves(Call *call, const PlanRow *copy)
 
 /* ---------- the audit of a fork ---------- */
 
+/* Build the detail of an audit entry that names the other plan of a fork. */
 static Jsonb *
 LinkDetail(const char *action, const char *key, const pg_uuid_t *id, const char *from_step)
 {
@@ -311,6 +325,7 @@ LinkDetail(const char *action, const char *key, const pg_uuid_t *id, const char 
 	return JsonFinish(&b);
 }
 
+/* Build the mark of audit entries that stand for what happened in the old plan. */
 static Jsonb *
 ForkedDetail(void)
 {
@@ -322,7 +337,7 @@ ForkedDetail(void)
 	return JsonFinish(&b);
 }
 
-/* Begin the chain of a copy as that of every plan begins. */
+/* Begin the audit chain of a copy as that of every plan begins. */
 static void
 AuditCreated(Call *call, PlanRow *copy, const pg_uuid_t *old_id, const char *from_step)
 {
@@ -336,7 +351,10 @@ AuditCreated(Call *call, PlanRow *copy, const pg_uuid_t *old_id, const char *fro
 				JsonMerge(LinkDetail("created", "forkedFrom", old_id, from_step), JsonFinish(&b)));
 }
 
-/* Enter a step that was copied with what it did, by moves that a step may make, so that the chain covers its result too. */
+/*
+ * Audit how a copied step got to its status, so that the chain covers its
+ * result too. The entries are transitions that a step may make.
+ */
 static void
 AuditAdopted(Call *call, PlanRow *copy, const StepRow *step)
 {
@@ -355,7 +373,7 @@ AuditAdopted(Call *call, PlanRow *copy, const StepRow *step)
 	StepAudit(call, copy, step, from, ForkedDetail());
 }
 
-/* Enter what the branches after kept steps did, so that a fork of the fork can take it back. */
+/* Audit what the branches of kept steps did. A fork of the fork reads these entries. */
 static void
 AuditBranches(Call *call, PlanRow *copy, const PlanRow *plan, const Copies *copies)
 {
@@ -384,7 +402,7 @@ AuditBranches(Call *call, PlanRow *copy, const PlanRow *plan, const Copies *copi
 	RowsFree(&rows);
 }
 
-/* Enter the status with which a nested plan was copied: it got there through executing. */
+/* Audit how a nested plan got to its status: from planning to executing to its end. */
 static void
 AuditEnded(Call *call, PlanRow *copy)
 {
@@ -398,7 +416,10 @@ AuditEnded(Call *call, PlanRow *copy)
 
 static void CopyNested(Call *call, PlanRow *root, PlanRow *parent, Datum old_parent_step, Datum new_parent_step);
 
-/* Count a step that keeps its result; those that depend on it look at it, its branches have been taken already. */
+/*
+ * Count and audit a step that keeps its result, and have its dependents look
+ * at it. Its branches were taken in the old plan; they are not taken again.
+ */
 static void
 AdoptStep(Call *call, PlanRow *copy, StepRow *step)
 {
@@ -411,6 +432,7 @@ AdoptStep(Call *call, PlanRow *copy, StepRow *step)
 		copy->settled = lappend(copy->settled, step);
 }
 
+/* Count the copied steps; those that keep their results get their nested plans. */
 static void
 AdoptSteps(Call *call, PlanRow *copy, const Copies *copies)
 {
@@ -429,7 +451,11 @@ AdoptSteps(Call *call, PlanRow *copy, const Copies *copies)
 	}
 }
 
-/* A nested plan that has ended is copied as it is: references may lead into it. */
+/*
+ * Copy the plan nested in a kept step, if there is one, and the plans nested
+ * in that. They have ended, so nothing begins again. They are copied because
+ * references may lead into them.
+ */
 static void
 CopyNested(Call *call, PlanRow *root, PlanRow *parent, Datum old_parent_step, Datum new_parent_step)
 {
@@ -466,7 +492,7 @@ CopyNested(Call *call, PlanRow *root, PlanRow *parent, Datum old_parent_step, Da
 	PlanTouch(root);
 }
 
-/* Ask again for a review that a branch after a kept step had asked for. */
+/* Ask again for a review that a branch of a kept step asked for. */
 static void
 ReviewAgain(Call *call, PlanRow *copy, const pg_uuid_t *old_id, const pg_uuid_t *new_id)
 {
@@ -484,7 +510,7 @@ ReviewAgain(Call *call, PlanRow *copy, const pg_uuid_t *old_id, const pg_uuid_t 
 	RowsFree(&rows);
 }
 
-/* Steps that wait for nothing are ready, in a plan with dependencies. */
+/* Mark steps that wait for nothing as ready. A sequential plan does not use the mark. */
 static void
 MarkReady(Call *call, const PlanRow *copy)
 {
@@ -517,6 +543,7 @@ ForkAnswer(const PlanRow *plan, const PlanRow *copy, const Copies *copies, const
 	return JsonFinish(&b);
 }
 
+/* Create the fork, settle it, and audit it in both plans. */
 static Jsonb *
 Fork(Call *call, PlanRow *plan, const char *from_step)
 {
@@ -548,6 +575,7 @@ Fork(Call *call, PlanRow *plan, const char *from_step)
 	return ForkAnswer(plan, copy, &copies, from_step);
 }
 
+/* Create a plan that keeps the results before a step, to try another way from there. */
 Datum
 stepwise_fork_plan(PG_FUNCTION_ARGS)
 {

@@ -1,16 +1,20 @@
 /*
  * guard.c
- *	  triggers for raw SQL on the tables of plans and steps
+ *	  triggers for raw SQL on the engine's tables
  *
- * The engine's own statements pass at once, and what it writes without a
- * statement (table.c) comes past no trigger. A plain UPDATE of steps comes in
- * twice: before each row, to be checked and stamped like any move, and after
- * the statement, to be counted, audited and settled once per plan. Rows that
- * a restore inserts pass as they are, as long as the engine has not been used
- * in this database.
+ * Raw SQL is a statement that does not come from the engine. Statements of the
+ * engine pass at once. Rows that the engine writes without a statement
+ * (base/table.c) fire no trigger.
  *
- * Locks: raw SQL holds its step rows before the plan; at worst that ends in
- * PostgreSQL's own deadlock error.
+ * An UPDATE of steps fires two triggers. Before each row, step_guard checks
+ * and stamps it like any move. After the statement, steps_changed counts,
+ * audits and settles the changes, once per plan. Rows that a restore inserts
+ * pass unchanged, as long as the engine has not been used in this database.
+ *
+ * Locks: raw SQL locks its step rows before the plan, and the functions lock
+ * the plan first. At worst that ends in PostgreSQL's own deadlock error.
+ *
+ * Memory: the trigger after the statement has a context of its own.
  */
 #include "api/api.h"
 
@@ -28,7 +32,7 @@ PG_FUNCTION_INFO_V1(stepwise_engine_guard);
 PG_FUNCTION_INFO_V1(stepwise_step_guard);
 PG_FUNCTION_INFO_V1(stepwise_steps_changed);
 
-/* columns of a step that raw SQL may set; the engine keeps the others */
+/* columns of a step that raw SQL may set; only the engine sets the others */
 static const char *const RawColumns[] = {
 	"status", "outcome", "result", "result_summary", "confidence", "execution_report", "output_formatting_notes",
 	"message", "worker", "lease_expires_at", "started_at", "completed_at", "active_at"
@@ -36,8 +40,8 @@ static const char *const RawColumns[] = {
 
 /* ---------- common ---------- */
 
-/* Until the engine first writes, rows may come from a restore. */
-bool
+/* Check whether inserted rows may come from a restore: the engine has not written in this database yet. */
+static bool
 RestoreMayInsert(void)
 {
 	Call		call;
@@ -49,6 +53,7 @@ RestoreMayInsert(void)
 	return !used;
 }
 
+/* Name what the statement does, as a participle for messages. */
 static const char *
 VerbOf(const TriggerData *trigger)
 {
@@ -71,6 +76,7 @@ RefuseByHand(const TriggerData *trigger)
 			 errhint("Use the functions: stepwise.create_plan, stepwise.modify_plan, stepwise.cancel_plan; CALL stepwise.purge(before) removes finished plans.")));
 }
 
+/* Compare two rows byte by byte. A value that is stored in another form counts as changed. */
 static bool
 SameValues(HeapTuple old, HeapTuple new, TupleDesc desc)
 {
@@ -88,14 +94,14 @@ SameValues(HeapTuple old, HeapTuple new, TupleDesc desc)
 	return true;
 }
 
-/* Let an UPDATE that changes nothing pass: tools do that. */
+/* Check whether an UPDATE changes nothing. Some tools send such statements, so they may pass. */
 static bool
 ChangesNothing(const TriggerData *trigger)
 {
 	return SameValues(trigger->tg_trigtuple, trigger->tg_newtuple, RelationGetDescr(trigger->tg_relation));
 }
 
-/* A row that lacks what must not be null is refused by the table itself, right after us. */
+/* Check whether a row has a null that its table forbids. PostgreSQL refuses such a row right after the trigger. */
 static bool
 LacksRequired(HeapTuple tuple, TupleDesc desc)
 {
@@ -105,7 +111,7 @@ LacksRequired(HeapTuple tuple, TupleDesc desc)
 	return false;
 }
 
-/* For tables that only the engine writes. */
+/* Refuse every write to a table except those of the engine and of a restore. */
 Datum
 stepwise_engine_guard(PG_FUNCTION_ARGS)
 {
@@ -123,7 +129,7 @@ stepwise_engine_guard(PG_FUNCTION_ARGS)
 
 /* ---------- before a row of steps ---------- */
 
-/* An infinite time cannot be reckoned with: one claim that has it would stop the reclaiming of all. */
+/* Refuse an infinite time: we cannot compute with it. One such claim would stop the release of all expired ones. */
 static void
 CheckFinite(TimestampTz time, const char *column)
 {
@@ -134,7 +140,7 @@ CheckFinite(TimestampTz time, const char *column)
 				 errhint("Set it to null if there is none.")));
 }
 
-/* The limits of the functions are those of plain SQL too. */
+/* Check a value against the limits that the functions apply. */
 static void
 CheckRawValue(const char *column, Oid type, Datum value)
 {
@@ -152,6 +158,7 @@ CheckRawValue(const char *column, Oid type, Datum value)
 		CheckUtf8(TextDatumGetCString(value), column);
 }
 
+/* Check the columns that an UPDATE changes: whether raw SQL may set them, and their new values. */
 static void
 CheckRawColumns(const TriggerData *trigger, const StepRow *old)
 {
@@ -177,6 +184,7 @@ CheckRawColumns(const TriggerData *trigger, const StepRow *old)
 	}
 }
 
+/* Refuse a change of a completed or skipped step. */
 static void
 CheckStepNotFinal(const StepRow *step)
 {
@@ -188,9 +196,9 @@ CheckStepNotFinal(const StepRow *step)
 				 errhint("Add a step with stepwise.modify_plan to do more work.")));
 }
 
-/* What its nested plan decides is not set by hand; to end the step, or to retry it, is free. */
+/* Refuse to set a status that the nested plan decides. Raw SQL may fail or skip the step, or retry it. */
 static void
-CheckNotHeld(const StepRow *step, StepStatus to)
+CheckNotDecidedByNested(const StepRow *step, StepStatus to)
 {
 	if (StepNests(step) && to != STEP_FAILED && to != STEP_SKIPPED &&
 		!(to == STEP_PENDING && step->status == STEP_FAILED))
@@ -202,7 +210,7 @@ CheckNotHeld(const StepRow *step, StepStatus to)
 				 errhint("stepwise.get_next_step(plan_id) opens the nested plan and hands out its steps.")));
 }
 
-/* Only a step that is in progress has a claim, so only it has a lease; never one that holds a nested plan. */
+/* Refuse a lease without a claim: only a step in progress has one, and never a step that runs a workflow. */
 static void
 CheckLease(const StepRow *step)
 {
@@ -214,7 +222,7 @@ CheckLease(const StepRow *step)
 				 errhint("Claim the step with stepwise.get_next_step(plan_id, worker, lease).")));
 }
 
-/* Put the stamps into the row that is about to be written. */
+/* Put the stamps of a move into the row that is about to be written. */
 static HeapTuple
 StampedTuple(const TriggerData *trigger, HeapTuple tuple, const StepRow *step)
 {
@@ -252,7 +260,7 @@ StampedTuple(const TriggerData *trigger, HeapTuple tuple, const StepRow *step)
 	return heap_modify_tuple_by_cols(tuple, desc, lengthof(columns), numbers, values, nulls);
 }
 
-/* Say when the rows of a statement move: all at once. What a trigger keeps lives as long as the statement. */
+/* Return one time for all rows of a statement. It is kept in fn_extra, which lives as long as the statement. */
 static TimestampTz
 StatementNow(FmgrInfo *trigger_function)
 {
@@ -266,6 +274,7 @@ StatementNow(FmgrInfo *trigger_function)
 	return *(TimestampTz *) trigger_function->fn_extra;
 }
 
+/* Check and stamp a row that raw SQL updates. */
 static Datum
 RawUpdate(const TriggerData *trigger, TimestampTz now)
 {
@@ -286,12 +295,13 @@ RawUpdate(const TriggerData *trigger, TimestampTz now)
 		CheckLease(new);
 		return TriggerPass(trigger);
 	}
-	CheckNotHeld(old, to);
+	CheckNotDecidedByNested(old, to);
 	new->status = old->status;
 	StepStamp(new, to, now);
 	return PointerGetDatum(StampedTuple(trigger, trigger->tg_newtuple, new));
 }
 
+/* Refuse to insert a step with a history. */
 static void
 CheckInsertedStep(const StepRow *step)
 {
@@ -307,7 +317,7 @@ CheckInsertedStep(const StepRow *step)
 				 errhint("Add steps with stepwise.modify_plan(plan_id, 'add_steps', params).")));
 }
 
-/* What is inserted by hand has a UTF-8 form, like what the functions take. */
+/* Refuse inserted texts that have no UTF-8 form, as the functions do. */
 static void
 CheckInsertedTexts(HeapTuple tuple, TupleDesc desc)
 {
@@ -325,9 +335,10 @@ CheckInsertedTexts(HeapTuple tuple, TupleDesc desc)
 }
 
 /*
- * Refuse a step for another tenant's plan as one for a plan that does not
- * exist. The policy is applied only after this trigger, and would tell the two
- * apart. A role that policies do not bind may see every plan anyway.
+ * Refuse a step for a plan of another tenant with the same error as for a plan
+ * that does not exist. The policy is applied only after this trigger, and its
+ * error would reveal that the plan exists. A role that bypasses policies may
+ * see every plan anyway.
  */
 static void
 CheckTenantOfInsert(const TriggerData *trigger, const char *tenant, const StepRow *step)
@@ -337,7 +348,7 @@ CheckTenantOfInsert(const TriggerData *trigger, const char *tenant, const StepRo
 		PlanNotFound(&step->plan_id);
 }
 
-/* Fill in what the plan knows of a step that was inserted by hand. */
+/* Check a step that raw SQL inserts, and set the columns that depend on its plan. */
 static Datum
 RawInsert(const TriggerData *trigger)
 {
@@ -373,6 +384,7 @@ RawInsert(const TriggerData *trigger)
 	return PointerGetDatum(heap_modify_tuple_by_cols(tuple, desc, 3, numbers, values, nulls));
 }
 
+/* Check and stamp a step that raw SQL writes; fires before each row. */
 Datum
 stepwise_step_guard(PG_FUNCTION_ARGS)
 {
@@ -397,13 +409,14 @@ stepwise_step_guard(PG_FUNCTION_ARGS)
 typedef struct RawChange
 {
 	char	   *tenant;
-	StepRow    *old;			/* NULL: inserted */
+	StepRow    *old;			/* NULL if the row was inserted */
 	StepRow    *new;
 } RawChange;
 
 /*
- * By tenant, then tree: so that roots are locked in the order of their ids. In
- * a tree a nested plan, which is newer, before the step that holds it.
+ * Order changes by tenant, then by tree, so that roots are locked in the order
+ * of their ids. Within a tree, a nested plan comes before the plan of its
+ * parent step: it is newer, and ids grow with time.
  */
 static int
 RawChangeCompare(const ListCell *a, const ListCell *b)
@@ -421,7 +434,7 @@ RawChangeCompare(const ListCell *a, const ListCell *b)
 	return result;
 }
 
-/* Read the next row of a transition table; NULL at its end, or if there is no such table. */
+/* Read the next row of a transition table; NULL at its end or if there is no table. */
 static HeapTuple
 NextTuple(Tuplestorestate *store, TupleTableSlot *slot)
 {
@@ -430,7 +443,11 @@ NextTuple(Tuplestorestate *store, TupleTableSlot *slot)
 	return ExecCopySlotHeapTuple(slot);
 }
 
-/* Pair the transition tables: both are filled row by row, in one order. Rows that are as before are no change. */
+/*
+ * Collect the changes of a statement. The transition tables are filled row by
+ * row in the same order, so rows at the same position belong together. Rows
+ * that did not change are left out.
+ */
 static List *
 RawChanges(const TriggerData *trigger)
 {
@@ -462,9 +479,9 @@ RawChanges(const TriggerData *trigger)
 	return changes;
 }
 
-/* What a nested plan makes of its step is not said by hand. */
+/* Refuse a change of a step whose state and result its nested plan decides. */
 static void
-CheckNotHolding(Call *call, const StepRow *step)
+CheckNoNestedPlan(Call *call, const StepRow *step)
 {
 	pg_uuid_t	nested;
 
@@ -478,7 +495,7 @@ CheckNotHolding(Call *call, const StepRow *step)
 				 errhint("Move the steps of the nested plan; a step that is skipped or failed ends its nested plan.")));
 }
 
-/* Claims with a lease are looked for only where there are any. */
+/* Note in the root that a claim has a lease. Expired leases are searched only in trees with this mark. */
 static void
 NoteLease(Call *call, PlanRow *root, const StepRow *step)
 {
@@ -488,7 +505,7 @@ NoteLease(Call *call, PlanRow *root, const StepRow *step)
 	PlanTouch(root);
 }
 
-/* Find the time that a move has left on its row; NULL: none. */
+/* Find the column with the time of a move; NULL if the move sets none. */
 static TimestampTz *
 StampOf(StepRow *step, StepStatus from)
 {
@@ -500,8 +517,9 @@ StampOf(StepRow *step, StepStatus from)
 }
 
 /*
- * The row was stamped before its plan was locked: if the plan has changed in
- * between, the step has moved after that. True if that changed the row.
+ * Stamp a row again if its plan has changed since. The row was stamped before
+ * the plan was locked, and a step must not move before an earlier change of
+ * its plan. Returns true if the row has changed.
  */
 static bool
 RestampInPlan(Call *call, const PlanRow *plan, StepRow *step, StepStatus from)
@@ -517,11 +535,12 @@ RestampInPlan(Call *call, const PlanRow *plan, StepRow *step, StepStatus from)
 	return true;
 }
 
+/* Count and audit a step that raw SQL has updated. */
 static void
 RawMoved(Call *call, PlanRow *plan, RawChange *change)
 {
 	PlanCheckOpen(plan);
-	CheckNotHolding(call, change->new);
+	CheckNoNestedPlan(call, change->new);
 	NoteLease(call, plan->root, change->new);
 	change->new->was_paused = change->old->pause_reason != NULL;
 	if (change->old->status != change->new->status)
@@ -536,6 +555,7 @@ RawMoved(Call *call, PlanRow *plan, RawChange *change)
 	AuditAppend(call, plan, &change->new->id, "plan_modified", JsonTextOf("action", "update_by_hand"));
 }
 
+/* Refuse inserted steps that leave gaps in the step orders, or exceed the number of steps. */
 static void
 CheckOrders(Call *call, const PlanRow *plan)
 {
@@ -556,6 +576,7 @@ CheckOrders(Call *call, const PlanRow *plan)
 				 errmsg("plan \"%s\" would have more than %d steps", plan->name, MaxSteps)));
 }
 
+/* Count and audit a step that raw SQL has inserted. */
 static void
 RawInserted(Call *call, PlanRow *plan, RawChange *change)
 {
@@ -571,6 +592,7 @@ RawInserted(Call *call, PlanRow *plan, RawChange *change)
 	AuditAppend(call, plan, &change->new->id, "plan_modified", JsonFinish(&b));
 }
 
+/* Lock the plan of a change. Check it if steps were inserted; updates are checked one by one. */
 static PlanRow *
 RawPlan(Call *call, const RawChange *change)
 {
@@ -585,8 +607,9 @@ RawPlan(Call *call, const RawChange *change)
 }
 
 /*
- * Handle the changes in one tenant. First all of them, then what follows: the
- * end of a nested plan may move steps that the statement has moved too.
+ * Handle the changes from..to, which belong to one tenant. Handle all rows
+ * before any plan is settled: the end of a nested plan may move steps that the
+ * statement has moved too.
  */
 static void
 RawSettle(List *changes, int from, int to)
@@ -616,6 +639,7 @@ RawSettle(List *changes, int from, int to)
 	CallEnd(&call, NULL);
 }
 
+/* Count, audit and settle what raw SQL has written to steps; fires after the statement. */
 Datum
 stepwise_steps_changed(PG_FUNCTION_ARGS)
 {
@@ -645,7 +669,7 @@ stepwise_steps_changed(PG_FUNCTION_ARGS)
 	return PointerGetDatum(NULL);
 }
 
-/* Refuse every write to the log that is not the engine's, nor a restore's. */
+/* Refuse every write to the audit log except those of the engine and of a restore. */
 Datum
 stepwise_audit_guard(PG_FUNCTION_ARGS)
 {

@@ -1,11 +1,14 @@
 /*
  * history.c
- *	  the execution tree as it was, from the audit chain
+ *	  the execution tree at a past time, rebuilt from the audit chain
  *
- * What the log says: states, pauses, times, attempts, who. Of the results it
- * holds only digests; an output is shown where the stored one is still that
- * which was recorded. What a step is to do, and its wave, are shown as they
- * are now, or were when it was removed.
+ * The chain records states, pauses, times, attempts and actors. Of results it
+ * records only digests: an output is shown only if the stored one still has
+ * the recorded digest. What a step does, and its wave, are shown as they are
+ * now, or as they were when the step was removed.
+ *
+ * "Then" is the state at the asked time. Nothing is locked. The answer is read
+ * under one snapshot.
  */
 #include "api/api.h"
 
@@ -15,7 +18,7 @@ PG_FUNCTION_INFO_V1(stepwise_execution_as_of);
 
 static void PutBlocksAsOf(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, TimestampTz at);
 
-/* Find which of the words stands in a row. */
+/* Read a word from a row as its index in a list of words. */
 static int
 RowWord(const Rows *rows, uint64 row, int column, const char *const *words, int count, int otherwise)
 {
@@ -25,14 +28,15 @@ RowWord(const Rows *rows, uint64 row, int column, const char *const *words, int 
 	return index < 0 ? otherwise : index;
 }
 
-/* what the chain says of a plan by itself */
+/* what the chain says of a plan itself, at the asked time */
 typedef struct PlanThen
 {
-	char	   *status;			/* NULL: it was not there yet */
-	Jsonb	   *pause_reason;	/* NULL: none */
+	char	   *status;			/* NULL if the plan did not exist yet */
+	Jsonb	   *pause_reason;	/* NULL if it was not paused */
 	char	   *actor;			/* who made the last change */
 } PlanThen;
 
+/* Read what the chain says of a plan at a time. */
 static PlanThen
 ReadPlanThen(Call *call, const pg_uuid_t *plan_id, TimestampTz at)
 {
@@ -57,28 +61,28 @@ ReadPlanThen(Call *call, const pg_uuid_t *plan_id, TimestampTz at)
 	then.pause_reason = RowJson(&rows, 0, 2);
 	then.actor = RowText(&rows, 0, 3);
 	RowsFree(&rows);
-	/* a pause that has ended is a null in the chain; what ends a plan ends its pause without a word */
+	/* the end of a pause is audited as a null reason, except if the plan itself ends */
 	if (then.pause_reason != NULL && (JsonIsNull(then.pause_reason) || then.status == NULL ||
 									  PlanIsTerminal(NameIndex(then.status, PlanStatusName, PLAN_STATUSES))))
 		then.pause_reason = NULL;
 	return then;
 }
 
-/* columns of the query that reads the steps of a plan as they were */
+/* columns of the query of ReadStepsThen */
 enum
 {
 	H_ID = 1, H_STATUS, H_OUTCOME, H_STARTED_AT, H_ENDED_AT, H_BEGUN, H_ATTEMPT, H_MESSAGE, H_ACTOR, H_DIGEST, H_NESTED,
-	/* of a step that was removed since */
+	/* null unless the step was removed since */
 	H_NAME, H_WAVE, H_EXECUTION_ORDER, H_INPUTS
 };
 
 /*
  * Read the steps of a plan as they were.
  *
- * All steps were there from the beginning, but for those that a later entry
- * says were added; those that a later entry says were removed were still
- * there. A branch names what it added: that is a removed step only if the
- * removal came after it.
+ * A step existed then unless a later entry says that it was added. A step that
+ * a later entry says was removed still existed. The entry of a branch lists
+ * the steps that it added by name. Such a name means a removed step only if
+ * that was removed after the entry.
  */
 static Rows
 ReadStepsThen(Call *call, const pg_uuid_t *plan_id, TimestampTz at)
@@ -121,7 +125,7 @@ ReadStepsThen(Call *call, const pg_uuid_t *plan_id, TimestampTz at)
 	return QueryRun(&read, &params);
 }
 
-/* Make up the row of a step that was removed since; NULL: it is still there. */
+/* Build the row of a step that was removed since; NULL if it still exists. */
 static StepRow *
 RemovedStep(const Rows *rows, uint64 row)
 {
@@ -139,7 +143,7 @@ RemovedStep(const Rows *rows, uint64 row)
 	return step;
 }
 
-/* Put a step back to how it was. Whether its result is still the one that was recorded is seen to later. */
+/* Read a step, and set it back to how it was. CheckRecorded looks at its result later. */
 static StepRow *
 StepAsOf(Call *call, const Rows *rows, uint64 row)
 {
@@ -153,13 +157,13 @@ StepAsOf(Call *call, const Rows *rows, uint64 row)
 	step->started_at = RowTime(rows, row, H_STARTED_AT);
 	step->completed_at = RowTime(rows, row, H_ENDED_AT);
 	step->attempt = RowInt(rows, row, H_ATTEMPT);
-	/* the log has no message of a completed step, which is final */
+	/* the chain has no message of a completed step; the stored one is final */
 	if (step->status != STEP_COMPLETED)
 		step->message = RowText(rows, row, H_MESSAGE);
 	step->pause_reason = NULL;
 	if (!RowBool(rows, row, H_BEGUN))
 		step->execution_order = 0;
-	/* what its arguments were resolved to was not known before */
+	/* a pending step has no resolved arguments yet */
 	if (step->status == STEP_PENDING)
 		step->inputs = NULL;
 	if (step->status != STEP_COMPLETED || RowIsNull(rows, row, H_DIGEST))
@@ -167,7 +171,7 @@ StepAsOf(Call *call, const Rows *rows, uint64 row)
 	return step;
 }
 
-/* Leave the result out unless it is the one that was recorded. */
+/* Drop the result unless it has the recorded digest. */
 static void
 CheckRecorded(StepRow *step, const Rows *rows, uint64 row)
 {
@@ -175,20 +179,21 @@ CheckRecorded(StepRow *step, const Rows *rows, uint64 row)
 		step->result = NULL;
 }
 
-/* The future is not known: what is asked of it is answered as things are now. */
+/* Limit the asked time to now: a time in the future is answered with the present state. */
 static TimestampTz
 KnownUntil(TimestampTz at)
 {
 	return Min(at, GetCurrentTimestamp());
 }
 
-/* Metadata have one thing more than those of today: who made the last change. So have those of the plan. */
+/* Build the metadata of a step, with the actor of its last change. */
 static Jsonb *
 MetadataAsOf(const StepRow *step, const char *actor, TimestampTz at)
 {
 	return JsonMerge(StepMetadata(step, KnownUntil(at)), JsonTextOf("actor", actor));
 }
 
+/* Put a step as a block, with the blocks of the plan that was nested in it then. */
 static void
 PutBlockAsOf(JsonBuilder *b, Call *call, StepRow *step, const Rows *rows, uint64 row, TimestampTz at)
 {
@@ -196,7 +201,7 @@ PutBlockAsOf(JsonBuilder *b, Call *call, StepRow *step, const Rows *rows, uint64
 	pg_uuid_t	nested_id = RowUuid(rows, row, H_NESTED);
 
 	CheckRecorded(step, rows, row);
-	/* a step that holds a plan pauses with it */
+	/* a parent step pauses with its nested plan */
 	if (nested)
 		step->pause_reason = (struct varlena *) ReadPlanThen(call, &nested_id, at).pause_reason;
 	JsonObjectStart(b, step->name);
@@ -210,6 +215,7 @@ PutBlockAsOf(JsonBuilder *b, Call *call, StepRow *step, const Rows *rows, uint64
 	JsonObjectEnd(b);
 }
 
+/* Put the steps of a plan as blocks. Check the size of the answer before large values are read. */
 static void
 PutBlocksAsOf(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, TimestampTz at)
 {
@@ -232,6 +238,7 @@ PutBlocksAsOf(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, TimestampTz 
 	RowsFree(&rows);
 }
 
+/* Refuse a time before the plan was created. */
 static const char *
 CheckThere(const PlanRow *plan, const char *status, TimestampTz at)
 {
@@ -243,7 +250,7 @@ CheckThere(const PlanRow *plan, const char *status, TimestampTz at)
 	return status;
 }
 
-/* Put the row of a plan back to how it was. */
+/* Set the row of a plan back to how it was. */
 static PlanRow
 PlanAsOf(const PlanRow *plan, const PlanThen *told, TimestampTz at)
 {
@@ -266,6 +273,7 @@ PlanAsOf(const PlanRow *plan, const PlanThen *told, TimestampTz at)
 	return then;
 }
 
+/* Build the execution tree of a plan at a time. Its metadata have the actor of the last change too. */
 static Jsonb *
 ExecutionAsOf(Call *call, PlanRow *plan, TimestampTz at)
 {
@@ -288,6 +296,7 @@ ExecutionAsOf(Call *call, PlanRow *plan, TimestampTz at)
 	return JsonFinish(&b);
 }
 
+/* Show the execution tree of a plan at a past time. */
 Datum
 stepwise_execution_as_of(PG_FUNCTION_ARGS)
 {

@@ -3,8 +3,12 @@
  *	  the agent's loop: next, submit, advance, fail, retry, skip, release, heartbeat, cancel
  *
  * Each function locks the tree, reads the step again, moves it, settles the
- * plan, and answers. Any of them may be repeated by a client that lost the
- * answer: a worker gets its claim again, a submission is recognised.
+ * plan, and answers.
+ *
+ * A client that lost an answer may repeat the call. A worker that asks for the
+ * next step gets its claim again. A repeated submission, failure or
+ * cancellation is recognized, and changes nothing. A repeated retry, skip or
+ * release is refused, because the step has left the state that it needs.
  */
 #include "api/api.h"
 
@@ -25,6 +29,7 @@ PG_FUNCTION_INFO_V1(stepwise_cancel_plan);
 
 /* ---------- checks ---------- */
 
+/* Read an interval that must be positive and not too long; NULL if none is given. */
 static Interval *
 ArgumentInterval(FunctionCallInfo fcinfo, int n, const char *what)
 {
@@ -54,17 +59,16 @@ TimeAfter(TimestampTz from, Interval *interval)
 												   IntervalPGetDatum(interval)));
 }
 
-/* ---------- answers ---------- */
-
 /* ---------- next ---------- */
 
 /* arguments of a claim */
 typedef struct Claim
 {
-	const char *worker;			/* or NULL */
-	Interval   *lease;			/* or NULL */
+	const char *worker;			/* NULL if not given */
+	Interval   *lease;			/* NULL if not given */
 } Claim;
 
+/* Build the answer with a step to do; again means that the worker held the claim before. */
 static Jsonb *
 ReadyAnswer(Call *call, const Next *next, bool again)
 {
@@ -96,7 +100,7 @@ ReadyAnswer(Call *call, const Next *next, bool again)
 	return JsonFinish(&b);
 }
 
-/* Note that another session goes on with the plan. */
+/* Record that another session continues the plan. */
 void
 PlanNoteSession(Call *call, PlanRow *plan)
 {
@@ -116,7 +120,10 @@ PlanNoteSession(Call *call, PlanRow *plan)
 	AuditAppend(call, plan, NULL, "session_resumed", JsonFinish(&b));
 }
 
-/* A worker that asks again is alive, and so is its plan. */
+/*
+ * Hand out a claim again to the worker that holds it. The question is a sign
+ * of life of the worker, and so of the plan.
+ */
 static Jsonb *
 ClaimAgain(Call *call, PlanRow *root, StepRow *step, const Claim *claim)
 {
@@ -137,6 +144,7 @@ ClaimAgain(Call *call, PlanRow *root, StepRow *step, const Claim *claim)
 	return ReadyAnswer(call, &next, true);
 }
 
+/* Claim a step for a worker, if one is named, and start it. */
 static void
 ClaimStep(Call *call, Next *next, const Claim *claim)
 {
@@ -154,6 +162,7 @@ ClaimStep(Call *call, Next *next, const Claim *claim)
 	PlanSettle(call, next->plan);
 }
 
+/* Hand out the claim that the worker holds, or else claim the next step. */
 static Jsonb *
 ClaimNext(Call *call, PlanRow *asked, const Claim *claim)
 {
@@ -170,6 +179,7 @@ ClaimNext(Call *call, PlanRow *asked, const Claim *claim)
 	return ReadyAnswer(call, &next, false);
 }
 
+/* Claim the next step of the asked plan, after expired claims of the tree are released. */
 static Jsonb *
 NextStep(Call *call, PlanRow *asked, const Claim *claim)
 {
@@ -180,6 +190,7 @@ NextStep(Call *call, PlanRow *asked, const Claim *claim)
 	return ClaimNext(call, asked, claim);
 }
 
+/* Read and check worker, lease and session, from argument number first on. */
 static Claim
 ArgumentClaim(FunctionCallInfo fcinfo, Call *call, int first)
 {
@@ -197,6 +208,7 @@ ArgumentClaim(FunctionCallInfo fcinfo, Call *call, int first)
 	return claim;
 }
 
+/* Claim the next step of a plan, or tell why there is none. */
 Datum
 stepwise_get_next_step(PG_FUNCTION_ARGS)
 {
@@ -221,13 +233,13 @@ typedef struct Submission
 {
 	Jsonb	   *result;
 	char	   *summary;
-	Numeric		confidence;		/* NULL: not given */
+	Numeric		confidence;		/* NULL if not given */
 	Jsonb	   *report;
 	char	   *notes;
 	Outcome		outcome;
 } Submission;
 
-/* Read a confidence as it is stored; NULL if none is given. */
+/* Read a confidence in the type in which it is stored; NULL if none is given. */
 static Numeric
 ArgumentConfidence(FunctionCallInfo fcinfo, int n)
 {
@@ -237,6 +249,7 @@ ArgumentConfidence(FunctionCallInfo fcinfo, int n)
 	return DatumGetNumeric(DirectFunctionCall1(float8_numeric, PG_GETARG_DATUM(n)));
 }
 
+/* Read and check the arguments of a submission. */
 static Submission
 ArgumentSubmission(FunctionCallInfo fcinfo)
 {
@@ -278,7 +291,7 @@ SameNumber(Numeric given, const struct varlena *stored)
 	return DatumGetBool(DirectFunctionCall2(numeric_eq, NumericGetDatum(given), PointerGetDatum(stored)));
 }
 
-/* Is this what the step was completed with? Then the client only lost the answer. */
+/* Check whether the step was completed with this submission. Then the client has only lost the answer. */
 static bool
 IsDuplicate(const StepRow *step, const Submission *s)
 {
@@ -287,7 +300,7 @@ IsDuplicate(const StepRow *step, const Submission *s)
 		SameJson(s->report, step->execution_report) && SameText(s->notes, step->output_formatting_notes);
 }
 
-/* What a branching condition did when the step completed, for an answer that is given again. */
+/* Read what a branching condition did when the step completed, to repeat it in the answer; NULL if none fired. */
 static Jsonb *
 BranchTaken(Call *call, const StepRow *step)
 {
@@ -313,6 +326,7 @@ BranchTaken(Call *call, const StepRow *step)
 	return branch;
 }
 
+/* Build the answer of a submission. */
 static Jsonb *
 SubmitAnswer(const PlanRow *plan, const StepRow *step, bool duplicate)
 {
@@ -328,6 +342,7 @@ SubmitAnswer(const PlanRow *plan, const StepRow *step, bool duplicate)
 	return JsonFinish(&b);
 }
 
+/* Complete a step with its result. A pending step is started first. */
 static Jsonb *
 SubmitStep(Call *call, PlanRow *plan, StepRow *step, const Submission *s)
 {
@@ -353,6 +368,7 @@ SubmitStep(Call *call, PlanRow *plan, StepRow *step, const Submission *s)
 	return SubmitAnswer(plan, step, false);
 }
 
+/* Complete a step with its result. */
 Datum
 stepwise_submit_step_result(PG_FUNCTION_ARGS)
 {
@@ -369,7 +385,7 @@ stepwise_submit_step_result(PG_FUNCTION_ARGS)
 	return CallEnd(&call, SubmitStep(&call, plan, step, &s));
 }
 
-/* Submit, and take the next step of the root, in one round trip. */
+/* Complete a step with its result, and claim the next step of the tree, in one round trip. */
 Datum
 stepwise_advance(PG_FUNCTION_ARGS)
 {
@@ -408,6 +424,7 @@ CheckErrorGiven(const char *error)
 	CheckTextLimit(error, "error");
 }
 
+/* Report that a step could not be done. */
 Datum
 stepwise_fail_step(PG_FUNCTION_ARGS)
 {
@@ -431,6 +448,7 @@ stepwise_fail_step(PG_FUNCTION_ARGS)
 	return CallEnd(&call, StepAnswer(plan, step));
 }
 
+/* Put a failed step back to pending. */
 Datum
 stepwise_retry_step(PG_FUNCTION_ARGS)
 {
@@ -441,7 +459,7 @@ stepwise_retry_step(PG_FUNCTION_ARGS)
 	CallBegin(&call);
 	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, 0), &step);
 	CheckFailed(step);
-	/* maxAttempts bounds only what is handed out by itself */
+	/* maxAttempts limits only automatic retries, so allow one attempt more */
 	if (step->max_attempts > 0)
 		step->max_attempts = Max(step->max_attempts, step->attempt + 1);
 	StepMove(&call, plan, step, STEP_PENDING, NULL);
@@ -449,6 +467,7 @@ stepwise_retry_step(PG_FUNCTION_ARGS)
 	return CallEnd(&call, StepAnswer(plan, step));
 }
 
+/* Skip a step. */
 Datum
 stepwise_skip_step(PG_FUNCTION_ARGS)
 {
@@ -467,6 +486,7 @@ stepwise_skip_step(PG_FUNCTION_ARGS)
 	return CallEnd(&call, StepAnswer(plan, step));
 }
 
+/* Give a claimed step back. */
 Datum
 stepwise_release_step(PG_FUNCTION_ARGS)
 {
@@ -485,6 +505,7 @@ stepwise_release_step(PG_FUNCTION_ARGS)
 	return CallEnd(&call, StepAnswer(plan, step));
 }
 
+/* Note a sign of life of a claim, and extend its lease if asked to. */
 static Jsonb *
 Heartbeat(Call *call, PlanRow *plan, StepRow *step, Interval *extend)
 {
@@ -506,6 +527,7 @@ Heartbeat(Call *call, PlanRow *plan, StepRow *step, Interval *extend)
 	return JsonFinish(&b);
 }
 
+/* Show that a claimed step is being worked on. */
 Datum
 stepwise_heartbeat(PG_FUNCTION_ARGS)
 {
@@ -544,6 +566,7 @@ CancelAnswer(const PlanRow *plan, bool duplicate)
 	return JsonFinish(&b);
 }
 
+/* End a plan; its open steps become skipped. */
 Datum
 stepwise_cancel_plan(PG_FUNCTION_ARGS)
 {

@@ -1,6 +1,6 @@
 /*
  * module.c
- *	  the module magic, and what happens when the library is loaded
+ *	  the module magic, and the initialization of the library
  */
 #include "api/api.h"
 

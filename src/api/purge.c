@@ -2,9 +2,11 @@
  * purge.c
  *	  retention: remove finished plans, in batches
  *
- * A tree goes whole, when its root has finished. The procedure commits after
- * each batch, as the caller: never while switched to the owner, or the
- * session would stay the owner.
+ * A tree is removed as a whole, once its root has finished. A tree whose root
+ * is locked is skipped.
+ *
+ * The procedure commits after each batch. It does so as the caller. If it
+ * committed while switched to the owner, the session would stay the owner.
  */
 #include "api/api.h"
 
@@ -12,7 +14,7 @@
 
 PG_FUNCTION_INFO_V1(stepwise_purge);
 
-/* what goes with a plan: every table that has a plan_id, then the plans */
+/* what is removed with a plan: the rows of every table that has a plan_id, then the plans */
 static KeptQuery Deletions[] = {
 	{"DELETE FROM stepwise.audit WHERE tenant = $1 AND plan_id = ANY ($2)", 2, {TEXTOID, UUIDARRAYOID}},
 	{"DELETE FROM stepwise.artifact WHERE tenant = $1 AND plan_id = ANY ($2)", 2, {TEXTOID, UUIDARRAYOID}},
@@ -27,7 +29,7 @@ static KeptQuery Deletions[] = {
 	{"DELETE FROM stepwise.plan WHERE tenant = $1 AND id = ANY ($2)", 2, {TEXTOID, UUIDARRAYOID}},
 };
 
-/* Find a batch of finished trees: how many roots, and the plans of all of them. */
+/* Lock a batch of finished trees, and find their plans. Returns the number of trees; if 0, plans is not valid. */
 static int
 FindBatch(Call *call, TimestampTz before, int batch, Datum *plans)
 {
@@ -52,6 +54,7 @@ FindBatch(Call *call, TimestampTz before, int batch, Datum *plans)
 	return RowInt(&rows, 0, 1);
 }
 
+/* Audit a purge. The entry belongs to no plan. */
 static void
 AuditPurge(Call *call, TimestampTz before, int count)
 {
@@ -65,7 +68,7 @@ AuditPurge(Call *call, TimestampTz before, int count)
 	AuditAppendPlanless(call, "plan_modified", JsonFinish(&b));
 }
 
-/* Remove one batch of a tenant; the number of trees that went. */
+/* Remove one batch of a tenant; returns the number of removed trees. */
 static int
 PurgeBatch(const char *tenant, TimestampTz before, int batch)
 {
@@ -89,7 +92,7 @@ PurgeBatch(const char *tenant, TimestampTz before, int batch)
 	return count;
 }
 
-/* List the tenants, copied out to the caller's memory. */
+/* List the tenants that have plans, in the caller's memory. */
 static List *
 AllTenants(void)
 {
@@ -133,6 +136,7 @@ CheckPurgeArguments(FunctionCallInfo fcinfo)
 				 errhint("For example: CALL stepwise.purge(now() - interval '90 days').")));
 }
 
+/* Remove plans of all tenants that finished before a time. */
 Datum
 stepwise_purge(PG_FUNCTION_ARGS)
 {
