@@ -13,16 +13,16 @@ extern void PlanNoteSession(Call *call, PlanRow *plan); /* audits session_resume
 
 /* ---------- variables.c: the variables of a plan ---------- */
 
-extern Jsonb *VariablesRead(Call *call, const pg_uuid_t *plan_id);	/* the plan's own */
-extern void VariablesStore(Call *call, const pg_uuid_t *plan_id, const Jsonb *variables);	/* SW007 */
+extern Jsonb *VariablesRead(Call *call, const pg_uuid_t *plan_id);	/* only those that are stored */
+extern void VariablesStore(Call *call, const pg_uuid_t *plan_id, const Jsonb *variables);	/* SW007 if too large */
 
 /* ---------- context.c: what a session needs to continue a plan ---------- */
 
 extern int	ArgumentMax(FunctionCallInfo fcinfo, int n, int otherwise);	/* a number of rows; SW005 */
 
-/* ---------- handoff.c: why, and what to call next ---------- */
+/* ---------- handoff.c: what a plan waits for, and what to call next ---------- */
 
-extern Jsonb *NextCall(Call *call, PlanRow *asked);
+extern Jsonb *NextCall(Call *call, PlanRow *asked); /* {"nextCall": ...} */
 
 /* ---------- answer.c: answers that several functions share ---------- */
 
@@ -52,6 +52,6 @@ extern Jsonb *WorkflowResponse(Call *call, PlanRow *plan, bool detail);
 
 /* ---------- runner.c: run a plan in the database ---------- */
 
-extern Jsonb *TaskAnswer(Call *call, const pg_uuid_t *plan_id);
+extern Jsonb *TaskAnswer(Call *call, const pg_uuid_t *plan_id); /* what a run answers; SW001 */
 
 #endif							/* STEPWISE_API_H */

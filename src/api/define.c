@@ -16,8 +16,9 @@
 /* ---------- define ---------- */
 
 /*
- * A conflict is possible only at a stricter isolation level, with a version
- * that this transaction does not see. It then fails to serialize.
+ * Store a version. A conflict is possible only at a stricter isolation level,
+ * with a version that this transaction does not see. Then the transaction
+ * fails to serialize.
  */
 static KeptQuery InsertQuery = {
 	"INSERT INTO stepwise.workflow (tenant, name, version, definition) VALUES ($1, $2, $3, $4)"
@@ -32,6 +33,7 @@ LockDefinitions(Call *call)
 	CallLock(call, "workflows", "");
 }
 
+/* Store a version of a workflow. */
 static void
 InsertVersion(Call *call, const char *name, int version, const Jsonb *json)
 {
@@ -60,6 +62,7 @@ AuditDefined(Call *call, const char *name, int version, const Jsonb *json)
 	AuditAppendPlanless(call, "plan_modified", JsonFinish(&b));
 }
 
+/* Check a definition, and store it as a new version if it has changed. */
 static Jsonb *
 DefineWorkflow(Call *call, const Jsonb *json)
 {
@@ -90,6 +93,7 @@ DefineWorkflow(Call *call, const Jsonb *json)
 	return JsonFinish(&b);
 }
 
+/* Define a workflow. */
 PG_FUNCTION_INFO_V1(stepwise_define_workflow);
 Datum
 stepwise_define_workflow(PG_FUNCTION_ARGS)
@@ -104,7 +108,7 @@ stepwise_define_workflow(PG_FUNCTION_ARGS)
 /* ---------- validate ---------- */
 
 /*
- * Of the names given, find those without a function here.
+ * Find the given names for which no function is registered.
  * 1 name
  */
 static KeptQuery ClientToolsQuery = {
@@ -162,6 +166,7 @@ CollectWarnings(Call *call, const Definition *definition, Faults *warnings)
 	}
 }
 
+/* Check a definition, and collect its faults and warnings. */
 static Jsonb *
 ValidateDefinition(Call *call, const Jsonb *json)
 {
@@ -179,6 +184,7 @@ ValidateDefinition(Call *call, const Jsonb *json)
 	return JsonFinish(&b);
 }
 
+/* Check a definition without storing it. */
 PG_FUNCTION_INFO_V1(stepwise_validate_definition);
 Datum
 stepwise_validate_definition(PG_FUNCTION_ARGS)
@@ -203,18 +209,23 @@ static KeptQuery GetQuery = {
 	3, {TEXTOID, TEXTOID, INT4OID}
 };
 
-/* 1 version */
+/*
+ * List the versions of a workflow.
+ * 1 version
+ */
 static KeptQuery VersionsQuery = {
 	"SELECT version FROM stepwise.workflow WHERE tenant = $1 AND name = $2 ORDER BY version",
 	2, {TEXTOID, TEXTOID}
 };
 
+/* Read the numbers of all versions of a workflow. */
 static Rows
 AllVersions(Call *call, const char *name)
 {
 	return QueryByName(call, &VersionsQuery, name);
 }
 
+/* Put version numbers as an array. */
 static void
 PutVersions(JsonBuilder *b, const char *key, const Rows *rows)
 {
@@ -224,6 +235,7 @@ PutVersions(JsonBuilder *b, const char *key, const Rows *rows)
 	JsonArrayEnd(b);
 }
 
+/* Read one version of a workflow; 0 means the newest. */
 static Jsonb *
 GetWorkflow(Call *call, const char *name, int version)
 {
@@ -257,8 +269,8 @@ CheckNamed(const char *name)
 }
 
 /*
- * Read a version. Null gives 0, which means the newest; so a 0 becomes -1,
- * which never exists.
+ * Read a version. Null gives 0, which means the newest. So a given 0 becomes
+ * -1, which never exists.
  */
 static int
 ArgumentVersion(FunctionCallInfo fcinfo, int n)
@@ -268,6 +280,7 @@ ArgumentVersion(FunctionCallInfo fcinfo, int n)
 	return PG_GETARG_INT32(n) == 0 ? -1 : PG_GETARG_INT32(n);
 }
 
+/* Show a workflow. */
 PG_FUNCTION_INFO_V1(stepwise_get_workflow);
 Datum
 stepwise_get_workflow(PG_FUNCTION_ARGS)
@@ -293,6 +306,7 @@ static KeptQuery ListQuery = {
 	1, {TEXTOID}
 };
 
+/* List the workflows of the tenant. */
 static Jsonb *
 ListWorkflows(Call *call)
 {
@@ -319,6 +333,7 @@ ListWorkflows(Call *call)
 	return JsonFinish(&b);
 }
 
+/* List the workflows. */
 PG_FUNCTION_INFO_V1(stepwise_list_workflows);
 Datum
 stepwise_list_workflows(PG_FUNCTION_ARGS)
@@ -341,20 +356,22 @@ static KeptQuery DoomedQuery = {
 	3, {TEXTOID, TEXTOID, INT4OID}
 };
 
+/* Delete a version ($3), or all versions. */
 static KeptQuery DeleteQuery = {
 	"DELETE FROM stepwise.workflow WHERE tenant = $1 AND name = $2 AND ($3 IS NULL OR version = $3)",
 	3, {TEXTOID, TEXTOID, INT4OID}
 };
 
-/* a jsonpath filter for steps that call the workflow, and its variables */
+/* a jsonpath filter for steps that run the workflow, and the variables of that filter */
 #define CALLS_IT \
 	" ? (@.workflow == $name && ($all == true || @.version == $version || ($last == true && !exists (@.version))))"
 #define CALLS_VARIABLES \
 	" pg_catalog.jsonb_build_object('name', $2, 'version', $3, 'all', $3 IS NULL, 'last', $4) AS vars"
 
 /*
- * Find an unfinished plan that runs the version ($3, or any version), has a
- * step that may still open it, or has a branch that may still add such a step.
+ * Find an unfinished plan that was made from the version ($3, or any version),
+ * has a step that may still run it, or has a branch that may still add such a
+ * step.
  * $4 is true if no other version remains for steps that take the newest.
  * 1 id
  */
@@ -382,7 +399,8 @@ static KeptQuery PlanUsesQuery = {
 };
 
 /*
- * Find another workflow that calls it. The parameters are the same.
+ * Find another workflow with a step that runs it. The parameters are those of
+ * PlanUsesQuery.
  * 1 name, 2 version
  */
 static KeptQuery WorkflowUsesQuery = {
@@ -428,6 +446,7 @@ CheckUnused(Call *call, const char *name, int version)
 				   "Drop that first.");
 }
 
+/* Delete a version or all versions of a workflow that is not in use. */
 static Jsonb *
 DropWorkflow(Call *call, const char *name, int version)
 {
@@ -451,6 +470,7 @@ DropWorkflow(Call *call, const char *name, int version)
 	return answer;
 }
 
+/* Drop a workflow, or one version of it. */
 PG_FUNCTION_INFO_V1(stepwise_drop_workflow);
 Datum
 stepwise_drop_workflow(PG_FUNCTION_ARGS)

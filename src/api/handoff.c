@@ -1,19 +1,20 @@
 /*
  * handoff.c
- *	  what to do next: told to a program (why) and to a language model (handoff)
+ *	  say what a plan waits for: why for a program, handoff for a language model
  *
- * Both say the same. A Wait is what a plan waits for, and its moves are what
- * lets it go on: a tool that the client calls, a function of the engine, or
- * plain words. The first function of the engine among them is why's nextCall.
- * Each type of pause reason has a line in one table.
+ * Both functions give the same answer. A Wait is what a plan waits for. Its
+ * moves are what lets the plan go on: a tool that the client calls, a function
+ * of the engine, or plain words. The first function of the engine among the
+ * moves is the nextCall of why. Each type of pause reason has a line in
+ * ReasonRules.
  *
- * Nothing is locked and nothing is changed; all is read under one snapshot.
+ * Locks: none. Nothing is changed, and everything is read under one snapshot.
  */
 #include "api/api.h"
 
 #include "miscadmin.h"
 
-#define STEPS_SHOWN		20
+#define STEPS_SHOWN		20		/* handoff lists at most this many steps */
 
 PG_FUNCTION_INFO_V1(stepwise_why);
 PG_FUNCTION_INFO_V1(stepwise_handoff);
@@ -22,32 +23,33 @@ typedef enum MoveKind
 {
 	MOVE_CALL,					/* a function of the engine */
 	MOVE_TOOL,					/* a tool of the client */
-	MOVE_WORDS
+	MOVE_WORDS					/* a sentence that says what to do */
 } MoveKind;
 
 typedef struct Move
 {
 	MoveKind	kind;
-	const char *name;			/* of the function or tool; or the words */
-	Jsonb	   *arguments;
-	const char *note;			/* what goes with it, or NULL */
+	const char *name;			/* of the function or tool; for MOVE_WORDS, the sentence */
+	Jsonb	   *arguments;		/* of the function or tool; NULL for MOVE_WORDS */
+	const char *note;			/* instructions for the call, or NULL */
 } Move;
 
 typedef struct Wait
 {
 	Call	   *call;
-	PlanRow    *asked;			/* the plan that was asked for */
-	PlanRow    *plan;			/* the plan of the step, and the step that blocks; or NULL */
-	StepRow    *step;
-	const Jsonb *reason;		/* pause reason, or NULL */
+	PlanRow    *asked;			/* the plan that the caller asked about */
+	PlanRow    *plan;			/* of the step that blocks, is claimed or is next; or NULL */
+	StepRow    *step;			/* the step that blocks or is claimed, or NULL */
+	const Jsonb *reason;		/* the pause reason of the plan, or NULL */
 	const char *on;				/* person, client, agent or nobody */
-	TimestampTz since;
+	TimestampTz since;			/* when the wait began */
 	char	   *message;		/* a sentence */
 	List	   *moves;			/* of Move */
 } Wait;
 
 /* ---------- moves ---------- */
 
+/* Append a move. The caller may set its note. */
 static Move *
 AddMove(Wait *w, MoveKind kind, const char *name, Jsonb *arguments)
 {
@@ -60,19 +62,24 @@ AddMove(Wait *w, MoveKind kind, const char *name, Jsonb *arguments)
 	return move;
 }
 
+/* Build the arguments of a function that takes the plan. */
 static Jsonb *
 PlanArgument(const Wait *w)
 {
 	return JsonTextOf("plan_id", UuidText(&w->asked->id));
 }
 
+/* Build the arguments of a function that takes a step. */
 static Jsonb *
 StepArgument(const StepRow *step)
 {
 	return JsonTextOf("step_id", UuidText(&step->id));
 }
 
-/* What the step's tool would be called with, as far as that is known; what is missing is in <…>. */
+/*
+ * Build the arguments of the tool of the step, as far as they are known. A
+ * missing one is shown as <name>.
+ */
 static Jsonb *
 SketchedArguments(const Wait *w)
 {
@@ -88,7 +95,7 @@ SketchedArguments(const Wait *w)
 	return JsonMerge(written ? ResolveSketch(w->call, w->plan, written) : NULL, JsonFinish(&b));
 }
 
-/* Likewise a text of a step. */
+/* Fill the references in a text of a step, as far as their values are known. */
 static char *
 SketchedText(const Wait *w, PlanRow *plan, const struct varlena *written)
 {
@@ -102,7 +109,7 @@ SketchedText(const Wait *w, PlanRow *plan, const struct varlena *written)
 	return JsonScalarText(&text);
 }
 
-/* The client calls the tool and brings back what it returned. */
+/* Let the client call the tool and report what it returned. */
 static void
 MoveRecord(Wait *w)
 {
@@ -114,7 +121,7 @@ MoveRecord(Wait *w)
 	if (w->step->instructions != NULL)
 		move->note = SketchedText(w, w->plan, w->step->instructions);
 	JsonObjectStart(&b, NULL);
-	/* the plan of the step itself: further up its name may not be the only one */
+	/* name the plan of the step: in the plans above it, the name of the step may not be unique */
 	JsonPutUuid(&b, "plan_id", &w->plan->id);
 	JsonPutText(&b, "tool", tool);
 	JsonPutText(&b, "step_name", w->step->name);
@@ -123,7 +130,7 @@ MoveRecord(Wait *w)
 	AddMove(w, MOVE_CALL, "record_tool_result", JsonFinish(&b));
 }
 
-/* The agent does what the instructions say, and submits. */
+/* Let the agent follow the instructions and submit the result. */
 static void
 MoveSubmit(Wait *w)
 {
@@ -142,6 +149,7 @@ MoveSubmit(Wait *w)
 	AddMove(w, MOVE_CALL, "submit_step_result", JsonFinish(&b));
 }
 
+/* Let the agent skip the step. */
 static void
 MoveSkip(Wait *w)
 {
@@ -154,7 +162,7 @@ MoveSkip(Wait *w)
 	AddMove(w, MOVE_CALL, "skip_step", JsonFinish(&b));
 }
 
-/* What the engine cannot do and nobody else may is left out; other steps may do its work. */
+/* Let the agent skip a step that only the engine can do. Another step may do its work. */
 static void
 MoveLeaveOut(Wait *w)
 {
@@ -166,6 +174,7 @@ MoveLeaveOut(Wait *w)
 	MoveSkip(w);
 }
 
+/* Let the client or the agent do the step. */
 static void
 MoveDoIt(Wait *w)
 {
@@ -177,13 +186,14 @@ MoveDoIt(Wait *w)
 		MoveSubmit(w);
 }
 
+/* Let the agent retry the step. */
 static void
 MoveRetry(Wait *w)
 {
 	AddMove(w, MOVE_CALL, "retry_step", StepArgument(w->step));
 }
 
-/* What is retryable is tried again; otherwise the client calls the tool itself. */
+/* Retry the step if that may help. Otherwise let the client call the tool itself. */
 static void
 MoveAfterError(Wait *w)
 {
@@ -196,11 +206,12 @@ MoveAfterError(Wait *w)
 }
 
 /*
- * Find the step whose value is missing. It may be nested deeper, where its name
- * is not the only one: so the step is filled again, to see where it fails.
+ * Find the step whose value is missing. It may be in a nested plan, where the
+ * name in the pause reason may not be unique. So fill the step again, to see
+ * where that fails.
  */
 static StepRow *
-Producer(const Wait *w)
+FindProducer(const Wait *w)
 {
 	StepRow		step = *w->step;
 	ResolveFault fault = {0};
@@ -211,11 +222,15 @@ Producer(const Wait *w)
 	return StepReadByName(w->call, &w->plan->id, JsonGetText(w->reason, "producingStep"));
 }
 
-/* Find what to try again for a missing value: the producing step, or the one that holds its plan, if that has ended. */
+/*
+ * Find the failed step to retry for a missing value; NULL if there is none.
+ * Start with the producing step. If the plan of a step has ended, go up to the
+ * parent step of that plan.
+ */
 static StepRow *
 FailedProducer(const Wait *w)
 {
-	StepRow    *step = Producer(w);
+	StepRow    *step = FindProducer(w);
 
 	while (step != NULL)
 	{
@@ -228,7 +243,10 @@ FailedProducer(const Wait *w)
 	return NULL;
 }
 
-/* What failed is tried again; what is skipped or completed is final, so the step is done without it. */
+/*
+ * Retry the producing step if it failed. A skipped or completed step is final,
+ * so the step has to be done without its value.
+ */
 static void
 MoveAfterProducer(Wait *w)
 {
@@ -240,6 +258,7 @@ MoveAfterProducer(Wait *w)
 		MoveDoIt(w);
 }
 
+/* Let the agent decide whether the step is done, because its condition cannot decide it. */
 static void
 MoveAfterCondition(Wait *w)
 {
@@ -253,6 +272,7 @@ MoveAfterCondition(Wait *w)
 	MoveSkip(w);
 }
 
+/* Let a person answer a prompt. */
 static void
 MoveResume(Wait *w)
 {
@@ -266,6 +286,7 @@ MoveResume(Wait *w)
 	AddMove(w, MOVE_CALL, "resume", JsonFinish(&b));
 }
 
+/* Let a person decide a review. */
 static void
 MoveDecide(Wait *w)
 {
@@ -281,6 +302,7 @@ MoveDecide(Wait *w)
 
 /* ---------- sentences ---------- */
 
+/* Does the text end with a punctuation mark? */
 static bool
 EndsSentence(const char *text)
 {
@@ -289,6 +311,7 @@ EndsSentence(const char *text)
 	return length > 0 && strchr(".?!", text[length - 1]) != NULL;
 }
 
+/* Say which argument has no value. Each Say function below explains one type of pause reason. */
 static char *
 SayUnresolvable(const Wait *w)
 {
@@ -302,7 +325,7 @@ SayMismatch(const Wait *w)
 	return psprintf("the arguments of step \"%s\" do not fit its tool%s", w->step->name, Because(w->step->message));
 }
 
-/* Append what a tool said beside its message, as a sentence of its own. */
+/* Append what a tool said in addition to its message, as a sentence of its own. */
 static void
 SayMore(StringInfo text, const Jsonb *error, const char *key, const char *label)
 {
@@ -369,6 +392,7 @@ SayCondition(const Wait *w)
 
 /* ---------- the table ---------- */
 
+/* what each type of pause reason waits on, how it is explained, and how the plan goes on */
 static const struct
 {
 	const char *on;
@@ -388,7 +412,10 @@ static const struct
 
 /* ---------- what a plan waits for ---------- */
 
-/* Since when a step waits: for a person, since it failed, or since its plan paused. */
+/*
+ * Find since when the step waits: since its checkpoint was opened, since it
+ * failed, or since its plan paused.
+ */
 static TimestampTz
 PausedSince(const Wait *w)
 {
@@ -409,6 +436,7 @@ PausedSince(const Wait *w)
 	return RowTime(&rows, 0, 1);
 }
 
+/* Describe the wait of a plan with a pause reason. */
 static void
 WaitOfReason(Wait *w)
 {
@@ -422,6 +450,7 @@ WaitOfReason(Wait *w)
 	AddMove(w, MOVE_CALL, "run", PlanArgument(w));
 }
 
+/* Describe a plan that has ended. It waits for nobody. */
 static void
 WaitOfEnded(Wait *w)
 {
@@ -432,6 +461,7 @@ WaitOfEnded(Wait *w)
 	w->message = psprintf("the plan is %s%s", PlanStatusName[plan->status], Because(plan->message));
 }
 
+/* Say that a step is next, and what will happen to it. */
 static char *
 SayNext(const StepRow *step)
 {
@@ -442,6 +472,7 @@ SayNext(const StepRow *step)
 	return psprintf("step \"%s\" is next", step->name);
 }
 
+/* Is the tool registered with a function, so that a run can call it? */
 static bool
 ToolIsInDatabase(Call *call, const char *name)
 {
@@ -450,7 +481,10 @@ ToolIsInDatabase(Call *call, const char *name)
 	return tool != NULL && tool->function != NULL;
 }
 
-/* A step is next: for a run, if its tool is in the database; otherwise for an agent. */
+/*
+ * Describe the wait for the next step. A run does it if its tool is in the
+ * database; otherwise an agent does it.
+ */
 static void
 WaitOfNext(Wait *w, const Next *next)
 {
@@ -464,13 +498,17 @@ WaitOfNext(Wait *w, const Next *next)
 	AddMove(w, MOVE_CALL, run ? "run" : "get_next_step", PlanArgument(w));
 }
 
+/* Is the step claimed? A step in progress that has a nested plan is not. */
 static bool
 IsClaim(const StepRow *step)
 {
 	return step->status == STEP_IN_PROGRESS && !StepNests(step);
 }
 
-/* Find the claim in a plan, or in those nested in it, that has been quiet for longest; NULL: none. */
+/*
+ * Find the claim that has been silent for longest, in the plan and the plans
+ * nested in it; NULL if there is none.
+ */
 static StepRow *
 OldestClaim(const Wait *w)
 {
@@ -490,7 +528,7 @@ OldestClaim(const Wait *w)
 	return StepFetch(&find, &params);
 }
 
-/* Somebody has claimed a step and not come back yet. */
+/* Describe the wait for the end of a claimed step. */
 static void
 WaitOfClaim(Wait *w)
 {
@@ -502,7 +540,7 @@ WaitOfClaim(Wait *w)
 	if (w->asked->status == PLAN_STALLED)
 	{
 		w->message = psprintf("%s, and shows no sign of life", w->message);
-		/* whatever threshold it was that found it stalled */
+		/* release_step takes no threshold, so it releases the claim whichever threshold found it stalled */
 		AddMove(w, MOVE_CALL, "release_step", StepArgument(w->step));
 		AddMove(w, MOVE_CALL, "get_next_step", PlanArgument(w));
 	}
@@ -510,8 +548,9 @@ WaitOfClaim(Wait *w)
 		MoveSubmit(w);
 }
 
+/* Describe a plan in which nothing is claimed, next or blocked. */
 static void
-WaitOfNobody(Wait *w)
+WaitOfNothing(Wait *w)
 {
 	w->on = "agent";
 	w->since = w->asked->updated_at;
@@ -519,7 +558,11 @@ WaitOfNobody(Wait *w)
 	AddMove(w, MOVE_CALL, "get_next_step", PlanArgument(w));
 }
 
-/* Nothing blocks the plan: then a stalled claim comes first, then what would be handed out, then what that waits for. */
+/*
+ * Describe the wait of a plan without a pause reason. A stalled claim comes
+ * first, then the step that would be handed out, then the claim that has to
+ * end before.
+ */
 static void
 WaitOfWork(Wait *w)
 {
@@ -537,9 +580,10 @@ WaitOfWork(Wait *w)
 	else if (w->step != NULL)
 		WaitOfClaim(w);
 	else
-		WaitOfNobody(w);
+		WaitOfNothing(w);
 }
 
+/* Find what a plan waits for. */
 static Wait
 WaitOf(Call *call, PlanRow *asked)
 {
@@ -564,6 +608,7 @@ WaitOf(Call *call, PlanRow *asked)
 
 /* ---------- why ---------- */
 
+/* Put the first function of the engine among the moves; null if there is none. */
 static void
 PutNextCall(JsonBuilder *b, const Wait *w)
 {
@@ -584,7 +629,7 @@ PutNextCall(JsonBuilder *b, const Wait *w)
 	JsonPutNull(b, "nextCall");
 }
 
-/* The call with which a plan goes on, as {"nextCall": …}; null when there is none. */
+/* Build {"nextCall": ...}, the call with which a plan goes on; null if there is none. */
 Jsonb *
 NextCall(Call *call, PlanRow *asked)
 {
@@ -597,6 +642,7 @@ NextCall(Call *call, PlanRow *asked)
 	return JsonFinish(&b);
 }
 
+/* Build the answer of why. */
 static Jsonb *
 Why(Call *call, PlanRow *asked)
 {
@@ -615,6 +661,7 @@ Why(Call *call, PlanRow *asked)
 	return JsonFinish(&b);
 }
 
+/* Explain to a program why a plan does not go on, and what to call next. */
 Datum
 stepwise_why(PG_FUNCTION_ARGS)
 {
@@ -626,6 +673,7 @@ stepwise_why(PG_FUNCTION_ARGS)
 
 /* ---------- handoff ---------- */
 
+/* Write the name, goal, id, status and progress of the plan. */
 static void
 TellPlan(StringInfo out, const PlanRow *plan)
 {
@@ -634,6 +682,7 @@ TellPlan(StringInfo out, const PlanRow *plan)
 					 plan->counts[STEP_COMPLETED] + plan->counts[STEP_SKIPPED], StepTotal(plan->counts));
 }
 
+/* Write the moves as a numbered list. */
 static void
 TellMoves(StringInfo out, const Wait *w)
 {
@@ -656,7 +705,7 @@ TellMoves(StringInfo out, const Wait *w)
 	}
 }
 
-/* Say in a line what a pending step will do. */
+/* Write one line that says what a pending step will do. */
 static void
 TellStep(StringInfo out, const Wait *w, PlanRow *plan, const StepRow *step)
 {
@@ -685,9 +734,9 @@ TellStep(StringInfo out, const Wait *w, PlanRow *plan, const StepRow *step)
 	}
 }
 
-/* Find the next step of a plan that is pending, or holds a nested plan that is open. */
+/* Find the first step from an order on that is pending or has an open nested plan. */
 static StepRow *
-NextLeft(const Wait *w, const PlanRow *plan, int from)
+NextOpenStep(const Wait *w, const PlanRow *plan, int from)
 {
 	static KeptQuery find = {
 		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 AND s.step_order >= $3"
@@ -703,7 +752,7 @@ NextLeft(const Wait *w, const PlanRow *plan, int from)
 	return StepFetch(&find, &params);
 }
 
-/* List one pending step, if the list is not full. */
+/* List one pending step, unless the list is full. */
 static void
 TellPending(StringInfo out, const Wait *w, PlanRow *plan, const StepRow *step, const char *above, int *told)
 {
@@ -719,18 +768,18 @@ TellPending(StringInfo out, const Wait *w, PlanRow *plan, const StepRow *step, c
 }
 
 /*
- * List the pending steps of a plan, and of those nested in it, beside the one
- * that blocks; above are the steps that hold the plan. A nested plan that was
- * told before is left out.
+ * List the pending steps of a plan and of the plans nested in it, without the
+ * step that blocks. "above" names the parent steps of the plan. "before" is a
+ * nested plan that is listed already, or NULL.
  */
 static void
-TellLeft(StringInfo out, const Wait *w, PlanRow *plan, const char *above, const pg_uuid_t *before, int *told)
+TellOpenSteps(StringInfo out, const Wait *w, PlanRow *plan, const char *above, const pg_uuid_t *before, int *told)
 {
 	int			from = 1;
 	StepRow    *step;
 
 	check_stack_depth();
-	while (*told <= STEPS_SHOWN && (step = NextLeft(w, plan, from)) != NULL)
+	while (*told <= STEPS_SHOWN && (step = NextOpenStep(w, plan, from)) != NULL)
 	{
 		pg_uuid_t	nested_id;
 
@@ -740,11 +789,15 @@ TellLeft(StringInfo out, const Wait *w, PlanRow *plan, const char *above, const 
 		if (step->status == STEP_PENDING)
 			TellPending(out, w, plan, step, above, told);
 		else if (NestedPlanId(w->call, &step->id, &nested_id) && !(before && UuidEqual(&nested_id, before)))
-			TellLeft(out, w, PlanMustRead(w->call, &nested_id), psprintf("%s%s/", above, step->name), NULL, told);
+			TellOpenSteps(out, w, PlanMustRead(w->call, &nested_id), psprintf("%s%s/", above, step->name), NULL, told);
 	}
 }
 
-/* Name the steps that hold a nested plan, from the plan that was asked for down; *up is the plan around it, or NULL. */
+/*
+ * Name the parent steps of a nested plan, from the plan that the caller asked
+ * about downwards. Sets *up to the plan of its parent step, or to NULL if it
+ * is the plan asked about.
+ */
 static char *
 ParentsAbove(const Wait *w, const PlanRow *plan, PlanRow **up)
 {
@@ -763,7 +816,11 @@ ParentsAbove(const Wait *w, const PlanRow *plan, PlanRow **up)
 	return above;
 }
 
-/* List what follows: in the plan of the step that blocks, then in those around it, and in others that are nested there. */
+/*
+ * List the steps that follow: first those in the plan of the step that blocks,
+ * then those in each plan above it, up to the plan that the caller asked
+ * about. Each plan is listed with the plans nested in it.
+ */
 static void
 TellRest(StringInfo out, const Wait *w)
 {
@@ -776,12 +833,13 @@ TellRest(StringInfo out, const Wait *w)
 	{
 		char	   *above = ParentsAbove(w, plan, &up);
 
-		TellLeft(out, w, plan, above, before, &told);
+		TellOpenSteps(out, w, plan, above, before, &told);
 		before = &plan->id;
 		plan = up;
 	} while (plan != NULL);
 }
 
+/* Write the text of handoff. */
 static char *
 Handoff(Call *call, PlanRow *asked)
 {
@@ -800,6 +858,7 @@ Handoff(Call *call, PlanRow *asked)
 	return out.data;
 }
 
+/* Tell a language model how a plan stands and how to continue it. */
 Datum
 stepwise_handoff(PG_FUNCTION_ARGS)
 {

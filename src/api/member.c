@@ -1,8 +1,9 @@
 /*
  * member.c
- *	  enter a tenant; its members, and grants to roles
+ *	  the current tenant, the members of tenants, and grants to roles
  *
- * Only the owner changes members and grants.
+ * A member is a role that may work in a tenant. Only the owner of the
+ * extension changes members and grants.
  */
 #include "api/api.h"
 
@@ -12,6 +13,7 @@
 
 /* ---------- the current tenant ---------- */
 
+/* Show the tenant of the caller. */
 PG_FUNCTION_INFO_V1(stepwise_current_tenant);
 Datum
 stepwise_current_tenant(PG_FUNCTION_ARGS)
@@ -19,6 +21,7 @@ stepwise_current_tenant(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(cstring_to_text(TenantOfCaller()));
 }
 
+/* Enter a tenant. */
 PG_FUNCTION_INFO_V1(stepwise_enter_tenant);
 Datum
 stepwise_enter_tenant(PG_FUNCTION_ARGS)
@@ -39,7 +42,7 @@ CheckMember(FunctionCallInfo fcinfo)
 				(errcode(ERRCODE_INVALID_DEFINITION),
 				 errmsg("role and tenant must be given"),
 				 errhint("Call it as stepwise.add_member('agent_role', 'tenant_name').")));
-	/* the tenant leads every key, and must leave room for the rest */
+	/* every index key begins with the tenant, which must leave room for the rest */
 	if (strlen(tenant) > TENANT_MAX)
 		ereport(ERROR,
 				(errcode(ERRCODE_VALUE_TOO_LARGE),
@@ -73,6 +76,7 @@ MemberChange(FunctionCallInfo fcinfo, KeptQuery *query, const char *key)
 	return CallEnd(&call, JsonFinish(&b));
 }
 
+/* Make a role a member of a tenant. */
 PG_FUNCTION_INFO_V1(stepwise_add_member);
 Datum
 stepwise_add_member(PG_FUNCTION_ARGS)
@@ -89,6 +93,7 @@ stepwise_add_member(PG_FUNCTION_ARGS)
 	return MemberChange(fcinfo, &add, "added");
 }
 
+/* End the membership of a role in a tenant. */
 PG_FUNCTION_INFO_V1(stepwise_remove_member);
 Datum
 stepwise_remove_member(PG_FUNCTION_ARGS)
@@ -113,8 +118,8 @@ stepwise_members_changed(PG_FUNCTION_ARGS)
 /* ---------- grants ---------- */
 
 /*
- * Grant by the list in the view stepwise.grants. Each row is a GRANT statement
- * without its grantee.
+ * Grant what the view stepwise.grants lists. Each of its rows is a GRANT
+ * statement without its grantee.
  */
 static Datum
 GrantRole(FunctionCallInfo fcinfo, const char *kind)
@@ -152,6 +157,7 @@ GrantRole(FunctionCallInfo fcinfo, const char *kind)
 	return CallEnd(&call, JsonFinish(&b));
 }
 
+/* Grant a role what an agent needs. */
 PG_FUNCTION_INFO_V1(stepwise_grant_agent);
 Datum
 stepwise_grant_agent(PG_FUNCTION_ARGS)
@@ -159,6 +165,7 @@ stepwise_grant_agent(PG_FUNCTION_ARGS)
 	return GrantRole(fcinfo, "agent");
 }
 
+/* Grant a role what a reader needs. */
 PG_FUNCTION_INFO_V1(stepwise_grant_reader);
 Datum
 stepwise_grant_reader(PG_FUNCTION_ARGS)

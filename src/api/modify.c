@@ -2,15 +2,19 @@
  * modify.c
  *	  modify_plan: change what a plan that is not finished will do
  *
- * An action is a line in Actions: its name, the keys of its params, and what
- * it does. Whatever it did, the plan is then one that a definition could have
- * made: every name that is mentioned exists, and in a sequence stands before
- * the place that mentions it. Orders are 1..n without holes. Order is where a
- * step stands, not when it ran (that is execution_order), so a pending step
- * may be put before finished ones: it is then the next to be handed out.
+ * An action is a line in Actions: its name, the keys of its params, and its
+ * function. After every action, the plan is one that a definition could have
+ * made. Every name that a step mentions exists. In a sequence, a step mentions
+ * only steps before it. Orders are 1..n without gaps.
  *
- * Faults are collected and raised as one error; what was written until then
- * goes with the transaction. Locks: the tree's root and the plan.
+ * The order of a step is its position, not the time when it ran; that is its
+ * execution_order. So a pending step may be moved before finished ones, and
+ * then it is the next to be handed out.
+ *
+ * Faults are collected and raised as one error. The transaction then rolls
+ * back what was written before.
+ *
+ * Locks: the root of the tree and the plan.
  */
 #include "api/api.h"
 
@@ -19,32 +23,32 @@
 #include "utils/fmgrprotos.h"
 #include "utils/numeric.h"
 
-#define EXCERPT_BYTES	2000
+#define EXCERPT_BYTES	2000	/* of a text, in an audit entry */
 
 PG_FUNCTION_INFO_V1(stepwise_modify_plan);
 
-/* the params of all actions */
+/* the params of all actions; NULL or NIL if not given */
 typedef struct ModifyParams
 {
 	JsonbValue *steps;
-	JsonbValue *after;
+	JsonbValue *after;			/* insertAfterOrder */
 	pg_uuid_t  *step_id;
 	List	   *step_ids;		/* of pg_uuid_t * */
 	char	   *instructions;
 	char	   *reason;
 } ModifyParams;
 
-/* one modification on its way */
+/* a modification in progress */
 typedef struct Change
 {
 	Call	   *call;
 	PlanRow    *plan;
 	ModifyParams params;
-	StepRow    *step;			/* that stepId names, or NULL */
-	bool		removed;		/* there is no such step any more */
+	StepRow    *step;			/* the step that stepId names, or NULL */
+	bool		removed;		/* the step is deleted */
 	Faults		faults;
-	JsonBuilder detail;			/* of the audit entry; an object that is open */
-	JsonBuilder answer;			/* likewise */
+	JsonBuilder detail;			/* the detail of the audit entry, an unfinished object */
+	JsonBuilder answer;			/* the answer, an unfinished object */
 } Change;
 
 typedef struct ActionRule
@@ -57,6 +61,7 @@ typedef struct ActionRule
 
 /* ---------- params ---------- */
 
+/* Read the id of a step into a pg_uuid_t *. */
 static void
 ReadStepId(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
@@ -73,6 +78,7 @@ ReadStepId(Reader *reader, const Place *place, JsonbValue *value, void *field)
 				"\"%s\" is not the id of a step", ShortText(text));
 }
 
+/* Read an array of step ids into a List of pg_uuid_t *. */
 static void
 ReadStepIds(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
@@ -95,6 +101,7 @@ ReadStepIds(Reader *reader, const Place *place, JsonbValue *value, void *field)
 
 /* ---------- add_steps ---------- */
 
+/* Is the value a whole number from 0 to most? */
 static bool
 IsOrderUpTo(const JsonbValue *value, int most)
 {
@@ -108,7 +115,7 @@ IsOrderUpTo(const JsonbValue *value, int most)
 		DatumGetBool(DirectFunctionCall2(numeric_eq, number, DirectFunctionCall1(numeric_floor, number)));
 }
 
-/* Read insertAfterOrder; -1, the end, if it is not given or not good. */
+/* Read insertAfterOrder. Returns -1, which means the end, if it is missing or not valid. */
 static int
 InsertAfter(Change *change)
 {
@@ -169,9 +176,12 @@ CheckRemovable(const StepRow *step)
 				 errhint("Leave it where it is; stepwise.skip_step(step_id) skips a step that has not ended.")));
 }
 
-/* A step that was released keeps the nested plan that it had opened, for the record. */
+/*
+ * Refuse to remove a step that has a nested plan. A step that is pending again
+ * keeps the plan that it had opened.
+ */
 static void
-CheckHoldsNoPlan(Change *change)
+CheckHasNoPlan(Change *change)
 {
 	pg_uuid_t	nested_id;
 
@@ -192,7 +202,10 @@ CheckNotOnly(Change *change)
 				 "step \"%s\" is the only step of its plan", change->step->name);
 }
 
-/* Note that the step is needed elsewhere: in a step of this order, or (0) in the plan's own. */
+/*
+ * Add the fault that the step is needed elsewhere. "order" is the order of the
+ * step that needs it, or 0 for the plan itself.
+ */
 static void
 FaultInUse(Change *change, int sqlstate, int order, const char *place, const char *source)
 {
@@ -203,6 +216,7 @@ FaultInUse(Change *change, int sqlstate, int order, const char *place, const cha
 			 "step \"%s\" is needed here: %s", change->step->name, source);
 }
 
+/* Check that no other step, and no output of the plan, refers to the step. */
 static void
 CheckNotMentioned(Change *change)
 {
@@ -214,12 +228,13 @@ CheckNotMentioned(Change *change)
 		const Mention *mention = lfirst(cell);
 		const char *own = mention->binding ? step->binding : step->name;
 
-		/* its own branches go with it */
+		/* mentions in the step itself are removed with it */
 		if (own != NULL && mention->order != step->order && strcmp(mention->name, own) == 0)
 			FaultInUse(change, ERRCODE_UNRESOLVED_REFERENCE, mention->order, mention->place, mention->source);
 	}
 }
 
+/* Check that no step depends on the step. */
 static void
 CheckNoDependents(Change *change)
 {
@@ -236,6 +251,7 @@ CheckNoDependents(Change *change)
 	RowsFree(&rows);
 }
 
+/* Check that no branch that may still be taken skips to the step. */
 static void
 CheckNoTarget(Change *change)
 {
@@ -258,7 +274,7 @@ CheckNoTarget(Change *change)
 	RowsFree(&rows);
 }
 
-/* Delete the step and what hangs on it; what it stored stays with the plan. */
+/* Delete the step with its dependencies and branches. Its artifacts stay with the plan. */
 static void
 StepDelete(Change *change)
 {
@@ -287,7 +303,10 @@ StepDelete(Change *change)
 	QueryById(change->call, &step, &change->step->id);
 }
 
-/* The row is gone: what the execution tree showed of the step is kept in the chain. */
+/*
+ * Put what the execution tree showed of the step into the audit entry, because
+ * its row is deleted.
+ */
 static void
 PutRemoved(JsonBuilder *detail, const StepRow *step)
 {
@@ -306,7 +325,7 @@ ActRemoveStep(Change *change)
 	StepRow    *step = change->step;
 
 	CheckRemovable(step);
-	CheckHoldsNoPlan(change);
+	CheckHasNoPlan(change);
 	CheckNotOnly(change);
 	CheckNoDependents(change);
 	CheckNoTarget(change);
@@ -314,7 +333,7 @@ ActRemoveStep(Change *change)
 	if (FaultsAny(&change->faults))
 		return;
 	StepDelete(change);
-	/* next_order stays: what was pending behind the step is now at its order, or behind */
+	/* next_order stays valid: all later pending steps are now at the order of this step, or after it */
 	ShiftSteps(change->call, plan, step->order, -1);
 	plan->counts[STEP_PENDING]--;
 	plan->paused -= step->was_paused;
@@ -328,15 +347,15 @@ static const KeyRule RemoveStepKeys[] = {
 
 /* ---------- reorder_steps ---------- */
 
-/* what the plan's steps are called, by their order */
+/* the steps of a plan, by order and by name */
 typedef struct OrderedSteps
 {
 	int			count;
 	char	  **names;			/* names[order - 1] */
-	struct names_hash *ids;		/* order by id, as text */
-	struct names_hash *by_name;
-	struct names_hash *by_binding;
-	int			first_pending;	/* order; one more than count if there is none */
+	struct names_hash *ids;		/* from id, as text, to order */
+	struct names_hash *by_name; /* from name to order */
+	struct names_hash *by_binding;	/* from binding to order */
+	int			first_pending;	/* order of the first pending step; count + 1 if there is none */
 } OrderedSteps;
 
 static OrderedSteps
@@ -371,7 +390,7 @@ ReadOrderedSteps(const Change *change)
 	return steps;
 }
 
-/* Every step of the plan must be in the list, once. */
+/* Check that the list has every step of the plan exactly once. */
 static void
 CheckCompleteList(Change *change)
 {
@@ -401,6 +420,7 @@ CheckCompleteList(Change *change)
 				 "the list is not complete; missing: %s", WordList(missing, nmissing));
 }
 
+/* Write the new order. The wave of a step in a sequence follows its order. */
 static void
 WriteOrder(const Change *change)
 {
@@ -424,7 +444,10 @@ WriteOrder(const Change *change)
 	QueryRun(&write, &params);
 }
 
-/* In a sequence, what a step mentions must stand before it; a branch may mention its own step. */
+/*
+ * Check that the steps of a sequence mention only steps before them. A branch
+ * may mention its own step too.
+ */
 static void
 CheckMentionsOrder(Change *change, const OrderedSteps *steps)
 {
@@ -446,7 +469,7 @@ CheckMentionsOrder(Change *change, const OrderedSteps *steps)
 	}
 }
 
-/* skip_to goes forward only. */
+/* Check that every skip_to that may still be taken goes forward. */
 static void
 CheckTargetsOrder(Change *change, const OrderedSteps *steps)
 {
@@ -501,11 +524,14 @@ static const KeyRule ReorderStepsKeys[] = {
 
 /* ---------- update_step_instructions ---------- */
 
-/* Read the names of the steps that a step depends on, as they would be written. Names that come again are kept once. */
+/*
+ * Read the names of the steps that a step depends on, as in a definition.
+ * Equal names share one copy.
+ */
 static List *
-ReadParents(Reader *reader, const Rows *rows, uint64 row, int column)
+ReadDependencies(Reader *reader, const Rows *rows, uint64 row, int column)
 {
-	List	   *parents = NIL;
+	List	   *depends = NIL;
 	bool		isnull;
 	Datum		array = RowDatum(rows, row, column, &isnull);
 	DependencyDefinition *dependencies;
@@ -519,13 +545,13 @@ ReadParents(Reader *reader, const Rows *rows, uint64 row, int column)
 	for (int i = 0; i < count; i++)
 	{
 		dependencies[i].name = ReaderKeep(reader, TextDatumGetCString(names[i]));
-		parents = lappend(parents, &dependencies[i]);
+		depends = lappend(depends, &dependencies[i]);
 	}
 	pfree(names);
-	return parents;
+	return depends;
 }
 
-/* Make the scope of the plan as it is, so that one text can be checked in it. */
+/* Make a reader whose scope has the steps of the plan, so that one text can be checked in it. */
 static void
 ReaderOfPlan(Reader *reader, const Change *change)
 {
@@ -545,7 +571,7 @@ ReaderOfPlan(Reader *reader, const Change *change)
 		steps[i].name = RowText(&rows, i, 1);
 		steps[i].binding = RowText(&rows, i, 2);
 		steps[i].workflow = RowText(&rows, i, 3);
-		steps[i].depends = ReadParents(reader, &rows, i, 4);
+		steps[i].depends = ReadDependencies(reader, &rows, i, 4);
 	}
 	reader->depends = !change->plan->sequential;
 	reader->scope = ScopeOfSteps(steps, (int) rows.count, NULL, 0);
@@ -555,6 +581,7 @@ ReaderOfPlan(Reader *reader, const Change *change)
 	OrderSteps(reader, &place);
 }
 
+/* Check the references in the new instructions. */
 static void
 CheckInstructions(Change *change)
 {
@@ -567,12 +594,14 @@ CheckInstructions(Change *change)
 	ReachCheckText(&reader, &place, change->params.instructions, change->step->order);
 }
 
+/* Does a reference occur in the JSON? */
 static bool
 OccursIn(struct varlena *json)
 {
 	return json != NULL && ReferenceOccurs(JsonToText(JsonOf(json)));
 }
 
+/* Write the instructions, and whether the step still has references. */
 static void
 WriteInstructions(const Change *change)
 {
@@ -592,7 +621,7 @@ WriteInstructions(const Change *change)
 	QueryRun(&write, &params);
 }
 
-/* Cut a text for the audit log, which stays small. */
+/* Cut a text for the audit log, so that entries stay small. */
 static char *
 Excerpt(const char *text)
 {
@@ -606,7 +635,7 @@ ActUpdateInstructions(Change *change)
 	if (FaultsAny(&change->faults))
 		return;
 	WriteInstructions(change);
-	/* why it could not go on may have been in the instructions */
+	/* the old instructions may have been what blocked the step */
 	change->step = StepRead(change->call, &change->step->id);
 	StepReconsider(change->call, change->plan, change->step);
 	JsonPutText(&change->detail, "instructions", Excerpt(change->params.instructions));
@@ -644,6 +673,7 @@ static const ActionRule Actions[] = {
 	{"fail_step", FailStepKeys, lengthof(FailStepKeys), ActFailStep},
 };
 
+/* Find the rule of an action; raise an error if there is no such action. */
 static const ActionRule *
 CheckAction(const char *action)
 {
@@ -709,6 +739,7 @@ ModifiedAnswer(Change *change)
 	return JsonFinish(b);
 }
 
+/* Lock the plan, do the action, and settle the plan. */
 static Jsonb *
 ModifyPlan(Call *call, const pg_uuid_t *plan_id, const char *action, const Jsonb *params, const char *rationale)
 {
@@ -726,13 +757,14 @@ ModifyPlan(Call *call, const pg_uuid_t *plan_id, const char *action, const Jsonb
 	JsonPutText(&change.answer, "action", rule->name);
 	rule->act(&change);
 	FaultsRaise(&change.faults, "modification");
-	/* a search that found nothing to do is to look again */
+	/* an earlier search may have found nothing to do: let the next one look again */
 	change.plan->workable = change.plan->counts[STEP_PENDING] > 0;
 	AuditModified(&change, rationale);
 	PlanSettle(call, change.plan);
 	return ModifiedAnswer(&change);
 }
 
+/* Change a plan that is not finished. */
 Datum
 stepwise_modify_plan(PG_FUNCTION_ARGS)
 {

@@ -1,11 +1,14 @@
 /*
  * progress.c
- *	  how a plan stands: status, stalls, and claims that are taken back
+ *	  the status of a plan, stalled claims, and taking them back
  *
- * A claim is stalled when it has shown no sign of life for longer than its
- * threshold: the one that the call gives, the step's, the plan's, or the
- * setting. Steps that hold a nested plan have no claim; the claims below
- * them are looked at.
+ * A claim is stalled when it has been silent for at least its threshold. The
+ * threshold is the one given in the call, or that of the step, or that of the
+ * plan, or the setting, in this order. A step that has a nested plan has no
+ * claim itself; the claims in its nested plan count instead.
+ *
+ * Locks: a plan is marked as stalled, and a claim is taken back, only if the
+ * tree can be locked without waiting. Everything else is read without a lock.
  */
 #include "api/api.h"
 
@@ -15,6 +18,7 @@
 PG_FUNCTION_INFO_V1(stepwise_get_plan_status);
 PG_FUNCTION_INFO_V1(stepwise_reclaim_stalled);
 
+/* Read an interval that must not be negative; NULL if it is not given. */
 static Interval *
 ArgumentThreshold(FunctionCallInfo fcinfo, int n, const char *what)
 {
@@ -41,6 +45,7 @@ ParamInterval(Params *params, Interval *interval)
 
 /* ---------- status ---------- */
 
+/* Is a claim stalled in the plan, or in the plans nested in it? */
 static bool
 HasStalledStep(Call *call, const PlanRow *plan, Interval *stall_after)
 {
@@ -59,7 +64,10 @@ HasStalledStep(Call *call, const PlanRow *plan, Interval *stall_after)
 	return rows.count > 0;
 }
 
-/* Stalled plans above a step that moves are looked for only where there are any. */
+/*
+ * Note in the root that its tree has stalled plans. Unless that is noted, a
+ * step that moves does not look for stalled plans above it.
+ */
 static void
 NoteStall(PlanRow *root)
 {
@@ -69,7 +77,10 @@ NoteStall(PlanRow *root)
 	PlanTouch(root);
 }
 
-/* Mark a locked plan, and the nested ones in which a claim is stalled: so a move there wakes every level above it. */
+/*
+ * Mark a locked plan as stalled, and the nested plans in which a claim is
+ * stalled. So a move in a nested plan wakes every plan above it.
+ */
 static void
 MarkTree(Call *call, PlanRow *plan, Interval *stall_after)
 {
@@ -97,7 +108,10 @@ MarkTree(Call *call, PlanRow *plan, Interval *stall_after)
 	RowsFree(&rows);
 }
 
-/* Mark an executing plan stalled; only if nobody else is at it, because then it is not. */
+/*
+ * Mark an executing plan as stalled. A plan that another transaction has
+ * locked is being worked on, so it is left alone.
+ */
 static void
 MarkStalled(Call *call, const pg_uuid_t *plan_id, Interval *stall_after)
 {
@@ -108,6 +122,7 @@ MarkStalled(Call *call, const pg_uuid_t *plan_id, Interval *stall_after)
 		MarkTree(call, plan, stall_after);
 }
 
+/* Read the status of the plan as JSON. */
 static Jsonb *
 StatusJson(Call *call, const PlanRow *plan, Interval *stall_after)
 {
@@ -128,6 +143,7 @@ StatusJson(Call *call, const PlanRow *plan, Interval *stall_after)
 	return json;
 }
 
+/* Show the status of a plan, and mark the plan if a claim in it is stalled. */
 Datum
 stepwise_get_plan_status(PG_FUNCTION_ARGS)
 {
@@ -138,7 +154,7 @@ stepwise_get_plan_status(PG_FUNCTION_ARGS)
 	CallBegin(&call);
 	stall_after = ArgumentThreshold(fcinfo, 1, "stall_after");
 	plan = PlanMustRead(&call, ArgumentUuid(fcinfo, 0));
-	/* a read-only transaction, or a standby, just shows it */
+	/* a read-only transaction or a standby cannot mark the plan, and only shows its status */
 	if (plan->status == PLAN_EXECUTING && !XactReadOnly && HasStalledStep(&call, plan, stall_after))
 		MarkStalled(&call, &plan->id, stall_after);
 	ReadBegin(&call);
@@ -147,7 +163,7 @@ stepwise_get_plan_status(PG_FUNCTION_ARGS)
 
 /* ---------- reclaiming ---------- */
 
-#define SKIPPED_MAX		50		/* so many trees that were skipped are named */
+#define SKIPPED_MAX		50		/* at most this many skipped trees are named */
 
 /* columns of the query that finds trees with stalled claims */
 enum
@@ -155,12 +171,16 @@ enum
 	R_ROOT_ID = 1, R_PLAN_ID, R_STEP_ID
 };
 
-/* a claim that stands, in a plan that is open, and that has expired or is quiet for longer than its threshold */
+/*
+ * The condition for a claim in an open plan that has expired or is stalled.
+ * "given" is the threshold of the call, and "otherwise" is the setting.
+ */
 #define IS_STALLED(given, otherwise) \
 	" AND s.status = 'in_progress' AND s.workflow IS NULL AND p.completed_at IS NULL" \
 	" AND (s.lease_expires_at < pg_catalog.clock_timestamp() OR pg_catalog.clock_timestamp() -" \
 	" coalesce(s.active_at, s.started_at) >= coalesce(" given ", s.stall_after, p.stall_after, " otherwise "))"
 
+/* Put one claim that was taken back. */
 static void
 PutReclaimed(JsonBuilder *b, const PlanRow *plan, const StepRow *step)
 {
@@ -171,7 +191,7 @@ PutReclaimed(JsonBuilder *b, const PlanRow *plan, const StepRow *step)
 	JsonObjectEnd(b);
 }
 
-/* Look again under the lock: the claim may have shown life, or ended. */
+/* Check the claim again under the lock: it may have shown life, or have ended. */
 static bool
 StillStalled(Call *call, const StepRow *step, Interval *older_than)
 {
@@ -197,19 +217,22 @@ IsExpired(const StepRow *step)
 	return TimeIsSet(step->lease_expires_at) && step->lease_expires_at < GetCurrentTimestamp();
 }
 
-/* what a reclaim has done so far */
+/* the progress of reclaim_stalled */
 typedef struct Reclaim
 {
 	Call	   *call;
-	Interval   *older_than;		/* or NULL */
-	JsonBuilder reclaimed;
-	int			count;
+	Interval   *older_than;		/* the threshold of the call, or NULL */
+	JsonBuilder reclaimed;		/* the answer, an unfinished object */
+	int			count;			/* of claims taken back */
 	List	   *skipped;		/* of char *, ids of root plans; at most SKIPPED_MAX */
-	int			skipped_count;
-	pg_uuid_t	last_skipped;
+	int			skipped_count;	/* of all skipped trees */
+	pg_uuid_t	last_skipped;	/* root of the last skipped tree */
 } Reclaim;
 
-/* Note that a tree is locked. Its claims come one after the other, and it counts once. */
+/*
+ * Note that a tree is locked. All claims of a tree are found in a row, so the
+ * last skipped root is enough to count each tree once.
+ */
 static void
 ReclaimSkip(Reclaim *r, const pg_uuid_t *root_id)
 {
@@ -218,7 +241,10 @@ ReclaimSkip(Reclaim *r, const pg_uuid_t *root_id)
 		r->skipped = lappend(r->skipped, UuidText(root_id));
 }
 
-/* Take back one claim, unless its tree is locked: the transaction that holds it may stay idle, and other trees must not wait. */
+/*
+ * Take back one claim, unless its tree is locked. The transaction that holds
+ * the lock may stay idle, and the other trees must not wait for it.
+ */
 static void
 ReclaimStep(Reclaim *r, const pg_uuid_t *root_id, const pg_uuid_t *plan_id, const pg_uuid_t *step_id)
 {
@@ -253,7 +279,10 @@ ReclaimAnswer(Reclaim *r)
 	return JsonFinish(b);
 }
 
-/* Take back every claim of the tenant that is stalled or expired; trees in the order of their roots. */
+/*
+ * Take back every stalled or expired claim of the tenant, tree by tree in the
+ * order of their roots.
+ */
 static Jsonb *
 ReclaimStalled(Call *call, Interval *older_than)
 {
@@ -284,6 +313,7 @@ ReclaimStalled(Call *call, Interval *older_than)
 	return ReclaimAnswer(&reclaim);
 }
 
+/* Take back stalled and expired claims. */
 Datum
 stepwise_reclaim_stalled(PG_FUNCTION_ARGS)
 {

@@ -1,20 +1,27 @@
 /*
  * record.c
- *	  the way back in: what a client got from a tool that it called itself
+ *	  record_tool_result: take the result of a tool that the client has called
  *
- * Without a name, the result goes to the first step with that tool that is
- * pending, failed, or claimed without worker and lease: the one that blocks, if
- * it is one of them, then those of the plan in their order, then those of plans
- * nested in it. In a sequence, a step of that tool that somebody holds is not
- * passed over. What no step waits for is kept as a variable, _workflow.extra.TOOL.
+ * A report is a call of record_tool_result. A step is held if its claim has a
+ * worker or a lease. Then its result is expected from that claim.
  *
- * A name is that of a step of the plan, where it is unique; only if the plan
- * has none that takes results, that of a step in the plans nested in it. A
- * client that lost the answer makes the call again, and then it must not land
- * in another step: so of several nested steps of the name, that which has this
- * very result already is the one that is meant. Two of them that honestly get
- * the same result cannot be told from that; then the client has to name the
- * nested plan.
+ * Without a step name, a report goes to the first step with that tool that is
+ * pending, failed, or claimed but not held. The step that blocks the plan comes
+ * first, then the steps of the plan in their order, then those of the plans
+ * nested in it. In a sequence, a held step with that tool is not passed over;
+ * the report is refused. If no step waits for the result, it is kept as the
+ * variable _workflow.extra.TOOL.
+ *
+ * A step name is looked up in the plan first, where it is unique. If the plan
+ * has no such step, or if that step takes no results, the plans nested in it
+ * are searched. Several of their steps may have the name. A client that lost
+ * the answer repeats its call, and that must not change another step. So a
+ * step that already has this very result is taken first. If two of these steps
+ * rightly get the same result, the second report looks like a repeated one.
+ * Then the client has to name the nested plan.
+ *
+ * Locks: the root of the tree, the plan that the caller asked about, and the
+ * plan of the step.
  */
 #include "api/api.h"
 
@@ -22,8 +29,8 @@ PG_FUNCTION_INFO_V1(stepwise_record_tool_result);
 
 typedef struct Report
 {
-	const char *tool;			/* NULL or empty: only the step is named */
-	const char *step_name;		/* or NULL */
+	const char *tool;			/* NULL or empty if only the step is named */
+	const char *step_name;		/* NULL if only the tool is named */
 	Jsonb	   *result;
 	bool		is_error;
 	Outcome		outcome;
@@ -31,6 +38,7 @@ typedef struct Report
 
 /* ---------- checks ---------- */
 
+/* Check that a report names a tool or a step. */
 static void
 CheckReport(const Report *report)
 {
@@ -54,7 +62,7 @@ StepNameNotFound(const PlanRow *plan, const char *name)
 
 /* ---------- what is reported ---------- */
 
-/* What a client's error says, whatever shape it has. */
+/* Find the message in a client's error, whatever shape the error has. */
 static char *
 ErrorOf(const Jsonb *result)
 {
@@ -73,20 +81,21 @@ ErrorOf(const Jsonb *result)
 
 /* ---------- which step ---------- */
 
+/* Can the step take a report without being claimed? */
 static bool
 IsOpenForReport(const StepRow *step)
 {
 	return step->status == STEP_PENDING || step->status == STEP_FAILED;
 }
 
-/* Is the step that blocks one that this tool is for? */
+/* Does the step that blocks wait for this tool? */
 static bool
 WaitsForTool(const StepRow *step, const char *tool)
 {
 	return step != NULL && IsOpenForReport(step) && step->tool != NULL && strcmp(step->tool, tool) == 0;
 }
 
-/* Has somebody claimed the step who will come back with its result? */
+/* Is the step held, so that its result is expected from its claim? */
 static bool
 IsHeld(const StepRow *step)
 {
@@ -94,15 +103,18 @@ IsHeld(const StepRow *step)
 }
 
 /*
- * A step that may take the result of a tool: also one that is claimed, but by
- * nobody in particular. One that is held takes none; but a sequence is not
- * passed over, so there it is found too.
+ * The condition for a step that may take the result of a tool. A claimed step
+ * may take it if it is not held. In a sequence, a held step is found too, so
+ * that CheckNotHeld can refuse the result instead of passing over the step.
  */
 #define TAKES_RESULT(sequential) \
 	"(s.status IN ('pending', 'failed') OR" \
 	" (s.status = 'in_progress' AND (" sequential " OR (s.holder IS NULL AND s.lease_expires_at IS NULL))))"
 
-/* Find the first step of a plan that has this tool and may take its result, or stands in the way. */
+/*
+ * Find the first step of a plan that has this tool and may take its result. In
+ * a sequence, that may be a held step.
+ */
 static StepRow *
 StepOfTool(Call *call, const PlanRow *plan, const char *tool)
 {
@@ -122,8 +134,9 @@ StepOfTool(Call *call, const PlanRow *plan, const char *tool)
 }
 
 /*
- * The plans nested in plan $2, and their places in it. Of a step that was
- * tried again only the newest counts: the others are over.
+ * The plan $2 and the plans nested in it, with their places in the tree. A step
+ * that was retried may have several nested plans. Only the newest one counts,
+ * because the others have ended.
  */
 #define PLANS_BELOW(which) \
 	"WITH RECURSIVE below AS (" \
@@ -136,7 +149,7 @@ StepOfTool(Call *call, const PlanRow *plan, const char *tool)
 	" ORDER BY p.tenant DESC, p.parent_step_id DESC, p.id DESC LIMIT 1) AS n" which ")" \
 	" SELECT s.* FROM below AS b JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = b.id"
 
-/* Find the same in the plans nested in a plan; those of the plan itself have been looked at. */
+/* Do the same as StepOfTool in the plans nested in a plan, without the plan itself. */
 static StepRow *
 StepOfToolBelow(Call *call, const PlanRow *plan, const char *tool)
 {
@@ -156,10 +169,11 @@ StepOfToolBelow(Call *call, const PlanRow *plan, const char *tool)
 }
 
 /*
- * Find a step of this name in the plans nested in a plan. There may be several,
- * and a call that is repeated must not land in another one: so of those that
- * take results, first that which has this very one already, then that which
- * blocks, then those that are open, and at last any, to say why not.
+ * Find a step of this name in the plans nested in a plan. There may be
+ * several, and a repeated call must not reach another one. So of the steps
+ * that take results, prefer the one that has this very result already, then
+ * the one that blocks, then an open one. If no step takes the result, return
+ * one of them, so that the error can say why.
  */
 static StepRow *
 StepOfNameBelow(Call *call, const PlanRow *plan, const Report *report)
@@ -190,6 +204,7 @@ StepOfNameBelow(Call *call, const PlanRow *plan, const Report *report)
 	return StepFetch(&find, &params);
 }
 
+/* Find the step that a report names: a step of the plan, or of the plans nested in it. */
 static StepRow *
 StepOfName(Call *call, const PlanRow *asked, const Report *report)
 {
@@ -202,7 +217,7 @@ StepOfName(Call *call, const PlanRow *asked, const Report *report)
 	return below ? below : own;
 }
 
-/* A result goes to no later step while somebody holds one that may be meant. */
+/* Refuse a result while a step that it may be meant for is held. */
 static void
 CheckNotHeld(const StepRow *step)
 {
@@ -215,7 +230,10 @@ CheckNotHeld(const StepRow *step)
 				 errhint("Who has claimed it submits it with stepwise.submit_step_result(step_id, result); to answer another step, name it with step_name.")));
 }
 
-/* Find the step that blocks, if the tool is for it, and no step before it in its sequence is held. */
+/*
+ * Find the step that blocks, if it waits for the tool. A held step before it
+ * in its sequence is an error.
+ */
 static StepRow *
 StepThatBlocks(Call *call, const PlanRow *asked, const char *tool)
 {
@@ -234,7 +252,7 @@ StepThatBlocks(Call *call, const PlanRow *asked, const char *tool)
 	return step;
 }
 
-/* Find the step that a report is for; NULL: none waits for it. */
+/* Find the step that a report is for; NULL if no step waits for it. */
 static StepRow *
 StepOfReport(Call *call, const PlanRow *asked, const Report *report)
 {
@@ -255,6 +273,7 @@ StepOfReport(Call *call, const PlanRow *asked, const Report *report)
 
 /* ---------- recording ---------- */
 
+/* Make a fault from a report of an error. */
 static ToolFault *
 FaultOfReport(const Report *report)
 {
@@ -268,7 +287,7 @@ FaultOfReport(const Report *report)
 	return fault;
 }
 
-/* Is this what the step already has? Then the client only lost the answer. */
+/* Has the step this result already? Then the client lost the answer and repeats its call. */
 static bool
 IsRecorded(const StepRow *step, const Report *report)
 {
@@ -278,6 +297,7 @@ IsRecorded(const StepRow *step, const Report *report)
 		JsonEqual(step->result ? JsonOf(step->result) : JsonNull(), report->result);
 }
 
+/* Build the answer for a result that a step took. */
 static Jsonb *
 RecordAnswer(Call *call, const PlanRow *asked, const PlanRow *plan, const StepRow *step, bool duplicate)
 {
@@ -285,7 +305,7 @@ RecordAnswer(Call *call, const PlanRow *asked, const PlanRow *plan, const StepRo
 
 	JsonObjectStart(&b, NULL);
 	PutStepAnswer(&b, plan, step);
-	/* the client may have named a nested plan, and still drives the root */
+	/* the client may have named a nested plan, but it drives the root */
 	JsonPutUuid(&b, "rootPlanId", &plan->root_id);
 	JsonPutText(&b, "rootPlanStatus", PlanStatusName[plan->root->status]);
 	if (duplicate)
@@ -294,6 +314,7 @@ RecordAnswer(Call *call, const PlanRow *asked, const PlanRow *plan, const StepRo
 	return JsonMerge(TaskAnswer(call, &asked->id), JsonFinish(&b));
 }
 
+/* Write the audit entry of a result that no step waits for. */
 static void
 AuditExtra(Call *call, PlanRow *asked, const Report *report, const char *variable)
 {
@@ -309,7 +330,7 @@ AuditExtra(Call *call, PlanRow *asked, const Report *report, const char *variabl
 	AuditAppend(call, asked, NULL, "plan_modified", JsonFinish(&b));
 }
 
-/* Keep what no step waits for; nothing else changes. */
+/* Keep a result that no step waits for as a variable of the plan. */
 static Jsonb *
 RecordExtra(Call *call, PlanRow *asked, const Report *report)
 {
@@ -329,6 +350,7 @@ RecordExtra(Call *call, PlanRow *asked, const Report *report)
 	return JsonMerge(TaskAnswer(call, &asked->id), JsonFinish(&b));
 }
 
+/* Complete or fail the step with what was reported. */
 static void
 RecordToStep(Call *call, PlanRow *plan, StepRow *step, const Report *report)
 {
@@ -350,6 +372,7 @@ RecordToStep(Call *call, PlanRow *plan, StepRow *step, const Report *report)
 	StepFail(call, plan, step, fault, ToolErrorReason(step, fault->message, StepIsRetryable(call, step)));
 }
 
+/* Find the step of a report and record the result there. */
 static Jsonb *
 Record(Call *call, PlanRow *asked, const Report *report)
 {
@@ -357,7 +380,7 @@ Record(Call *call, PlanRow *asked, const Report *report)
 	PlanRow    *plan;
 	bool		duplicate;
 
-	/* an expired lease holds nothing */
+	/* a step whose lease has expired is not held */
 	if (report->step_name == NULL && !PlanIsTerminal(asked->root->status))
 		ReleaseExpired(call, asked->root);
 	step = StepOfReport(call, asked, report);
@@ -375,6 +398,7 @@ Record(Call *call, PlanRow *asked, const Report *report)
 	return RecordAnswer(call, asked, plan, step, duplicate);
 }
 
+/* Read the arguments and check them. */
 static Report
 ArgumentReport(FunctionCallInfo fcinfo)
 {
@@ -393,6 +417,7 @@ ArgumentReport(FunctionCallInfo fcinfo)
 	return report;
 }
 
+/* Record what a tool returned that the client called. */
 Datum
 stepwise_record_tool_result(PG_FUNCTION_ARGS)
 {

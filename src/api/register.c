@@ -2,7 +2,8 @@
  * register.c
  *	  the register of tools, and of functions that read resources
  *
- * Only the owner changes it. tool.c and resource.c read it.
+ * Only the owner of the extension changes the register. tool.c and resource.c
+ * read it.
  */
 #include "api/api.h"
 
@@ -43,6 +44,7 @@ CheckGiven(FunctionCallInfo fcinfo, int n, const char *what, const char *hint)
 				 errhint("%s", hint)));
 }
 
+/* Raise the error that a tool or a resource is not registered. */
 static void
 NotRegistered(const char *kind, const char *name)
 {
@@ -55,6 +57,7 @@ NotRegistered(const char *kind, const char *name)
 
 /* ---------- tools ---------- */
 
+/* Build the answer of register_tool. */
 static Jsonb *
 ToolAnswer(const Tool *tool, bool replaced)
 {
@@ -69,7 +72,7 @@ ToolAnswer(const Tool *tool, bool replaced)
 	return JsonFinish(&b);
 }
 
-/* Describe a tool as list_tools shows it. */
+/* Put a tool as list_tools shows it. */
 static void
 PutTool(JsonBuilder *b, const Tool *tool, bool built_in)
 {
@@ -85,7 +88,7 @@ PutTool(JsonBuilder *b, const Tool *tool, bool built_in)
 	JsonObjectEnd(b);
 }
 
-/* Digest a whole registration, as list_tools shows it. */
+/* Compute a digest of a whole registration, as list_tools shows it. */
 static char *
 ToolDigest(const Tool *tool)
 {
@@ -95,14 +98,14 @@ ToolDigest(const Tool *tool)
 	return DigestText(JsonFinish(&b));
 }
 
-/* Write the audit entry of a registration. */
+/* Write the audit entry of a change of the register. */
 static void
 AuditRegister(Call *call, const char *action, const Jsonb *detail)
 {
 	AuditAppendPlanless(call, "plan_modified", JsonMerge(JsonTextOf("action", action), detail));
 }
 
-/* Write a tool. Returns true if it replaces one of that name. */
+/* Store a tool. Returns true if it replaces one of the same name. */
 static bool
 ToolStore(Call *call, const Tool *tool)
 {
@@ -151,6 +154,7 @@ ArgumentTool(FunctionCallInfo fcinfo)
 	return tool;
 }
 
+/* Register a tool, or replace its registration. */
 PG_FUNCTION_INFO_V1(stepwise_register_tool);
 Datum
 stepwise_register_tool(PG_FUNCTION_ARGS)
@@ -167,7 +171,7 @@ stepwise_register_tool(PG_FUNCTION_ARGS)
 	return CallEnd(&call, answer);
 }
 
-/* Drop a name by a query over (tenant, name). */
+/* Delete a registration by a query with the parameters (tenant, name). */
 static Jsonb *
 Unregister(Call *call, KeptQuery *query, const char *kind, const char *key, const char *name)
 {
@@ -185,6 +189,7 @@ Unregister(Call *call, KeptQuery *query, const char *kind, const char *key, cons
 	return answer;
 }
 
+/* Drop a tool. */
 PG_FUNCTION_INFO_V1(stepwise_drop_tool);
 Datum
 stepwise_drop_tool(PG_FUNCTION_ARGS)
@@ -221,6 +226,7 @@ ListTools(Call *call)
 	return JsonFinish(&b);
 }
 
+/* List the registered tools and the built-in ones. */
 PG_FUNCTION_INFO_V1(stepwise_list_tools);
 Datum
 stepwise_list_tools(PG_FUNCTION_ARGS)
@@ -233,7 +239,7 @@ stepwise_list_tools(PG_FUNCTION_ARGS)
 
 /* ---------- resources ---------- */
 
-/* Check a function of one text or one jsonb, and return its signature. */
+/* Check that a function takes one text or one jsonb, and return its signature. */
 static char *
 ResourceSignature(Oid function)
 {
@@ -242,6 +248,7 @@ ResourceSignature(Oid function)
 	return FunctionSignature(function, JSONBOID, RESOURCE_HINT);
 }
 
+/* Store the function that reads the resources of a pattern. */
 static Jsonb *
 ResourceStore(Call *call, const char *pattern, const char *function)
 {
@@ -267,6 +274,7 @@ ResourceStore(Call *call, const char *pattern, const char *function)
 	return answer;
 }
 
+/* Register a function that reads resources. */
 PG_FUNCTION_INFO_V1(stepwise_register_resource);
 Datum
 stepwise_register_resource(PG_FUNCTION_ARGS)
@@ -284,6 +292,7 @@ stepwise_register_resource(PG_FUNCTION_ARGS)
 	return CallEnd(&call, ResourceStore(&call, pattern, function));
 }
 
+/* Drop a function that reads resources. */
 PG_FUNCTION_INFO_V1(stepwise_drop_resource);
 Datum
 stepwise_drop_resource(PG_FUNCTION_ARGS)

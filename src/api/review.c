@@ -2,9 +2,13 @@
  * review.c
  *	  reviews, decisions, checkpoints, resume
  *
- * A checkpoint is one wait of a step: opened when the step goes to
- * awaiting_input, closed when it leaves that state, by whatever way. A used
- * checkpoint and an unknown one look the same: there is no row.
+ * A checkpoint is one wait of a step for a person: for the decision of a review
+ * or for the answer to a prompt. It is opened when the step moves to
+ * awaiting_input. It is closed, and its row deleted, when the step leaves that
+ * state in any way. So a used checkpoint and an unknown one look the same.
+ *
+ * Locks: the root of the tree and the plan. A checkpoint is read again under
+ * the lock, because another session may have used it.
  */
 #include "api/api.h"
 
@@ -14,20 +18,19 @@ PG_FUNCTION_INFO_V1(stepwise_request_user_review);
 PG_FUNCTION_INFO_V1(stepwise_submit_user_decision);
 PG_FUNCTION_INFO_V1(stepwise_resume);
 
-/* ---------- opening and closing ---------- */
-
 /* ---------- finding a checkpoint ---------- */
 
 typedef struct Checkpoint
 {
 	pg_uuid_t	id;
 	pg_uuid_t	step_id;
-	bool		review;
-	char	   *shown;
-	char	   *requested_by;	/* or NULL */
-	char	   *requester;
+	bool		review;			/* a review; otherwise a prompt */
+	char	   *shown;			/* digest of what the reviewer was shown, or NULL */
+	char	   *requested_by;	/* the worker that requested it, or NULL */
+	char	   *requester;		/* the role that requested it */
 } Checkpoint;
 
+/* Raise the error that a checkpoint does not wait. */
 static void
 CheckpointUnknown(const pg_uuid_t *id)
 {
@@ -38,6 +41,7 @@ CheckpointUnknown(const pg_uuid_t *id)
 			 errhint("The view stepwise.checkpoints lists what waits.")));
 }
 
+/* Read a checkpoint. Returns false if there is none. */
 static bool
 CheckpointRead(Call *call, const pg_uuid_t *id, Checkpoint *checkpoint)
 {
@@ -60,7 +64,7 @@ CheckpointRead(Call *call, const pg_uuid_t *id, Checkpoint *checkpoint)
 	return true;
 }
 
-/* Lock the tree in which a checkpoint waits, and look again whether it does. */
+/* Lock the tree in which a checkpoint waits, and check again that it does. */
 static PlanRow *
 CheckpointLock(Call *call, const pg_uuid_t *id, Checkpoint *checkpoint, StepRow **step)
 {
@@ -69,12 +73,13 @@ CheckpointLock(Call *call, const pg_uuid_t *id, Checkpoint *checkpoint, StepRow 
 	if (id == NULL || !CheckpointRead(call, id, checkpoint))
 		CheckpointUnknown(id);
 	plan = PlanLockIfStep(call, &checkpoint->step_id, step);
-	/* its plan may have been purged since */
+	/* meanwhile the checkpoint may have been used, or its plan purged */
 	if (plan == NULL || !CheckpointRead(call, id, checkpoint))
 		CheckpointUnknown(id);
 	return plan;
 }
 
+/* Refuse to answer a review like a prompt, or a prompt like a review. */
 static void
 CheckKind(const Checkpoint *checkpoint, bool review)
 {
@@ -120,7 +125,10 @@ ReviewAnswer(const PlanRow *plan, const StepRow *step, const pg_uuid_t *checkpoi
 	return JsonFinish(&b);
 }
 
-/* Find the open review of a step that asks exactly this: its request was made before, by a client that lost the answer. */
+/*
+ * Find the open review of a step with the same summary and questions. If there
+ * is one, a client that lost the answer is repeating its request.
+ */
 static bool
 ReviewFind(Call *call, const StepRow *step, const char *summary, Jsonb *questions, pg_uuid_t *checkpoint_id)
 {
@@ -155,13 +163,14 @@ CheckReviewable(const StepRow *step)
 							 "A review can be requested of a step that is pending or in progress, and neither runs a workflow nor asks a person.");
 }
 
+/* Let a step wait for a review, unless it already does so for the same one. */
 static Jsonb *
 RequestReview(Call *call, PlanRow *plan, StepRow *step, const char *summary, Jsonb *questions)
 {
-	pg_uuid_t	asked;
+	pg_uuid_t	open_id;
 
-	if (ReviewFind(call, step, summary, questions, &asked))
-		return ReviewAnswer(plan, step, &asked, true);
+	if (ReviewFind(call, step, summary, questions, &open_id))
+		return ReviewAnswer(plan, step, &open_id, true);
 	PlanCheckOpen(plan);
 	CheckReviewable(step);
 	StepRequestReview(call, plan, step, summary, questions);
@@ -169,6 +178,7 @@ RequestReview(Call *call, PlanRow *plan, StepRow *step, const char *summary, Jso
 	return ReviewAnswer(plan, step, &step->waiting->checkpoint_id, false);
 }
 
+/* Request a review of a step. */
 Datum
 stepwise_request_user_review(PG_FUNCTION_ARGS)
 {
@@ -194,13 +204,13 @@ typedef struct Decision
 	PlanRow    *plan;
 	StepRow    *step;
 	const Checkpoint *checkpoint;
-	const char *word;
-	const char *feedback;		/* or NULL; so the next two */
-	Jsonb	   *answers;
-	const char *decided_by;
+	const char *word;			/* a word of the table Decisions */
+	const char *feedback;		/* or NULL */
+	Jsonb	   *answers;		/* or NULL */
+	const char *decided_by;		/* or NULL */
 } Decision;
 
-/* An approval is of what was shown. */
+/* Refuse to approve a step that has changed since it was shown to the reviewer. */
 static void
 CheckShown(const Decision *d)
 {
@@ -212,11 +222,12 @@ CheckShown(const Decision *d)
 				 errhint("Decide modify, so that the step goes on, and request a new review.")));
 }
 
+/* Refuse a decision by the requester, if the plan wants a separate reviewer. */
 static void
 CheckReviewer(const Call *call, const Decision *d)
 {
 	const char *requested_by = d->checkpoint->requested_by ? d->checkpoint->requested_by : "";
-	/* who does not say that he is another is the one who asked */
+	/* without decided_by, assume the requester */
 	const char *name = d->decided_by ? d->decided_by : requested_by;
 
 	if (!d->plan->separate_reviewer)
@@ -228,6 +239,7 @@ CheckReviewer(const Call *call, const Decision *d)
 				 errhint("Decide as another role, or say with decided_by who decides.")));
 }
 
+/* Build the result of an approved step that has none. */
 static Jsonb *
 DecisionResult(const Decision *d)
 {
@@ -241,6 +253,7 @@ DecisionResult(const Decision *d)
 	return JsonFinish(&b);
 }
 
+/* Complete the step. */
 static void
 DecideApprove(Call *call, Decision *d)
 {
@@ -254,7 +267,7 @@ DecideApprove(Call *call, Decision *d)
 	StepMove(call, d->plan, d->step, STEP_COMPLETED, NULL);
 }
 
-/* A rejected review ends the plan, whatever its on_failure says. */
+/* Fail the step and the plan. A rejected review ends the plan, whatever its on_failure says. */
 static void
 DecideReject(Call *call, Decision *d)
 {
@@ -264,7 +277,7 @@ DecideReject(Call *call, Decision *d)
 	PlanMove(call, d->plan, PLAN_FAILED, JsonTextOf("reason", d->plan->message));
 }
 
-/* What a person wrote is no template: "${" in it stays. */
+/* Escape "${" in the text of a person, because it is not a template. */
 static char *
 EscapeReferences(const char *text)
 {
@@ -280,6 +293,7 @@ EscapeReferences(const char *text)
 	return escaped.data;
 }
 
+/* Append the feedback to the instructions, and let the step go on. */
 static void
 DecideModify(Call *call, Decision *d)
 {
@@ -299,6 +313,7 @@ DecideModify(Call *call, Decision *d)
 	StepMove(call, d->plan, d->step, STEP_IN_PROGRESS, NULL);
 }
 
+/* Skip the step. */
 static void
 DecideSkip(Call *call, Decision *d)
 {
@@ -310,7 +325,7 @@ static const struct
 {
 	const char *word;
 	void		(*decide) (Call *call, Decision *d);
-	bool		of_what_was_shown;
+	bool		checks_shown;	/* the step must be as the reviewer was shown it */
 }			Decisions[] = {
 	{"approve", DecideApprove, true},
 	{"reject", DecideReject, false},
@@ -318,6 +333,7 @@ static const struct
 	{"skip", DecideSkip, false},
 };
 
+/* Find a decision in the table; raise an error if there is no such decision. */
 static int
 CheckDecisionWord(const char *word)
 {
@@ -346,6 +362,7 @@ AuditDecision(Call *call, const Decision *d)
 	AuditAppend(call, d->plan, &d->step->id, "user_reviewed", JsonFinish(&b));
 }
 
+/* Do what a decision says, and settle the plan. */
 static Jsonb *
 Decide(Call *call, Decision *d, int which)
 {
@@ -353,7 +370,7 @@ Decide(Call *call, Decision *d, int which)
 
 	CheckKind(d->checkpoint, true);
 	CheckReviewer(call, d);
-	if (Decisions[which].of_what_was_shown)
+	if (Decisions[which].checks_shown)
 		CheckShown(d);
 	AuditDecision(call, d);
 	Decisions[which].decide(call, d);
@@ -366,6 +383,7 @@ Decide(Call *call, Decision *d, int which)
 	return JsonFinish(&b);
 }
 
+/* Decide a review. */
 Datum
 stepwise_submit_user_decision(PG_FUNCTION_ARGS)
 {
@@ -393,7 +411,10 @@ stepwise_submit_user_decision(PG_FUNCTION_ARGS)
 
 /* ---------- resuming ---------- */
 
-/* Answer a prompt, at any depth; the root says how it goes on. */
+/*
+ * Complete a prompt with its answer. It may be in any plan of the tree; the
+ * answer shows the root plan.
+ */
 static Jsonb *
 Resume(Call *call, PlanRow *plan, StepRow *step, const Checkpoint *checkpoint, Jsonb *response)
 {
@@ -407,6 +428,7 @@ Resume(Call *call, PlanRow *plan, StepRow *step, const Checkpoint *checkpoint, J
 	return JsonMerge(WorkflowResponse(call, plan->root, false), StepAnswer(plan, step));
 }
 
+/* Answer a prompt. */
 Datum
 stepwise_resume(PG_FUNCTION_ARGS)
 {

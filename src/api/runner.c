@@ -1,18 +1,22 @@
 /*
  * runner.c
- *	  run a plan in the database: step by step, each by its tool
+ *	  run a plan in the database, step by step
  *
- * A run goes in turns: in a call into the engine it files what came of the
- * last step and claims the next; then, with no call open and nothing unsaved,
- * it does that one. So a tool runs as the caller, and may itself use the
- * engine, on this plan too: the next turn reads everything again, and does
- * nothing to a step that is no longer as it was claimed. run_steps commits
- * after each step, and so files it before it claims another.
+ * A run goes in turns. Each turn is one call into the engine, which files the
+ * result of the last step and claims the next one. The run does the claimed
+ * step between two calls, when everything is saved. So a tool runs as the
+ * caller, and may use the engine itself, even on the same plan. For that
+ * reason the next turn reads everything again, and does not file a step that
+ * is no longer as it was claimed.
  *
- * Locks: the root, from the first claim to the end of the transaction. So of
- * two runs on one plan, one waits.
+ * run_steps commits after each step. So it files a step in the transaction
+ * that has claimed it, and claims the next one in a new transaction.
  *
- * Memory: each turn has a context of its own, deleted after the next one.
+ * Locks: the root of the tree, from the first claim to the end of the
+ * transaction. So of two runs on one plan, one waits.
+ *
+ * Memory: each turn has its own context. It is deleted after the next turn,
+ * which still reads the task and its result.
  */
 #include "api/api.h"
 
@@ -30,33 +34,31 @@ typedef struct Run
 	const char *tenant;
 	pg_uuid_t  *plan_id;
 	int			left;			/* how many steps it may still do */
-	bool		commits;		/* after each step */
+	bool		commits;		/* it commits after each step */
 } Run;
 
-/* a step that the run has claimed, and what it takes to do it */
+/* a step that the run has claimed, and what is needed to do it */
 typedef struct Task
 {
 	pg_uuid_t	step_id;
 	int			attempt;
 	PlanKey		key;
-	char	   *function;		/* NULL: it only reads resources */
+	char	   *function;		/* of the tool; NULL if the step only reads resources */
 	Jsonb	   *arguments;
 	Jsonb	   *resources;		/* URIs, or NULL */
 } Task;
 
-/* what came of it: a result, or a fault, which is of the tool or of a resource */
+/* what doing the step gave: a result, or a fault of the tool or of a resource */
 typedef struct Done
 {
 	Jsonb	   *result;
 	ToolFault  *fault;
-	const char *uri;			/* of the resource, or NULL */
+	const char *uri;			/* of the resource at fault, or NULL */
 } Done;
-
-/* ---------- what stops a run before the call ---------- */
 
 /* ---------- claiming ---------- */
 
-/* Copy what the tool needs out of the call. */
+/* Copy what is needed to do the step into memory that outlives the call. */
 static Task *
 TaskNew(const Call *call, const Next *next)
 {
@@ -76,7 +78,7 @@ TaskNew(const Call *call, const Next *next)
 	return task;
 }
 
-/* Claim the next step that a run can do; NULL: there is none. */
+/* Claim the next step that a run can do; NULL if there is none. */
 static Task *
 TaskClaim(Call *call, const Run *run)
 {
@@ -94,6 +96,7 @@ TaskClaim(Call *call, const Run *run)
 
 /* ---------- doing ---------- */
 
+/* Read the resources of the step, and call its tool with them. */
 static Done
 TaskDo(const Task *task)
 {
@@ -122,7 +125,10 @@ TaskDo(const Task *task)
 
 /* ---------- filing ---------- */
 
-/* The tool that a client calls instead: the step's, or if it only reads, that of the step after it. */
+/*
+ * Find the tool that a client may call if a resource cannot be read: the tool
+ * of the step, or if it only reads resources, the tool of the step after it.
+ */
 static const char *
 ToolAfterResource(Call *call, const StepRow *step)
 {
@@ -134,7 +140,10 @@ ToolAfterResource(Call *call, const StepRow *step)
 	return after && after->tool ? after->tool : "";
 }
 
-/* File what came of a step; false: it has to be done again, which is not for this run. */
+/*
+ * File the result of a step. Returns false if the step is pending again. Then
+ * the run ends, because it does not do a step twice.
+ */
 static bool
 TaskFile(Call *call, const Task *task, const Done *done)
 {
@@ -143,7 +152,7 @@ TaskFile(Call *call, const Task *task, const Done *done)
 	ToolFault  *fault = done->fault;
 	Jsonb	   *reason;
 
-	/* the tool itself may have ended the step, or the plan, or given the step back */
+	/* the tool may itself have ended the step or the plan, or released the step */
 	if (step->status != STEP_IN_PROGRESS || step->attempt != task->attempt || PlanIsTerminal(plan->status))
 		return step->status != STEP_PENDING;
 	if (fault == NULL)
@@ -161,7 +170,7 @@ TaskFile(Call *call, const Task *task, const Done *done)
 
 /* ---------- the run ---------- */
 
-/* File the last step, if there is one, and claim the next, if there is to be one. */
+/* File the last step, if there is one, and claim the next, if the run may go on. */
 static Task *
 RunTurn(Run *run, const Task *last, const Done *done)
 {
@@ -177,7 +186,10 @@ RunTurn(Run *run, const Task *last, const Done *done)
 	return task;
 }
 
-/* Do steps until there is none, or the run has done its share, or, if it commits, one. */
+/*
+ * Do steps until there are no more, or until the run has done its share. A run
+ * that commits does one.
+ */
 static void
 RunTurns(Run *run)
 {
@@ -203,19 +215,20 @@ RunTurns(Run *run)
 	MemoryContextDelete(last);
 }
 
-/* What a run answers: from the rows, as any later reader would. */
+/* Build the answer of a run. It is read from the rows, so every later reader gets the same. */
 Jsonb *
 TaskAnswer(Call *call, const pg_uuid_t *plan_id)
 {
 	static KeptQuery read = {"SELECT j FROM stepwise.task_json($1, $2) AS j", 2, {TEXTOID, UUIDOID}, .reads_plans = true};
 	Jsonb	   *answer = QueryJsonById(call, &read, plan_id);
 
-	/* run_steps has committed: it may have been purged since */
+	/* run_steps has committed, so the plan may have been purged */
 	if (answer == NULL)
 		PlanNotFound(plan_id);
 	return answer;
 }
 
+/* Build the answer of a run in a call of its own. */
 static Datum
 RunAnswer(const Run *run)
 {
@@ -225,6 +238,7 @@ RunAnswer(const Run *run)
 	return CallEnd(&call, TaskAnswer(&call, run->plan_id));
 }
 
+/* Read how many steps a run may do. */
 static int
 ArgumentMaxSteps(FunctionCallInfo fcinfo, int n)
 {
@@ -238,6 +252,7 @@ ArgumentMaxSteps(FunctionCallInfo fcinfo, int n)
 	return PG_GETARG_INT32(n);
 }
 
+/* Run a plan in one transaction. */
 Datum
 stepwise_run(PG_FUNCTION_ARGS)
 {
@@ -262,7 +277,7 @@ CheckMayCommit(FunctionCallInfo fcinfo)
 				 errhint("Call it outside of a transaction block, or use stepwise.run(plan_id), which needs none.")));
 }
 
-/* An INOUT argument comes back as a row. */
+/* Make the row that a procedure with an INOUT argument returns. */
 static Datum
 ResultRow(Datum result)
 {
@@ -273,6 +288,7 @@ ResultRow(Datum result)
 	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), &result, &isnull));
 }
 
+/* Run a plan with one transaction per step. */
 Datum
 stepwise_run_steps(PG_FUNCTION_ARGS)
 {

@@ -2,11 +2,13 @@
  * skill.c
  *	  executions of an agent's skills, and their link to plans
  *
- * "started" makes a new execution; every other status goes to the newest one
- * of that skill that has not ended, of the plan or the session. What was never
- * started is noted all the same. create_plan links the session's latest
- * started one to the plan that it makes; from then on its entries are in the
- * plan's chain, before that in the tenant's.
+ * The status "started" makes a new execution. Every other status goes to the
+ * newest execution of that skill, in the plan or in the session, that has not
+ * ended. If there is none, it makes a new execution too.
+ *
+ * create_plan links the latest started execution of the session to the new
+ * plan. From then on, the audit entries of the execution go to the chain of
+ * the plan. Until then, they go to the chain of the tenant.
  *
  * Locks: the plan, if there is one, then the execution.
  */
@@ -24,7 +26,7 @@ typedef enum SkillStatus
 
 static const char *const SkillStatusName[] = {"started", "executing", "completed", "failed"};
 
-/* the audit event of a status; NULL: none */
+/* the audit event of each status, or NULL */
 static const char *const SkillEvent[] = {
 	[SKILL_STARTED] = "skill_started",
 	[SKILL_EXECUTING] = NULL,
@@ -32,22 +34,22 @@ static const char *const SkillEvent[] = {
 	[SKILL_FAILED] = "skill_completed",
 };
 
-/* keys of the metadata that get_next_step shows */
+/* the keys of the metadata that get_next_step shows */
 static const char *const TextKeys[] = {"outputMediaType", "outputFormattingInstructions"};
 
-/* what a call says of an execution */
+/* what a call says about an execution, and the execution that it is about */
 typedef struct SkillNote
 {
 	char	   *skill;
 	SkillStatus status;
-	char	   *session;		/* or NULL; so the next */
-	pg_uuid_t  *plan_id;
+	char	   *session;		/* or NULL */
+	pg_uuid_t  *plan_id;		/* or NULL */
 	Jsonb	   *metadata;
 	char	   *error;			/* or NULL */
-	/* what is there */
+	/* the execution in the table */
 	pg_uuid_t	id;
-	char	   *before;			/* status; NULL: it is new */
-	pg_uuid_t	linked;			/* plan, if is_linked */
+	char	   *before;			/* its status before the call; NULL if it is new */
+	pg_uuid_t	linked;			/* the plan that it is linked to, if is_linked */
 	bool		is_linked;
 } SkillNote;
 
@@ -84,6 +86,7 @@ CheckMetadata(const Jsonb *metadata)
 	FaultsRaise(&faults, "skill execution");
 }
 
+/* Read the arguments and check them. */
 static SkillNote
 ArgumentNote(FunctionCallInfo fcinfo)
 {
@@ -104,7 +107,11 @@ ArgumentNote(FunctionCallInfo fcinfo)
 
 /* ---------- rows ---------- */
 
-/* Run a query that finds one open execution: 1 id, 2 status, 3 plan. */
+/*
+ * Run a query for an open execution, and note what it finds. Returns false if
+ * there is none.
+ * 1 id, 2 status, 3 plan
+ */
 static bool
 FindBy(KeptQuery *query, const Params *params, SkillNote *note)
 {
@@ -122,6 +129,7 @@ FindBy(KeptQuery *query, const Params *params, SkillNote *note)
 	return found;
 }
 
+/* Find the newest open execution of the plan. */
 static bool
 FindOfPlan(Call *call, SkillNote *note)
 {
@@ -139,7 +147,10 @@ FindOfPlan(Call *call, SkillNote *note)
 	return FindBy(&find, &params, note);
 }
 
-/* Of the session: not one that is linked to another plan than the one that is meant. */
+/*
+ * Find the newest open execution of the session. If the call names a plan, an
+ * execution that is linked to a plan does not count.
+ */
 static bool
 FindOfSession(Call *call, SkillNote *note)
 {
@@ -158,7 +169,7 @@ FindOfSession(Call *call, SkillNote *note)
 	return FindBy(&find, &params, note);
 }
 
-/* Of no session and no plan. */
+/* Find the newest open execution without session and plan. */
 static bool
 FindLoose(Call *call, SkillNote *note)
 {
@@ -175,6 +186,7 @@ FindLoose(Call *call, SkillNote *note)
 	return FindBy(&find, &params, note);
 }
 
+/* Find the open execution that a call is about. Returns false if it needs a new one. */
 static bool
 FindOpen(Call *call, SkillNote *note)
 {
@@ -185,14 +197,14 @@ FindOpen(Call *call, SkillNote *note)
 	return (note->plan_id != NULL && FindOfPlan(call, note)) || (note->session != NULL && FindOfSession(call, note));
 }
 
-/* Does the execution end with this status? */
+/* Does an execution end with this status? */
 static bool
 Ends(SkillStatus status)
 {
 	return status == SKILL_COMPLETED || status == SKILL_FAILED;
 }
 
-/* Write the row, new or again; false: it was there, but has ended meanwhile. */
+/* Insert or update the execution. Returns false if it exists but has ended meanwhile. */
 static bool
 WriteNote(Call *call, const SkillNote *note)
 {
@@ -219,7 +231,7 @@ WriteNote(Call *call, const SkillNote *note)
 	ParamText(&params, note->error);
 	ParamBool(&params, Ends(note->status));
 	rows = QueryRun(&write, &params);
-	/* what many calls have merged must fit as what one gives must */
+	/* the limit applies to the metadata of all calls together, as to that of one */
 	if (rows.count > 0)
 		CheckJsonLimits(JsonOf(RowVarlena(&rows, 0, 1)), "metadata with what was noted before");
 	RowsFree(&rows);
@@ -228,7 +240,7 @@ WriteNote(Call *call, const SkillNote *note)
 
 /* ---------- log_skill_execution ---------- */
 
-/* Append to the plan's chain, or to that of the tenant. */
+/* Write the audit entry into the chain of the plan, or into that of the tenant. */
 static void
 AuditSkill(Call *call, PlanRow *plan, const SkillNote *note)
 {
@@ -263,6 +275,7 @@ SkillAnswer(Call *call, const PlanRow *plan, const SkillNote *note)
 	return JsonMerge(RowJson(&rows, 0, 1), JsonTextOf("planStatus", plan ? PlanStatusName[plan->status] : NULL));
 }
 
+/* Find the execution or make one, and write what the call says about it. */
 static Jsonb *
 LogSkill(Call *call, SkillNote *note)
 {
@@ -276,7 +289,7 @@ LogSkill(Call *call, SkillNote *note)
 		plan = PlanLock(call, &note->linked);
 	if (!WriteNote(call, note))
 	{
-		/* another session has ended it since we looked: this one is told apart from it */
+		/* another session has ended it meanwhile: make a new execution with the same plan */
 		note->id = UuidNew();
 		note->before = NULL;
 		if (note->is_linked)
@@ -287,6 +300,7 @@ LogSkill(Call *call, SkillNote *note)
 	return SkillAnswer(call, plan, note);
 }
 
+/* Log the start, the progress or the end of a skill execution. */
 Datum
 stepwise_log_skill_execution(PG_FUNCTION_ARGS)
 {

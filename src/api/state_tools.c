@@ -2,10 +2,10 @@
  * state_tools.c
  *	  the functions of the built-in tools: named JSON state that outlives plans
  *
- * Locks: a merge locks the row of its name before it reads it, and so does the
- * next one, so none is lost. The lock is held until the transaction ends, so a
- * long run delays others that write the same name. The audit entry takes no
- * lock before the transaction commits (chain.c).
+ * Locks: a merge locks the row of its name before it reads it, so concurrent
+ * merges wait for each other and none is lost. The lock is held until the
+ * transaction ends, so a long run delays others that write the same name. The
+ * audit entry takes no lock before the transaction commits (chain.c).
  */
 #include "api/api.h"
 
@@ -34,6 +34,7 @@ CheckStateValue(const Jsonb *value)
 	CheckJsonLimits(value, "state");
 }
 
+/* Raise the error that there is no state of this name. */
 static void
 StateNotFound(const char *name)
 {
@@ -45,7 +46,7 @@ StateNotFound(const char *name)
 
 /* ---------- read ---------- */
 
-/* Read a value by a query over (tenant, name); NULL: there is none. */
+/* Read a value by a query with the parameters (tenant, name); NULL if there is none. */
 static Jsonb *
 StateOfName(Call *call, KeptQuery *query, const char *name)
 {
@@ -54,6 +55,7 @@ StateOfName(Call *call, KeptQuery *query, const char *name)
 	return rows.count > 0 ? RowJson(&rows, 0, 1) : NULL;
 }
 
+/* Read a value; if there is none, return the default of the call. */
 static Jsonb *
 StateRead(Call *call, const Jsonb *arguments)
 {
@@ -73,6 +75,7 @@ StateRead(Call *call, const Jsonb *arguments)
 	return value;
 }
 
+/* Read a value (tool state_read). */
 PG_FUNCTION_INFO_V1(stepwise_state_read);
 Datum
 stepwise_state_read(PG_FUNCTION_ARGS)
@@ -85,7 +88,7 @@ stepwise_state_read(PG_FUNCTION_ARGS)
 
 /* ---------- write ---------- */
 
-/* Run a query over (tenant, name, value). Returns the number of rows written. */
+/* Run a query with the parameters (tenant, name, value). Returns the number of rows written. */
 static uint64
 StateInsert(Call *call, KeptQuery *query, const char *name, const Jsonb *value)
 {
@@ -97,7 +100,7 @@ StateInsert(Call *call, KeptQuery *query, const char *name, const Jsonb *value)
 	return QueryRun(query, &params).count;
 }
 
-/* Write a value, whether there is one or not. */
+/* Insert a value, or replace the present one. */
 static Jsonb *
 StateStore(Call *call, const char *name, Jsonb *value)
 {
@@ -111,7 +114,10 @@ StateStore(Call *call, const char *name, Jsonb *value)
 	return value;
 }
 
-/* Write the audit entry of a change. It has a digest of the value, not the value. */
+/*
+ * Write the audit entry of a change. It has a digest of the value, not the
+ * value. Returns the value.
+ */
 static Jsonb *
 StateAudit(Call *call, const char *action, const char *name, Jsonb *value)
 {
@@ -126,6 +132,7 @@ StateAudit(Call *call, const char *action, const char *name, Jsonb *value)
 	return value;
 }
 
+/* Check the arguments and store the value. */
 static Jsonb *
 StateWrite(Call *call, const Jsonb *arguments)
 {
@@ -137,6 +144,7 @@ StateWrite(Call *call, const Jsonb *arguments)
 	return StateAudit(call, "state_written", name, StateStore(call, name, value));
 }
 
+/* Write a value (tool state_write). */
 PG_FUNCTION_INFO_V1(stepwise_state_write);
 Datum
 stepwise_state_write(PG_FUNCTION_ARGS)
@@ -150,8 +158,8 @@ stepwise_state_write(PG_FUNCTION_ARGS)
 /* ---------- merge ---------- */
 
 /*
- * Insert a value if there is none. This waits for an uncommitted insert of
- * another transaction. Returns true if it was inserted.
+ * Insert a value if there is none. Waits for an uncommitted insert of another
+ * transaction. Returns true if the value was inserted.
  */
 static bool
 StateBegin(Call *call, const char *name, Jsonb *value)
@@ -164,7 +172,7 @@ StateBegin(Call *call, const char *name, Jsonb *value)
 	return StateInsert(call, &begin, name, value) > 0;
 }
 
-/* Merge a value into the one that is there, or insert it. */
+/* Merge a value into the present one, or insert it. */
 static Jsonb *
 StateMerge(Call *call, const Jsonb *arguments)
 {
@@ -184,6 +192,7 @@ StateMerge(Call *call, const Jsonb *arguments)
 	return StateAudit(call, "state_merged", name, StateStore(call, name, value));
 }
 
+/* Merge a value into the present one (tool state_merge). */
 PG_FUNCTION_INFO_V1(stepwise_state_merge);
 Datum
 stepwise_state_merge(PG_FUNCTION_ARGS)

@@ -1,10 +1,13 @@
 /*
  * variables.c
- *	  the variables of a plan: its own, and those that are computed from its rows
+ *	  the variables of a plan: those that are set, and those made from its rows
  *
- * Only the plan's own are stored. Names under _workflow. are the engine's:
- * what shows there is made when it is read, so that it cannot disagree with
- * the rows; but for _workflow.extra.TOOL, which record_tool_result keeps.
+ * Only variables that are set are stored. Names that begin with _workflow.
+ * belong to the engine. Their values are made from the rows when they are
+ * read, so they always agree with the rows. The exception is
+ * _workflow.extra.TOOL, which record_tool_result stores.
+ *
+ * Locks: a change locks the plan. Reading takes no lock.
  */
 #include "api/api.h"
 
@@ -15,6 +18,7 @@ PG_FUNCTION_INFO_V1(stepwise_task_variables);
 
 /* ---------- stored ---------- */
 
+/* Read the stored variables of a plan. */
 Jsonb *
 VariablesRead(Call *call, const pg_uuid_t *plan_id)
 {
@@ -26,6 +30,7 @@ VariablesRead(Call *call, const pg_uuid_t *plan_id)
 	return QueryJsonById(call, &read, plan_id);
 }
 
+/* Replace the stored variables of a plan. The caller has locked the plan. */
 void
 VariablesStore(Call *call, const pg_uuid_t *plan_id, const Jsonb *variables)
 {
@@ -44,6 +49,7 @@ VariablesStore(Call *call, const pg_uuid_t *plan_id, const Jsonb *variables)
 
 /* ---------- setting ---------- */
 
+/* Refuse a name that belongs to the engine. */
 static void
 CheckVariableName(const char *name)
 {
@@ -74,6 +80,7 @@ CheckVariables(const Jsonb *variables)
 		CheckVariableName(names[i]);
 }
 
+/* Does the object have the name, with the value null? */
 static bool
 IsNullIn(const Jsonb *object, const char *name)
 {
@@ -82,7 +89,7 @@ IsNullIn(const Jsonb *object, const char *name)
 	return JsonGet(object, name, &value) && value.type == jbvNull;
 }
 
-/* Join what is there with what is given; a name that is given as null goes. */
+/* Merge the given variables into those before. A name that is given as null is deleted. */
 static Jsonb *
 VariablesMerge(const Jsonb *before, const Jsonb *given)
 {
@@ -103,7 +110,7 @@ VariablesMerge(const Jsonb *before, const Jsonb *given)
 	return JsonFinish(&b);
 }
 
-/* Put the names that are set, or those that are deleted. */
+/* Put the names that are set, or the names that are deleted. */
 static void
 PutNames(JsonBuilder *b, const char *key, const Jsonb *given, bool deleted)
 {
@@ -130,6 +137,7 @@ AuditVariables(Call *call, PlanRow *plan, const Jsonb *given)
 	AuditAppend(call, plan, NULL, "plan_modified", JsonFinish(&b));
 }
 
+/* Store the variables, if that changes any. */
 static Jsonb *
 SetVariables(Call *call, PlanRow *plan, const Jsonb *given)
 {
@@ -150,6 +158,7 @@ SetVariables(Call *call, PlanRow *plan, const Jsonb *given)
 	return JsonFinish(&b);
 }
 
+/* Set and delete variables of a plan. */
 Datum
 stepwise_set_variables(PG_FUNCTION_ARGS)
 {
@@ -166,7 +175,7 @@ stepwise_set_variables(PG_FUNCTION_ARGS)
 
 /* ---------- showing ---------- */
 
-/* Count what the answer will hold, before it is read. */
+/* Count the size of the answer before it is read, so that a too large one is refused. */
 static void
 TakeVariables(Call *call, const pg_uuid_t *plan_id)
 {
@@ -185,6 +194,7 @@ TakeVariables(Call *call, const pg_uuid_t *plan_id)
 	RowsFree(&rows);
 }
 
+/* Read the stored variables and those made from the rows. */
 static Jsonb *
 TaskVariables(Call *call, const pg_uuid_t *plan_id)
 {
@@ -201,6 +211,7 @@ TaskVariables(Call *call, const pg_uuid_t *plan_id)
 	return variables;
 }
 
+/* Show all variables of a plan. */
 Datum
 stepwise_task_variables(PG_FUNCTION_ARGS)
 {

@@ -1,10 +1,16 @@
 /*
  * verify.c
- *	  verify the audit chains, and tell their heads
+ *	  verify the audit chains, and show their heads
  *
- * A chain proves that no entry was changed, removed or inserted. Beside that,
- * digests in the entries are compared with the results, artifacts and outputs
- * that are stored now.
+ * A valid chain proves that no entry was changed, removed or inserted; for the
+ * end of the chain of a tenant, see TenantVerify. In addition, the digests in
+ * the entries are compared with the results, artifacts and outputs that are
+ * stored now. The head of a chain is the hash of its newest entry.
+ *
+ * Locks: none; one snapshot serves the whole answer.
+ *
+ * Memory: entries are read in batches, and each one is verified in scratch
+ * memory, so that a long chain does not fill the memory.
  */
 #include "api/api.h"
 
@@ -14,7 +20,7 @@
 PG_FUNCTION_INFO_V1(stepwise_verify_audit);
 PG_FUNCTION_INFO_V1(stepwise_audit_head);
 
-/* columns of the queries that verify */
+/* columns of the queries that read a chain */
 enum
 {
 	V_ID = 1, V_STEP_ID, V_AT, V_EVENT, V_ACTOR, V_SESSION, V_DETAIL, V_HASH, V_STEP_STATUS, V_RESULT
@@ -22,18 +28,20 @@ enum
 
 typedef struct Verification
 {
-	int64		entries;
-	uint8		head[32];
-	int64		bad_id;			/* 0: none */
-	const char *bad_event;
-	const char *reason;
-	/* what the newest entries about outputs say, and which ones these are; NULL: there is none */
-	const char *output_digest;
-	int64		output_entry;
-	const char *outputs_digest;
-	int64		outputs_entry;
+	int64		entries;		/* verified so far */
+	uint8		head[32];		/* the hash of the last one */
+	/* the first fault */
+	int64		bad_id;			/* the id of the entry */
+	const char *bad_event;		/* or NULL */
+	const char *reason;			/* NULL if there is no fault */
+	/* what the newest entries about outputs record */
+	const char *output_digest;	/* of the stored output, or NULL */
+	int64		output_entry;	/* the entry that records it */
+	const char *outputs_digest; /* of the outputs of the plan, or NULL */
+	int64		outputs_entry;	/* the entry that records it */
 } Verification;
 
+/* Note a fault. Only the first one counts. */
 static void
 VerifyFails(Verification *v, int64 id, const char *event, const char *reason)
 {
@@ -44,7 +52,7 @@ VerifyFails(Verification *v, int64 id, const char *event, const char *reason)
 	v->reason = reason;
 }
 
-/* The entry of a completed step holds the digest of its result, so a changed result shows. */
+/* Compare the result of a completed step with the digest in its entry. */
 static void
 VerifyResult(Verification *v, const Rows *rows, uint64 row, const AuditEntry *entry, const Jsonb *detail)
 {
@@ -63,13 +71,17 @@ VerifyResult(Verification *v, const Rows *rows, uint64 row, const AuditEntry *en
 		VerifyFails(v, entry->id, entry->event, "the stored result of the step is not the one that was recorded");
 }
 
+/* Are two digests equal, or both missing? */
 static bool
 SameDigest(const char *recorded, const char *now)
 {
 	return recorded == NULL ? now == NULL : now != NULL && strcmp(recorded, now) == 0;
 }
 
-/* The entry of a stored artifact holds the digests of what was stored. One at a time is read: they may be large. */
+/*
+ * Compare a stored artifact with the digests in its entry. Artifacts may be
+ * large, so they are read one at a time.
+ */
 static void
 VerifyArtifact(Verification *v, const Call *call, const pg_uuid_t *plan_id, const AuditEntry *entry, const Jsonb *detail)
 {
@@ -100,7 +112,10 @@ VerifyArtifact(Verification *v, const Call *call, const pg_uuid_t *plan_id, cons
 	RowsFree(&rows);
 }
 
-/* What is stored beside results has its digest in the entry that tells of it; of outputs the newest entry counts. */
+/*
+ * Compare a stored artifact with its entry, and note the digests of outputs.
+ * The newest entry about outputs counts.
+ */
 static void
 VerifyStored(Verification *v, const Call *call, const pg_uuid_t *plan_id, const AuditEntry *entry, const Jsonb *detail)
 {
@@ -123,6 +138,7 @@ VerifyStored(Verification *v, const Call *call, const pg_uuid_t *plan_id, const 
 	}
 }
 
+/* Verify the id and the hash of one entry, and what it records about stored values. */
 static void
 VerifyEntry(Verification *v, const Call *call, const pg_uuid_t *plan_id, const Rows *rows, uint64 row)
 {
@@ -140,7 +156,7 @@ VerifyEntry(Verification *v, const Call *call, const pg_uuid_t *plan_id, const R
 	entry.event = RowText(rows, row, V_EVENT);
 	entry.actor = RowText(rows, row, V_ACTOR);
 	entry.session = RowText(rows, row, V_SESSION);
-	/* no entry is without; but whoever changed one may have taken it away */
+	/* every entry has a detail, unless somebody has removed it */
 	entry.detail = detail ? JsonToText(detail) : NULL;
 
 	v->entries++;
@@ -151,14 +167,17 @@ VerifyEntry(Verification *v, const Call *call, const pg_uuid_t *plan_id, const R
 	if (stored == NULL || VARSIZE_ANY_EXHDR(stored) != 32 || memcmp(hash, VARDATA_ANY(stored), 32) != 0)
 		VerifyFails(v, entry.id, entry.event, "the hash does not fit the entry and the one before it");
 	memcpy(v->head, hash, sizeof(hash));
-	/* that its hash does not fit has been said */
+	/* the hash of such an entry does not fit, which is noted above */
 	if (entry.event == NULL || detail == NULL)
 		return;
 	VerifyResult(v, rows, row, &entry, detail);
 	VerifyStored(v, call, plan_id, &entry, detail);
 }
 
-/* Keep a text that was found in the scratch memory of an entry; before: what was there, which is kept already. */
+/*
+ * Copy a text out of the scratch memory of an entry. If it is the text from
+ * before, it was copied already.
+ */
 static void
 KeepText(const char **text, const char *before)
 {
@@ -166,7 +185,7 @@ KeepText(const char **text, const char *before)
 		*text = pstrdup(*text);
 }
 
-/* Verify one entry in memory that is dropped before the next: entries may be large. */
+/* Verify one entry in scratch memory, and reset that memory. */
 static void
 VerifyEntryIn(MemoryContext scratch, Verification *v, const Call *call, const pg_uuid_t *plan_id, const Rows *rows, uint64 row)
 {
@@ -182,7 +201,7 @@ VerifyEntryIn(MemoryContext scratch, Verification *v, const Call *call, const pg
 	CHECK_FOR_INTERRUPTS();
 }
 
-/* Walk the first entries of a chain in batches, so that a long one does not fill the memory. No plan: the tenant's. */
+/* Verify the first entries of the chain of a plan, or of the tenant if plan_id is NULL. */
 static Verification
 ChainVerify(Call *call, const pg_uuid_t *plan_id, int64 entries)
 {
@@ -223,24 +242,24 @@ ChainVerify(Call *call, const pg_uuid_t *plan_id, int64 entries)
 	return v;
 }
 
-/* Look for entries behind the newest one that the plan records. */
+/* Check that there are no entries after the newest one that the plan records. */
 static void
-VerifyNothingBehind(Call *call, const PlanRow *plan, Verification *v)
+VerifyNothingAfter(Call *call, const PlanRow *plan, Verification *v)
 {
-	static KeptQuery behind = {
+	static KeptQuery after = {
 		"SELECT a.id, a.event FROM stepwise.plan AS p JOIN stepwise.audit AS a"
 		" ON a.tenant = $1 AND a.plan_id = $2 AND a.id > p.audit_entries"
 		" WHERE p.tenant = $1 AND p.id = $2 ORDER BY a.id LIMIT 1",
 		2, {TEXTOID, UUIDOID}
 	};
-	Rows		rows = QueryById(call, &behind, &plan->id);
+	Rows		rows = QueryById(call, &after, &plan->id);
 
 	if (rows.count > 0)
 		VerifyFails(v, RowEntryId(&rows, 0, 1), RowText(&rows, 0, 2), "this entry was inserted");
 	RowsFree(&rows);
 }
 
-/* The outputs of a plan are those of which its newest entries tell. */
+/* Compare the outputs of the plan with the digests in the newest entries about them. */
 static void
 VerifyOutputs(Call *call, const PlanRow *plan, Verification *v)
 {
@@ -260,7 +279,7 @@ VerifyOutputs(Call *call, const PlanRow *plan, Verification *v)
 	RowsFree(&rows);
 }
 
-/* Verify the chain of one plan against what its row says is the newest entry. */
+/* Verify the chain of one plan, up to the newest entry that the plan records. */
 static Verification
 PlanVerify(Call *call, const PlanRow *plan)
 {
@@ -270,7 +289,7 @@ PlanVerify(Call *call, const PlanRow *plan)
 		VerifyFails(&v, v.entries + 1, NULL, "this entry, and what followed it, is missing");
 	else if (memcmp(v.head, plan->audit_head, 32) != 0)
 		VerifyFails(&v, v.entries, NULL, "the newest entry is not the one that the plan recorded");
-	VerifyNothingBehind(call, plan, &v);
+	VerifyNothingAfter(call, plan, &v);
 	VerifyOutputs(call, plan, &v);
 	return v;
 }
@@ -292,7 +311,7 @@ VerificationToJson(JsonBuilder *b, const pg_uuid_t *plan_id, const Verification 
 	}
 }
 
-/* Verify a plan and the plans nested in it; the answer says whether all are valid. */
+/* Verify a plan and the plans nested in it. The answer says whether all are valid. */
 static Jsonb *
 TreeVerify(Call *call, const PlanRow *plan)
 {
@@ -325,13 +344,16 @@ TreeVerify(Call *call, const PlanRow *plan)
 		JsonObjectEnd(&b);
 	}
 	JsonArrayEnd(&b);
-	/* the last value of a key stays: a tree is valid only if all of it is */
+	/* this replaces the value above, because the last of equal keys counts: all plans must be valid */
 	JsonPutBool(&b, "valid", valid);
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
 }
 
-/* Verify the chain of the tenant. Nothing but its newest entry says how long it is. */
+/*
+ * Verify the chain of the tenant. No row records its length, so the id of its
+ * newest entry is taken. Entries that were removed at its end are not noticed.
+ */
 static Jsonb *
 TenantVerify(Call *call)
 {
@@ -345,6 +367,7 @@ TenantVerify(Call *call)
 	return JsonFinish(&b);
 }
 
+/* Verify the chain of a plan, of a plan with its nested plans, or of the tenant. */
 Datum
 stepwise_verify_audit(PG_FUNCTION_ARGS)
 {
@@ -366,6 +389,7 @@ stepwise_verify_audit(PG_FUNCTION_ARGS)
 	return CallEnd(&call, JsonFinish(&b));
 }
 
+/* Show the head of the chain of the tenant. */
 static Jsonb *
 TenantHead(Call *call)
 {
@@ -381,6 +405,7 @@ TenantHead(Call *call)
 	return JsonFinish(&b);
 }
 
+/* Show the head of the chain of a plan or of the tenant, so that it can be kept elsewhere. */
 Datum
 stepwise_audit_head(PG_FUNCTION_ARGS)
 {
