@@ -1,15 +1,16 @@
 /*
  * audit.c
- *	  the chain of audit entries
+ *	  hash and write audit entries
  *
  * The hash of an entry is SHA-256 over a version byte, the hash of the entry
- * before it, and all its fields, each preceded by its length. The plan's row
- * has the number and hash of its newest entry; it is locked whenever an entry
- * is written. Entries without a plan form one chain per tenant, whose newest
- * entry is its head; chain.c says when they are written.
+ * before it, and all its fields, each preceded by its length. So the entries
+ * form a chain. Each plan has a chain. The row of the plan has the number and
+ * the hash of the newest entry, and is locked when an entry is written. Entries
+ * without a plan form one chain per tenant; chain.c says when they are written.
  *
- * An entry of a plan has the time of its call (CallNow), which never goes
- * back.
+ * An entry of a plan has the time of its call (CallNow), which never decreases.
+ *
+ * Memory: an entry is built in call->scratch, which is reset after each entry.
  */
 #include "engine/engine.h"
 
@@ -30,6 +31,7 @@ enum
 
 /* ---------- hashing ---------- */
 
+/* Append a field with its length. A null has the length 0xFFFFFFFF. */
 static void
 HashField(StringInfo data, const void *field, int size)
 {
@@ -40,16 +42,17 @@ HashField(StringInfo data, const void *field, int size)
 		appendBinaryStringInfo(data, field, size);
 }
 
+/* Append a text in UTF-8, so that the chain verifies after a dump and restore in another encoding. */
 static void
 HashText(StringInfo data, const char *text)
 {
-	/* in UTF-8, so that a dump into another encoding verifies */
 	CheckUtf8(text, "an audit entry");
 	if (text != NULL)
 		text = Utf8Form(text);
 	HashField(data, text, text ? strlen(text) : 0);
 }
 
+/* Append a number as eight bytes, the highest first. */
 static void
 HashNumber(StringInfo data, int64 number)
 {
@@ -60,6 +63,7 @@ HashNumber(StringInfo data, int64 number)
 	HashField(data, bytes, sizeof(bytes));
 }
 
+/* Hash an entry; before is the hash of the entry before it. Both arrays may be the same. */
 void
 EntryHash(const AuditEntry *entry, const uint8 before[32], uint8 hash[32])
 {
@@ -81,7 +85,7 @@ EntryHash(const AuditEntry *entry, const uint8 before[32], uint8 hash[32])
 	pfree(data.data);
 }
 
-/* The number of an entry in a row. */
+/* Read the number of an entry from a row. */
 int64
 RowEntryId(const Rows *rows, uint64 row, int column)
 {
@@ -90,6 +94,7 @@ RowEntryId(const Rows *rows, uint64 row, int column)
 	return DatumGetInt64(RowDatum(rows, row, column, &isnull));
 }
 
+/* Insert an entry, and notify listeners if stepwise.notify is on. */
 static void
 EntryWrite(Call *call, const AuditEntry *entry, Jsonb *detail, const uint8 hash[32])
 {
@@ -110,7 +115,7 @@ EntryWrite(Call *call, const AuditEntry *entry, Jsonb *detail, const uint8 hash[
 		Async_Notify("stepwise", NULL);
 }
 
-/* Append an entry to the chain of a locked plan. */
+/* Append an entry to the chain of a plan, which the caller has locked. */
 void
 AuditAppend(Call *call, PlanRow *plan, const pg_uuid_t *step_id, const char *event, Jsonb *detail)
 {
@@ -136,7 +141,10 @@ AuditAppend(Call *call, PlanRow *plan, const pg_uuid_t *step_id, const char *eve
 	MemoryContextReset(call->scratch);
 }
 
-/* Read where the chain of the tenant ends; latest: what is committed by now, at stricter isolation levels too. */
+/*
+ * Read the newest entry of the chain of the tenant. With "latest", see what is
+ * committed by now, also under REPEATABLE READ and SERIALIZABLE.
+ */
 ChainEnd
 ChainEndRead(Call *call, bool latest)
 {
@@ -160,7 +168,7 @@ ChainEndRead(Call *call, bool latest)
 	return end;
 }
 
-/* Append an entry to the chain of the tenant, which is locked; *end moves on. */
+/* Append an entry to the chain of the tenant, which the caller has locked. *end becomes the new entry. */
 void
 AuditWritePlanless(Call *call, const PlanlessEntry *planless, ChainEnd *end)
 {

@@ -2,22 +2,23 @@
  * chain.c
  *	  the audit chain of a tenant: entries that belong to no plan
  *
- * Workflows, tools, resources, members, state and purges leave their entries
- * here. A chain grows one entry at a time, so its end is a lock that all of
- * the tenant share. To take it when something changes, and to keep it until
- * the transaction ends, would make every two runs that write state wait for
- * each other, and deadlock where they also meet at a tree or a name. So a
- * change only notes its entry; the notes are appended as the last act of the
- * transaction, before it commits. Then a transaction waits for no lock but
- * those of chains, and takes those in the order of the tenants' names.
+ * Changes of workflows, tools, resources, members and state, and purges, write
+ * their entries here. A chain grows one entry at a time, so appending needs a
+ * lock that the whole tenant shares. If a transaction took this lock at its
+ * first change, it would keep it until its end. Then any two runs that write
+ * state would wait for each other, and would deadlock if they also lock the
+ * same tree or name. So a change only adds a note to a list in memory, and the
+ * notes are appended just before the transaction commits. From then on the
+ * transaction waits only for locks of chains, and it takes these in the order
+ * of the tenants' names.
  *
- * The price: transactions of one tenant that leave such entries commit one
- * after the other; the order of a chain is that of the commits, while each
- * entry has the time of its change; and the entries of a transaction can be
+ * This has a price. Transactions of one tenant that write such entries commit
+ * one after the other. The order of a chain is the order of the commits, while
+ * each entry has the time of its change. The entries of a transaction can be
  * seen only after its end.
  *
- * Memory: notes are in TopTransactionContext. Those of a subtransaction that
- * is rolled back are forgotten.
+ * Memory: notes are in TopTransactionContext. The notes of a subtransaction
+ * that is rolled back are freed.
  */
 #include "engine/engine.h"
 
@@ -28,18 +29,18 @@
 #include "utils/memutils.h"
 #include "utils/portal.h"
 
-/* an entry that waits for the end of the transaction */
+/* an entry to be appended at the end of the transaction */
 typedef struct Note
 {
-	Oid			table;			/* stepwise.audit, as it was then */
+	Oid			table;			/* stepwise.audit at that time */
 	SubTransactionId subtransaction;
-	int			number;			/* in the transaction */
+	int			number;			/* position in the transaction */
 	char	   *tenant;
 	PlanlessEntry entry;
 } Note;
 
 static List *notes = NIL;		/* of Note */
-static int	noted = 0;
+static int	noted = 0;			/* number of notes that this transaction has made */
 
 /* ---------- noting ---------- */
 
@@ -49,7 +50,7 @@ CopyOrNull(const char *text)
 	return text ? pstrdup(text) : NULL;
 }
 
-/* Note an entry that belongs to no plan; it is appended when the transaction commits. */
+/* Note an entry that belongs to no plan. It is appended when the transaction commits. */
 void
 AuditAppendPlanless(Call *call, const char *event, Jsonb *detail)
 {
@@ -73,6 +74,7 @@ AuditAppendPlanless(Call *call, const char *event, Jsonb *detail)
 	MemoryContextSwitchTo(outer);
 }
 
+/* Free a note. */
 static void
 ForgetNote(Note *note)
 {
@@ -87,6 +89,7 @@ ForgetNote(Note *note)
 
 /* ---------- appending ---------- */
 
+/* Sort notes by tenant, then by their position in the transaction. */
 static int
 NoteCompare(const ListCell *a, const ListCell *b)
 {
@@ -97,7 +100,10 @@ NoteCompare(const ListCell *a, const ListCell *b)
 	return result != 0 ? result : x->number - y->number;
 }
 
-/* Append the notes of one tenant, which follow each other in the list; where those of the next begin. */
+/*
+ * Append the notes of one tenant, which are neighbours in the sorted list.
+ * Returns the index of the first note of the next tenant.
+ */
 static int
 AppendOfTenant(List *sorted, int from)
 {
@@ -121,14 +127,17 @@ AppendOfTenant(List *sorted, int from)
 	return i;
 }
 
-/* Has the extension been dropped since, in this very transaction? Then there is nothing to append to, or another log. */
+/*
+ * Say whether the audit table of a note still exists. The same transaction may
+ * have dropped the extension, and even created it again.
+ */
 static bool
-IsStillThere(const Note *note)
+TableStillExists(const Note *note)
 {
 	return get_relname_relid("audit", get_namespace_oid("stepwise", true)) == note->table;
 }
 
-/* Take the notes, sorted by tenant, and begin a new list. */
+/* Take the notes out of the list, sorted. Notes of a dropped audit table are left out. */
 static List *
 TakeNotes(void)
 {
@@ -136,7 +145,7 @@ TakeNotes(void)
 	ListCell   *cell;
 
 	foreach(cell, notes)
-		if (IsStillThere(lfirst(cell)))
+		if (TableStillExists(lfirst(cell)))
 			taken = lappend(taken, lfirst(cell));
 	notes = NIL;
 	list_sort(taken, NoteCompare);
@@ -144,9 +153,10 @@ TakeNotes(void)
 }
 
 /*
- * Do what the server has done before it called us, once more for a trigger
- * that somebody has added to the log: it may be deferred, and a cursor that it
- * has left open would outlive the transaction, and crash the next.
+ * Fire deferred triggers and close cursors again. The server has done both
+ * before it called us. But a user may have added a trigger to the audit table.
+ * Our inserts may queue it as a deferred trigger. A cursor that it leaves open
+ * would outlive the transaction and crash the next one.
  */
 static void
 EndTriggers(bool prepare)
@@ -156,11 +166,11 @@ EndTriggers(bool prepare)
 	while (PreCommit_Portals(prepare));
 }
 
-/* Append what was noted. A trigger that somebody has added to the log may note more. */
+/* Append all notes. A trigger that a user has added to the audit table may make more of them. */
 static void
 AppendNotes(bool prepare)
 {
-	/* a transaction may have become read-only after it wrote */
+	/* a transaction may have been set read-only after its changes */
 	bool		read_only = XactReadOnly;
 
 	XactReadOnly = false;
@@ -178,6 +188,7 @@ AppendNotes(bool prepare)
 
 /* ---------- callbacks ---------- */
 
+/* Append the notes before the transaction commits, and forget them when it has ended. */
 static void
 ChainAtTransactionEnd(XactEvent event, void *arg)
 {
@@ -190,6 +201,7 @@ ChainAtTransactionEnd(XactEvent event, void *arg)
 	}
 }
 
+/* Free the notes of a subtransaction that is rolled back; give those of a committed one to its parent. */
 static void
 ChainAtSubtransactionEnd(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
 {
@@ -197,7 +209,7 @@ ChainAtSubtransactionEnd(SubXactEvent event, SubTransactionId mine, SubTransacti
 
 	if (event != SUBXACT_EVENT_ABORT_SUB && event != SUBXACT_EVENT_COMMIT_SUB)
 		return;
-	/* its notes are the last ones: those before are of the transactions around it */
+	/* its notes are at the end of the list; earlier notes belong to its parents */
 	for (; count > 0; count--)
 	{
 		Note	   *note = list_nth(notes, count - 1);
@@ -211,12 +223,13 @@ ChainAtSubtransactionEnd(SubXactEvent event, SubTransactionId mine, SubTransacti
 	}
 	if (event == SUBXACT_EVENT_COMMIT_SUB)
 		return;
+	/* list_truncate does not free a list that becomes empty */
 	if (count == 0)
 		list_free(notes);
 	notes = list_truncate(notes, count);
 }
 
-/* Register the callbacks. */
+/* Register the callbacks for the end of transactions and subtransactions. */
 void
 ChainInit(void)
 {

@@ -2,14 +2,17 @@
  * checkpoint.c
  *	  rows of checkpoints
  *
- * A checkpoint is one wait of a step. It is opened when the step goes to
- * awaiting_input, and deleted when the step leaves that state in any way.
+ * A checkpoint is a question or a review for which a step waits. It is inserted
+ * when the step goes to awaiting_input. It is deleted when the step leaves that
+ * state, whatever the next state is.
+ *
+ * Locks: the caller holds the plan.
  */
 #include "engine/engine.h"
 
 #include "miscadmin.h"
 
-/* Digest what the reviewer is shown, so that an approval cannot be of something else. */
+/* Digest what a reviewer is shown. An approval is refused if this has changed since. */
 char *
 ShownDigest(const StepRow *step)
 {
@@ -23,6 +26,7 @@ ShownDigest(const StepRow *step)
 	return DigestText(JsonFinish(&b));
 }
 
+/* Insert the checkpoint of a step; step->waiting describes it. */
 void
 CheckpointOpen(Call *call, PlanRow *plan, StepRow *step)
 {
@@ -47,6 +51,7 @@ CheckpointOpen(Call *call, PlanRow *plan, StepRow *step)
 	QueryRun(&insert, &params);
 }
 
+/* Delete the checkpoint of a step, if it has one. */
 void
 CheckpointClose(Call *call, const StepRow *step)
 {
@@ -58,7 +63,7 @@ CheckpointClose(Call *call, const StepRow *step)
 	QueryById(call, &delete, &step->id);
 }
 
-/* A plan has ended: nobody is asked any more. */
+/* Delete all checkpoints of a plan that has ended. */
 void
 CheckpointsClose(Call *call, const PlanRow *plan)
 {

@@ -7,7 +7,7 @@
 
 #include "tool/tool.h"
 
-/* ---------- status.c: plan status from step states; pure ---------- */
+/* ---------- status.c: the transition tables, and the status of a plan from those of its steps ---------- */
 
 extern bool StepTransitionAllowed(StepStatus from, StepStatus to);
 extern bool PlanTransitionAllowed(PlanStatus from, PlanStatus to);
@@ -16,8 +16,9 @@ extern char *StepTransitionsText(StepStatus from);
 extern int	StepTotal(const int counts[STEP_STATUSES]);
 extern PlanStatus PlanDeriveStatus(const int counts[STEP_STATUSES], OnFailure on_failure);
 
-/* ---------- store.c: rows of plans and steps; the only access of the engine to them ---------- */
+/* ---------- store.c: read, lock and write the rows of plans and steps ---------- */
 
+/* a row of stepwise.plan */
 typedef struct PlanRow
 {
 	pg_uuid_t	id;
@@ -29,55 +30,57 @@ typedef struct PlanRow
 	OnFailure	on_failure;
 	bool		sequential;
 	bool		separate_reviewer;
-	bool		leases;
-	bool		nests;
-	bool		stalls;
-	bool		workable;
+	bool		leases;			/* root plans only: some claim in the tree has had a lease */
+	bool		nests;			/* root plans only: some step of the tree has opened a nested plan */
+	bool		stalls;			/* root plans only: some plan of the tree was marked stalled */
+	bool		workable;		/* it may have a step to hand out; stored for nested plans only */
 	int			depth;
 	int			counts[STEP_STATUSES];
-	int			unsuccessful;
-	int			paused;
-	int			started_steps;
-	int			next_order;
+	int			unsuccessful;	/* number of steps that completed with failure */
+	int			paused;			/* number of steps that have a pause reason */
+	int			started_steps;	/* number of steps that have started */
+	int			next_order;		/* no step of a lower order is pending */
 	int			audit_entries;
-	uint8		audit_head[32];
+	uint8		audit_head[32]; /* hash of the newest audit entry; zeros before the first */
 	TimestampTz created_at;
-	TimestampTz started_at;		/* or NO_TIME; so the next */
-	TimestampTz completed_at;
+	TimestampTz started_at;		/* or NO_TIME */
+	TimestampTz completed_at;	/* or NO_TIME */
 	TimestampTz updated_at;
-	Interval   *stall_after;
-	char	   *session_id;
-	char	   *message;
-	struct varlena *pause_reason;	/* jsonb, perhaps toasted; so the next two */
-	struct varlena *outputs;
+	Interval   *stall_after;	/* or NULL */
+	char	   *session_id;		/* or NULL */
+	char	   *message;		/* or NULL */
+	/* jsonb, may be toasted */
+	struct varlena *pause_reason;	/* or NULL */
+	struct varlena *outputs;	/* or NULL */
 	struct varlena *inputs;
-	struct varlena *parent_names;		/* of a nested plan: the names of the steps that hold it, from the root down */
+	struct varlena *parent_names;	/* names of the parent steps, from the root down; NULL: not nested */
 	char	   *name;
 	char	   *goal;
-	char	   *workflow;
-	int			version;
+	char	   *workflow;		/* or NULL */
+	int			version;		/* of the workflow; 0: none */
 	ItemPointerData tid;		/* where the row was last seen */
-	struct PlanRow *root;			/* itself, if it is the root */
-	/* of this call only */
-	bool		moved;			/* a step has moved */
-	bool		retried;		/* a step that had failed is tried again */
-	bool		reads_below;	/* a step waits for one of a plan nested in it */
-	bool		touched;		/* something has changed since it was written */
-	const char *ending;			/* it is being cancelled: why what is nested in it ends too */
-	List	   *settled;		/* of StepRow: moved to an end, or back to wait; branches, dependents, parents have yet to look */
-	int			drained;		/* at so many of them they have looked */
+	struct PlanRow *root;		/* of its tree, in a locked plan; itself if it is the root */
+	/* not stored; the state of this call */
+	bool		moved;			/* a step has moved since the plan was settled */
+	bool		retried;		/* a failed step was tried again since the plan was settled */
+	bool		reads_below;	/* a step waits for a step of a nested plan */
+	bool		touched;		/* changed since it was last written */
+	const char *ending;			/* the plan is being cancelled: the reason for its nested plans; otherwise NULL */
+	List	   *settled;		/* of StepRow: ended or pending again; PlanDrain draws the consequences */
+	int			drained;		/* index in settled of the step that PlanDrain is at */
 	Jsonb	   *branch;			/* what the last branching condition did, for the answer */
 } PlanRow;
 
-/* what a step waits for, when it goes to awaiting_input */
+/* what a step in awaiting_input waits for */
 typedef struct Waiting
 {
 	pg_uuid_t	checkpoint_id;
-	bool		review;			/* a review; otherwise a prompt */
-	const char *prompt;			/* or the summary of the review */
+	bool		review;			/* true: a review; false: a prompt */
+	const char *prompt;			/* of a review: its summary */
 	Jsonb	   *questions;		/* or NULL */
 } Waiting;
 
+/* a row of stepwise.step */
 typedef struct StepRow
 {
 	pg_uuid_t	id;
@@ -89,21 +92,21 @@ typedef struct StepRow
 	Outcome		outcome;
 	int			attempt;
 	int			execution_order;	/* 0: not started */
-	int			blockers;
-	bool		ready;
-	bool		branches;
-	bool		dynamic;
-	int			retryable;		/* -1: not said */
-	int			max_attempts;	/* 0: not said */
-	TimestampTz started_at;		/* or NO_TIME; so the next three */
-	TimestampTz completed_at;
-	TimestampTz active_at;
-	TimestampTz lease_expires_at;
-	Interval   *stall_after;
-	/* varlena, perhaps toasted, NULL if null */
+	int			blockers;		/* number of dependencies that are not settled */
+	bool		ready;			/* in a plan with dependencies: pending, and without blockers */
+	bool		branches;		/* it has branching conditions */
+	bool		dynamic;		/* prompt, instructions, arguments or resources contain references */
+	int			retryable;		/* 0 or 1; -1: not set */
+	int			max_attempts;	/* 0: no limit */
+	TimestampTz started_at;		/* or NO_TIME */
+	TimestampTz completed_at;	/* or NO_TIME */
+	TimestampTz active_at;		/* or NO_TIME */
+	TimestampTz lease_expires_at;	/* or NO_TIME */
+	Interval   *stall_after;	/* or NULL */
+	/* from here to error: NULL if the column is null; a varlena may be toasted */
 	struct varlena *confidence;
-	char	   *worker;
-	char	   *holder;
+	char	   *worker;			/* the worker that claimed it last */
+	char	   *holder;			/* the worker, while its claim is valid */
 	char	   *message;
 	struct varlena *pause_reason;
 	struct varlena *inputs;
@@ -111,7 +114,7 @@ typedef struct StepRow
 	struct varlena *result_summary;
 	struct varlena *execution_report;
 	struct varlena *output_formatting_notes;
-	/* what it does; set at definition */
+	/* set by the definition */
 	char	   *name;
 	char	   *type;
 	char	   *tool;
@@ -125,21 +128,21 @@ typedef struct StepRow
 	struct varlena *condition;
 	struct varlena *condition_path;
 	struct varlena *condition_operands;
-	struct varlena *error;		/* what a failed step's tool said beside its message, or NULL */
+	struct varlena *error;		/* of a failed step: what its tool reported beside the message */
 	ItemPointerData tid;		/* where the row was last seen */
-	/* of this call only */
-	bool		was_paused;		/* it has a pause reason in the table */
-	Waiting    *waiting;		/* set before it moves to awaiting_input */
+	/* not stored; the state of this call */
+	bool		was_paused;		/* the stored row has a pause reason */
+	Waiting    *waiting;		/* to be set before a move to awaiting_input; NULL: a default is used */
 } StepRow;
 
-/* what is seldom read of a plan */
+/* columns of a plan that are seldom read */
 typedef struct PlanDetail
 {
 	Jsonb	   *outputs;		/* templates */
 	char	   *output_formatting_notes;	/* or NULL */
 } PlanDetail;
 
-/* what a step says of how its result is to be shown */
+/* the notes of a step about how to show its result */
 typedef struct FormattingNote
 {
 	int			order;
@@ -147,21 +150,21 @@ typedef struct FormattingNote
 	char	   *notes;
 } FormattingNote;
 
-/* a step that waits for another */
+/* a step that depends on another */
 typedef struct Dependent
 {
 	pg_uuid_t	step_id;
-	bool		required;
+	bool		required;		/* true: it runs only if the other step succeeds */
 } Dependent;
 
-extern PlanRow *PlanLock(Call *call, const pg_uuid_t *plan_id);	/* root, then plan; SW001 */
-extern PlanRow *PlanLockOfStep(Call *call, const pg_uuid_t *step_id, StepRow **step); /* and read the step; SW002 */
-extern PlanRow *PlanLockIfStep(Call *call, const pg_uuid_t *step_id, StepRow **step); /* likewise; NULL: no such step */
-extern PlanRow *PlanLockIfFree(Call *call, const pg_uuid_t *plan_id, bool *found); /* NULL: locked by another */
+extern PlanRow *PlanLock(Call *call, const pg_uuid_t *plan_id);	/* SW001 */
+extern PlanRow *PlanLockOfStep(Call *call, const pg_uuid_t *step_id, StepRow **step); /* SW002 */
+extern PlanRow *PlanLockIfStep(Call *call, const pg_uuid_t *step_id, StepRow **step); /* NULL: no such step */
+extern PlanRow *PlanLockIfFree(Call *call, const pg_uuid_t *plan_id, bool *found); /* NULL: locked, or none */
 extern PlanRow *PlanRead(Call *call, const pg_uuid_t *plan_id);	/* no lock; NULL: none */
-extern PlanRow *PlanInTree(Call *call, PlanRow *root, const pg_uuid_t *plan_id);	/* another plan of a locked tree */
-extern TimestampTz CallNow(Call *call, const PlanRow *plan);	/* when what this call changes has changed */
-extern PlanRow *PlanKeep(Call *call, PlanRow *plan, PlanRow *root);	/* root NULL: it is one */
+extern PlanRow *PlanInTree(Call *call, PlanRow *root, const pg_uuid_t *plan_id);	/* SW001 */
+extern TimestampTz CallNow(Call *call, const PlanRow *plan);	/* the time of its changes */
+extern PlanRow *PlanKeep(Call *call, PlanRow *plan, PlanRow *root);	/* root NULL: the plan is a root */
 extern void PlanTouch(PlanRow *plan);
 extern StepRow *StepRead(Call *call, const pg_uuid_t *step_id);	/* NULL: none */
 extern StepRow *StepMustRead(Call *call, const pg_uuid_t *step_id);	/* SW002 */
@@ -173,26 +176,26 @@ extern StepRow *StepNextReady(Call *call, const PlanRow *plan, int from_order);
 extern StepRow *StepFromTuple(HeapTuple tuple, TupleDesc desc);
 extern void StepSave(Call *call, StepRow *step);
 extern PlanDetail *PlanDetailRead(Call *call, const pg_uuid_t *plan_id);
-extern List *FormattingNotes(Call *call, const pg_uuid_t *plan_id);	/* FormattingNote, in the order of the steps */
-extern Jsonb *SkillMetadata(Call *call, const pg_uuid_t *plan_id);	/* of the plan's newest skill execution, or NULL */
-extern List *StepDependents(Call *call, const pg_uuid_t *step_id);	/* Dependent */
-extern void StepUnblock(Call *call, const pg_uuid_t *step_id);	/* one thing less to wait for */
+extern List *FormattingNotes(Call *call, const pg_uuid_t *plan_id);	/* of FormattingNote */
+extern Jsonb *SkillMetadata(Call *call, const pg_uuid_t *plan_id);	/* NULL: none */
+extern List *StepDependents(Call *call, const pg_uuid_t *step_id);	/* of Dependent */
+extern void StepUnblock(Call *call, const pg_uuid_t *step_id);
 extern void StepInstruct(Call *call, StepRow *step, const char *instructions);
-extern StepRow *StepFetch(KeptQuery *query, const Params *params);	/* first of whole step rows; NULL: none */
+extern StepRow *StepFetch(KeptQuery *query, const Params *params);	/* NULL: none */
 pg_noreturn extern void PlanNotFound(const pg_uuid_t *plan_id);
 pg_noreturn extern void StepNotFound(const pg_uuid_t *step_id);
 extern PlanRow *PlanMustRead(Call *call, const pg_uuid_t *plan_id);	/* no lock; SW001 */
-extern StepRow *RowStep(const Rows *rows, uint64 row);	/* of whole step rows */
+extern StepRow *RowStep(const Rows *rows, uint64 row);	/* the query returns whole step rows */
 
-/* ---------- tree.c: the way in a tree of plans ---------- */
+/* ---------- tree.c: find plans and steps in a tree of plans ---------- */
 
 extern bool NestedPlanId(Call *call, const pg_uuid_t *step_id, pg_uuid_t *plan_id); /* false: none */
-extern PlanRow *PlanAround(Call *call, const PlanRow *plan, StepRow **parent_step);	/* NULL: it is the root */
+extern PlanRow *PlanAround(Call *call, const PlanRow *plan, StepRow **parent_step);	/* NULL: not nested */
 extern void PutPath(JsonBuilder *b, const PlanRow *plan, const StepRow *step);
-extern struct varlena *ParentNamesBelow(const PlanRow *plan, const StepRow *parent_step);	/* of the plan that it holds */
-extern StepRow *StepAtPath(Call *call, const PlanRow *plan, const Jsonb *path); /* from the root of its tree; NULL: none */
+extern struct varlena *ParentNamesBelow(const PlanRow *plan, const StepRow *parent_step);
+extern StepRow *StepAtPath(Call *call, const PlanRow *plan, const Jsonb *path);	/* NULL: none */
 
-/* ---------- shape.c: the shape that plans and steps share ---------- */
+/* ---------- shape.c: what plans and steps have in common: inputs, outputs, metadata ---------- */
 
 extern const char *TreeStatusOfStep(const StepRow *step);
 extern bool StepSucceeded(const StepRow *step);
@@ -202,19 +205,19 @@ extern void PutOutputs(JsonBuilder *b, const struct varlena *outputs);
 extern Jsonb *StepMetadata(const StepRow *step, TimestampTz now);
 extern Jsonb *PlanMetadata(Call *call, const PlanRow *plan, TimestampTz now);
 
-/* ---------- audit.c: the chain of audit entries ---------- */
+/* ---------- audit.c: hash and write audit entries ---------- */
 
 /* one entry, as it is hashed */
 typedef struct AuditEntry
 {
 	const char *tenant;
-	const pg_uuid_t *plan_id;	/* or NULL; so step_id and session */
-	int64		id;
-	const pg_uuid_t *step_id;
+	const pg_uuid_t *plan_id;	/* or NULL */
+	int64		id;				/* position in the chain, from 1 */
+	const pg_uuid_t *step_id;	/* or NULL */
 	TimestampTz at;
 	const char *event;
 	const char *actor;
-	const char *session;
+	const char *session;		/* or NULL */
 	const char *detail;			/* jsonb as text */
 } AuditEntry;
 
@@ -228,7 +231,7 @@ typedef struct PlanlessEntry
 	Jsonb	   *detail;
 } PlanlessEntry;
 
-/* the newest entry of the chain of a tenant; 0 and zeros before there is one */
+/* the newest entry of the chain of a tenant; all zeros if there is none */
 typedef struct ChainEnd
 {
 	int64		id;
@@ -244,71 +247,71 @@ extern int64 RowEntryId(const Rows *rows, uint64 row, int column);
 /* ---------- chain.c: the audit chain of a tenant ---------- */
 
 extern void ChainInit(void);
-extern void AuditAppendPlanless(Call *call, const char *event, Jsonb *detail);	/* at the end of the transaction */
+extern void AuditAppendPlanless(Call *call, const char *event, Jsonb *detail);	/* appended at commit */
 
 /* ---------- checkpoint.c: rows of checkpoints ---------- */
 
 extern void CheckpointOpen(Call *call, PlanRow *plan, StepRow *step);
 extern void CheckpointClose(Call *call, const StepRow *step);
-extern void CheckpointsClose(Call *call, const PlanRow *plan);	/* the plan has ended */
+extern void CheckpointsClose(Call *call, const PlanRow *plan);
 extern char *ShownDigest(const StepRow *step);
 
-/* ---------- resolve.c: values of references ---------- */
+/* ---------- resolve.c: find the values of references, and fill templates with them ---------- */
 
 typedef enum ResolveProblem
 {
 	RESOLVE_FINE,
-	RESOLVE_MISSING,			/* nothing is there */
-	RESOLVE_NOT_READY,			/* the step that makes it has not ended */
-	RESOLVE_DEPENDENCY			/* the step that makes it failed or was skipped */
+	RESOLVE_MISSING,			/* there is no such value */
+	RESOLVE_NOT_READY,			/* the producing step has not ended */
+	RESOLVE_DEPENDENCY			/* the producing step failed, was skipped or will not run */
 } ResolveProblem;
 
 typedef struct ResolveFault
 {
 	ResolveProblem problem;
-	char	   *param;			/* the argument at fault */
+	char	   *param;			/* the argument or text that cannot be filled */
 	char	   *message;
-	const char *asked_for;		/* binding or step whose value is missing, or NULL; so the next */
-	const char *producing_step;
-	StepRow    *producer;		/* with an id of zeros: a step that was never opened */
+	const char *asked_for;		/* binding or step whose value is missing, or NULL */
+	const char *producing_step; /* name of the step that produces the value, or NULL */
+	StepRow    *producer;		/* that step, or NULL; its id is zeros if its plan was never opened */
 } ResolveFault;
 
 extern Jsonb *ResolveJson(Call *call, PlanRow *plan, const Jsonb *template, ResolveFault *fault);	/* NULL: fault */
 extern char *ResolveText(Call *call, PlanRow *plan, const char *template, const char *param, ResolveFault *fault);
 extern ConditionResult StepConditionDecide(Call *call, PlanRow *plan, const StepRow *step, char **why,
-										   ResolveFault *open); /* open: what has not ended */
+										   ResolveFault *open); /* open: a step that has not ended */
 extern ConditionResult BranchConditionDecide(Call *call, PlanRow *plan, StepRow *completed, Datum path,
 											 struct varlena *operands, char **why);
 extern struct varlena *PlanOutputs(Call *call, PlanRow *plan);
-extern Jsonb *ResolveSketch(Call *call, PlanRow *plan, const Jsonb *template);	/* <…> where there is no value yet */
+extern Jsonb *ResolveSketch(Call *call, PlanRow *plan, const Jsonb *template);	/* <…> for missing values */
 
-/* ---------- fill.c: references in what a step is given ---------- */
+/* ---------- fill.c: fill the references in a step's arguments, resources and texts ---------- */
 
 extern bool FillArguments(Call *call, PlanRow *plan, StepRow *step, ResolveFault *fault);
 extern Jsonb *FillResources(Call *call, PlanRow *plan, const StepRow *step, ResolveFault *fault);
 extern char *FillStepText(Call *call, PlanRow *plan, const StepRow *step, struct varlena *template, const char *param,
 						  ResolveFault *fault);
-extern bool StepFillInputs(Call *call, PlanRow *plan, StepRow *step);	/* when it starts without having been found */
+extern bool StepFillInputs(Call *call, PlanRow *plan, StepRow *step);	/* true: inputs changed */
 extern void StepFillFault(Call *call, PlanRow *plan, StepRow *step, ResolveFault *fault);
 extern char *ClaimedInstructions(Call *call, PlanRow *plan, const StepRow *step);
 extern Jsonb *ClaimedResources(Call *call, PlanRow *plan, const StepRow *step);
 
-/* ---------- mention.c: where the steps of a plan name each other ---------- */
+/* ---------- mention.c: find where the steps of a plan name each other ---------- */
 
 typedef struct Mention
 {
-	int			order;			/* of the step in which it stands; 0: in the outputs of the plan */
+	int			order;			/* of the step that contains it; 0: the outputs of the plan */
 	const char *place;			/* key of the step: "arguments", "condition", … */
-	bool		branch;			/* in a branch after the step, which may name the step itself */
-	bool		binding;
-	char	   *name;			/* of the step, or of the binding */
-	char	   *source;			/* as it is written */
+	bool		branch;			/* in a branch of the step, which may name the step itself */
+	bool		binding;		/* it names a binding; otherwise a step */
+	char	   *name;			/* of the step or the binding */
+	char	   *source;			/* as written */
 } Mention;
 
 extern List *StepMentions(const StepRow *step); /* of Mention */
-extern List *PlanMentions(Call *call, const PlanRow *plan);
+extern List *PlanMentions(Call *call, const PlanRow *plan); /* of Mention */
 
-/* ---------- pause.c: pause reasons ---------- */
+/* ---------- pause.c: pause reasons: why a plan cannot go on ---------- */
 
 typedef enum ReasonType
 {
@@ -333,9 +336,8 @@ extern Jsonb *SchemaReason(const StepRow *step, const SchemaFault *fault);
 extern Jsonb *ResourceErrorReason(const StepRow *step, const char *uri, const char *error, bool retryable,
 								  const char *suggested);
 extern ReasonType ReasonTypeOf(const Jsonb *reason);
-extern char *ReasonStepName(const Jsonb *reason);
-extern StepRow *StepOfReason(Call *call, const PlanRow *plan);	/* at any depth; NULL: none */
-extern bool ReasonOfRun(const Jsonb *reason);	/* it stops a run, and no agent */
+extern StepRow *StepOfReason(Call *call, const PlanRow *plan);	/* NULL: none */
+extern bool ReasonOfRun(const Jsonb *reason);	/* it stops a run, not an agent */
 extern Jsonb *ReasonWithPath(PlanRow *plan, Jsonb *reason);
 
 /* ---------- ready.c: what a step of each kind needs before it can be done ---------- */

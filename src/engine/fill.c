@@ -2,12 +2,13 @@
  * fill.c
  *	  fill the references in a step's arguments, resources and texts
  *
- * Only a step that is marked dynamic has references; others are used as they
- * are written.
+ * To fill is to replace each reference by its value (resolve.c). Only a step
+ * that is marked dynamic has references. Other steps are used as they are
+ * written.
  */
 #include "engine/engine.h"
 
-/* Fill a text of a step; the text itself when there is nothing to fill. */
+/* Fill a text of a step; NULL if there is no text, or on a fault. */
 char *
 FillStepText(Call *call, PlanRow *plan, const StepRow *step, struct varlena *template, const char *param, ResolveFault *fault)
 {
@@ -19,7 +20,7 @@ FillStepText(Call *call, PlanRow *plan, const StepRow *step, struct varlena *tem
 	return step->dynamic ? ResolveText(call, plan, written, param, fault) : written;
 }
 
-/* Fill the URIs of a step; NULL if it has none, or a fault. */
+/* Fill the resource URIs of a step; NULL if it has none, or on a fault. */
 Jsonb *
 FillResources(Call *call, PlanRow *plan, const StepRow *step, ResolveFault *fault)
 {
@@ -32,7 +33,7 @@ FillResources(Call *call, PlanRow *plan, const StepRow *step, ResolveFault *faul
 	return step->dynamic ? ResolveJson(call, plan, written, fault) : written;
 }
 
-/* Arguments over the limits block their step, and no other. */
+/* Check the limits of filled arguments. An excess is a fault and not an error, so only this step is blocked. */
 static bool
 ArgumentsFit(const Jsonb *inputs, ResolveFault *fault)
 {
@@ -46,7 +47,7 @@ ArgumentsFit(const Jsonb *inputs, ResolveFault *fault)
 	return false;
 }
 
-/* Fill the arguments of a step; false: there is nothing to fill, or a fault. */
+/* Fill the arguments of a step, into step->inputs; false if there is nothing to fill, or on a fault. */
 bool
 FillArguments(Call *call, PlanRow *plan, StepRow *step, ResolveFault *fault)
 {
@@ -62,9 +63,10 @@ FillArguments(Call *call, PlanRow *plan, StepRow *step, ResolveFault *fault)
 }
 
 /*
- * Fill the arguments of a step that starts in another way than by the search:
- * submitted or reviewed while pending, or set by hand. Who did it without them
- * is not held up; what cannot be filled stays a template.
+ * Fill the arguments of a step that starts without a search: it was submitted
+ * or reviewed while pending, or its status was set by hand. A fault must not
+ * stop a worker that did the step without the arguments; they stay templates
+ * then. Returns true if step->inputs has changed.
  */
 bool
 StepFillInputs(Call *call, PlanRow *plan, StepRow *step)
@@ -74,7 +76,7 @@ StepFillInputs(Call *call, PlanRow *plan, StepRow *step)
 	return FillArguments(call, plan, step, &fault);
 }
 
-/* Find again why a step cannot be filled: for who explains a pause. */
+/* Fill a step again to find out why that fails. This serves functions that explain a pause. */
 void
 StepFillFault(Call *call, PlanRow *plan, StepRow *step, ResolveFault *fault)
 {
@@ -87,7 +89,7 @@ StepFillFault(Call *call, PlanRow *plan, StepRow *step, ResolveFault *fault)
 		FillStepText(call, plan, step, step->prompt, "prompt", fault);
 }
 
-/* Fill the instructions of a step that is claimed already. */
+/* Fill the instructions of a step that is claimed already. On a fault, return them as written. */
 char *
 ClaimedInstructions(Call *call, PlanRow *plan, const StepRow *step)
 {
@@ -97,7 +99,7 @@ ClaimedInstructions(Call *call, PlanRow *plan, const StepRow *step)
 	return filled ? filled : TextOf(step->instructions);
 }
 
-/* Likewise its resources. */
+/* Fill the resource URIs of a step that is claimed already. On a fault, return them as written. */
 Jsonb *
 ClaimedResources(Call *call, PlanRow *plan, const StepRow *step)
 {

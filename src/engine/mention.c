@@ -1,28 +1,30 @@
 /*
  * mention.c
- *	  where the steps of a plan name each other
+ *	  find where the steps of a plan name each other
  *
- * A mention is a reference to a step or a binding, in a text, a value or a
- * condition; or a name in dependsOn of steps that a branch has yet to add.
- * Dependencies of steps and targets of branches are rows that point by id, and
- * no mentions. Branches of a step that has ended are not looked at: they are
- * never evaluated again.
+ * A mention is a reference to a step or a binding in a text, a value or a
+ * condition. It is also a name in dependsOn of a step that a branch may add.
+ * Dependencies between existing steps, and targets of branches, are stored by
+ * id; they are not mentions. The branches of a step that is completed or
+ * skipped are left out, because they are never evaluated again.
  *
- * What was accepted parses; should it not, it mentions nothing.
+ * Templates and conditions were parsed when they were accepted. If one does not
+ * parse now, it counts as having no mentions.
  */
 #include "engine/engine.h"
 
 #include "utils/array.h"
 
-/* where the walk is */
+/* a walk through the templates and conditions of a plan */
 typedef struct Walk
 {
 	List	   *found;			/* of Mention */
-	int			order;
+	int			order;			/* of the current place, as in Mention */
 	const char *place;
 	bool		branch;
 } Walk;
 
+/* Add a mention at the current place. */
 static Mention *
 MentionAdd(Walk *walk, char *name, char *source)
 {
@@ -37,6 +39,7 @@ MentionAdd(Walk *walk, char *name, char *source)
 	return mention;
 }
 
+/* Add a reference if it names a step or a binding. */
 static void
 AddReference(Walk *walk, const Reference *reference)
 {
@@ -45,6 +48,7 @@ AddReference(Walk *walk, const Reference *reference)
 	MentionAdd(walk, reference->steps[0], psprintf("${%s}", reference->source))->binding = reference->root == REF_BINDINGS;
 }
 
+/* Add the references in a text. */
 static void
 WalkText(Walk *walk, const char *text)
 {
@@ -57,6 +61,7 @@ WalkText(Walk *walk, const char *text)
 		AddReference(walk, ((const TextPart *) lfirst(cell))->reference);
 }
 
+/* Add the references in all strings of a value. */
 static void
 WalkJson(Walk *walk, const Jsonb *json)
 {
@@ -72,6 +77,7 @@ WalkJson(Walk *walk, const Jsonb *json)
 			WalkText(walk, JsonValueText(&value));
 }
 
+/* Add the references that a compiled condition reads. */
 static void
 WalkOperands(Walk *walk, struct varlena *operands, bool branching)
 {
@@ -91,6 +97,7 @@ WalkOperands(Walk *walk, struct varlena *operands, bool branching)
 
 /* ---------- one step ---------- */
 
+/* Add the references in one step, without its branches. */
 static void
 WalkStep(Walk *walk, const StepRow *step)
 {
@@ -107,6 +114,7 @@ WalkStep(Walk *walk, const StepRow *step)
 	WalkOperands(walk, step->condition_operands, false);
 }
 
+/* List the mentions in one step, without its branches. */
 List *
 StepMentions(const StepRow *step)
 {
@@ -118,6 +126,7 @@ StepMentions(const StepRow *step)
 
 /* ---------- a plan ---------- */
 
+/* Add the references in the steps of a plan. Steps without any are not read. */
 static void
 WalkSteps(Call *call, const PlanRow *plan, Walk *walk)
 {
@@ -133,7 +142,7 @@ WalkSteps(Call *call, const PlanRow *plan, Walk *walk)
 	RowsFree(&rows);
 }
 
-/* The steps that a branch would add: what they refer to, and what they depend on. */
+/* Add what is named by the steps that a branch may add: references and dependencies. */
 static void
 WalkAddedSteps(Walk *walk, const Jsonb *steps)
 {
@@ -155,6 +164,7 @@ WalkAddedSteps(Walk *walk, const Jsonb *steps)
 	}
 }
 
+/* Add what is named by the branches of a plan. */
 static void
 WalkBranches(Call *call, const PlanRow *plan, Walk *walk)
 {
@@ -179,6 +189,7 @@ WalkBranches(Call *call, const PlanRow *plan, Walk *walk)
 	RowsFree(&rows);
 }
 
+/* Add the references in the outputs of a plan. */
 static void
 WalkOutputs(Call *call, const PlanRow *plan, Walk *walk)
 {
@@ -192,6 +203,7 @@ WalkOutputs(Call *call, const PlanRow *plan, Walk *walk)
 	WalkJson(walk, QueryJsonById(call, &read, &plan->id));
 }
 
+/* List the mentions in a plan: in its steps, then in their branches, then in its outputs. */
 List *
 PlanMentions(Call *call, const PlanRow *plan)
 {

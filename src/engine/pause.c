@@ -2,21 +2,21 @@
  * pause.c
  *	  pause reasons: why a plan cannot go on, and which call unblocks it
  *
- * A reason is made where the step stops, stored on the step, and shown on
- * the plan (state.c takes that of the first step that blocks). Each has its
- * type and its keys in one function here. In a nested plan a reason also has
- * the path of its step; the names above it are on the plan's row (parent_names).
+ * A reason is made when a step cannot go on, and is stored in the step. The
+ * plan shows the reason of its first step that has one (settle.c). Each type of
+ * reason has its keys in one function here. In a nested plan, a reason also has
+ * the path of its step; the parent_names of the plan are the first part of it.
  *
- * A reason is copied to the step, the plan and the audit log of every level
- * above, so it is small: REASON_MAX_BYTES. What is over that keeps its keys. A
- * long text is cut and says how long it is; a long value is replaced by the
+ * A reason is copied to the step, the plan and the audit log of every plan
+ * above. So a reason over REASON_MAX_BYTES is shortened. It keeps its keys. A
+ * long text is cut, and says how long it was. A long value is replaced by the
  * call that reads it:
  *
  *	{"call": {"function": "get_step_context", "arguments": {"step_id": …}}, "bytes": …}
  */
 #include "engine/engine.h"
 
-/* each type of reason: its name, the key that names its step, and whether only a run finds it */
+/* each type of reason: its name, the key that names its step, and whether it stops only a run, not an agent */
 static const struct
 {
 	const char *name;
@@ -35,9 +35,9 @@ static const struct
 };
 
 #define REASON_MAX_BYTES	8000
-#define MEMBER_MAX_BYTES	1000	/* of one key, where the whole is too large */
+#define MEMBER_MAX_BYTES	1000	/* limit for one key if the whole is too large */
 
-/* Put the call that reads a value instead of the value. */
+/* Put the call that reads a value, in place of the value. */
 static void
 PutCallInstead(JsonBuilder *b, const char *key, const StepRow *step, int64 bytes)
 {
@@ -50,7 +50,7 @@ PutCallInstead(JsonBuilder *b, const char *key, const StepRow *step, int64 bytes
 	JsonObjectEnd(b);
 }
 
-/* Put a member of a reason that is too large as a whole. */
+/* Put a member of a reason that is too large, shortened if the member is long. */
 static void
 PutShortened(JsonBuilder *b, const char *key, JsonbValue *value, const StepRow *step)
 {
@@ -62,7 +62,7 @@ PutShortened(JsonBuilder *b, const char *key, JsonbValue *value, const StepRow *
 		JsonPutValue(b, key, value);
 }
 
-/* Make a reason small enough to be copied upwards. In a nested plan, half of it is for the path. */
+/* Shorten a reason that is too large to be copied to the plans above. In a nested plan, half of it is for the path. */
 static Jsonb *
 ReasonBound(Jsonb *reason, const StepRow *step)
 {
@@ -86,7 +86,7 @@ ReasonBound(Jsonb *reason, const StepRow *step)
 	return JsonFinish(&b);
 }
 
-/* Begin a reason. */
+/* Begin a reason with its type and its step. */
 static void
 ReasonStart(JsonBuilder *b, ReasonType type, const StepRow *step)
 {
@@ -95,6 +95,7 @@ ReasonStart(JsonBuilder *b, ReasonType type, const StepRow *step)
 	JsonPutText(b, Types[type].step_key, step->name);
 }
 
+/* End a reason, and shorten it if it is too large. */
 static Jsonb *
 ReasonEnd(JsonBuilder *b, const StepRow *step)
 {
@@ -102,12 +103,14 @@ ReasonEnd(JsonBuilder *b, const StepRow *step)
 	return ReasonBound(JsonFinish(b), step);
 }
 
+/* Put the tool of the step; an empty text if it has none. */
 static void
 PutSuggestedTool(JsonBuilder *b, const StepRow *step)
 {
 	JsonPutText(b, "suggestedTool", step->tool ? step->tool : "");
 }
 
+/* Build the reason of a step that failed. */
 Jsonb *
 ToolErrorReason(const StepRow *step, const char *error, bool retryable)
 {
@@ -120,7 +123,7 @@ ToolErrorReason(const StepRow *step, const char *error, bool retryable)
 	return ReasonEnd(&b, step);
 }
 
-/* The reason of a step that waits for a person. */
+/* Build the reason of a step that waits for a person. */
 Jsonb *
 WaitingReason(const StepRow *step)
 {
@@ -137,7 +140,7 @@ WaitingReason(const StepRow *step)
 	return ReasonEnd(&b, step);
 }
 
-/* The reason of a step whose arguments cannot be resolved. */
+/* Build the reason of a step whose references cannot be resolved. */
 Jsonb *
 UnresolvedReason(const StepRow *step, const ResolveFault *fault)
 {
@@ -159,6 +162,7 @@ UnresolvedReason(const StepRow *step, const ResolveFault *fault)
 	return ReasonEnd(&b, step);
 }
 
+/* Build the reason of a step whose condition cannot be decided. */
 Jsonb *
 ConditionReason(const StepRow *step, const char *error)
 {
@@ -170,7 +174,7 @@ ConditionReason(const StepRow *step, const char *error)
 	return ReasonEnd(&b, step);
 }
 
-/* The reason of a step that a run cannot do. */
+/* Build the reason of a step that a run cannot do, but a client can. */
 Jsonb *
 ClientToolReason(const StepRow *step, const Jsonb *arguments, const char *instructions)
 {
@@ -183,7 +187,7 @@ ClientToolReason(const StepRow *step, const Jsonb *arguments, const char *instru
 	return ReasonEnd(&b, step);
 }
 
-/* Put the names of fields, as many as a reason can carry. */
+/* Put the names of fields, up to the size of one key, and how many were left out. */
 static void
 PutFields(JsonBuilder *b, const char *key, const List *fields)
 {
@@ -204,7 +208,7 @@ PutFields(JsonBuilder *b, const char *key, const List *fields)
 	JsonArrayEnd(b);
 }
 
-/* The reason of a step whose arguments its tool would not take. */
+/* Build the reason of a step whose arguments do not match the schema of its tool. */
 Jsonb *
 SchemaReason(const StepRow *step, const SchemaFault *fault)
 {
@@ -218,6 +222,7 @@ SchemaReason(const StepRow *step, const SchemaFault *fault)
 	return ReasonEnd(&b, step);
 }
 
+/* Build the reason of a step that could not read a resource. */
 Jsonb *
 ResourceErrorReason(const StepRow *step, const char *uri, const char *error, bool retryable, const char *suggested)
 {
@@ -243,7 +248,7 @@ ReasonTypeOf(const Jsonb *reason)
 	elog(ERROR, "unknown type of pause reason: %s", name ? name : "none");
 }
 
-/* Say whether a reason is one that only a run finds. */
+/* Say whether a reason stops only a run, not an agent. */
 bool
 ReasonOfRun(const Jsonb *reason)
 {
@@ -251,13 +256,13 @@ ReasonOfRun(const Jsonb *reason)
 }
 
 /* Read the name of the step that a reason is about. */
-char *
+static char *
 ReasonStepName(const Jsonb *reason)
 {
 	return JsonGetText(reason, Types[ReasonTypeOf(reason)].step_key);
 }
 
-/* A reason of a nested plan has the path of its step from the root, the same at every level. */
+/* Add the path of its step to a reason of a nested plan, unless a plan below has done so. */
 Jsonb *
 ReasonWithPath(PlanRow *plan, Jsonb *reason)
 {
@@ -273,7 +278,7 @@ ReasonWithPath(PlanRow *plan, Jsonb *reason)
 	return JsonMerge(reason, JsonFinish(&b));
 }
 
-/* Find the step that the reason of a plan is about. */
+/* Find the step that the pause reason of a plan is about, at any depth; NULL if there is none. */
 StepRow *
 StepOfReason(Call *call, const PlanRow *plan)
 {

@@ -1,13 +1,16 @@
 /*
  * resolve.c
- *	  values of references, and templates filled with them
+ *	  find the values of references, and fill templates with them
  *
- * A lookup goes to the rows that a reference names: the step by its name or
- * binding, a nested plan by the step that holds it. One pass: what comes out
- * of a value is not looked at again.
+ * A lookup reads the rows that a reference names: a step by its name or
+ * binding, a nested plan by its parent step. A template is filled in one pass:
+ * a value that looks like a reference is not resolved again.
  *
- * What cannot be resolved is no error here but a ResolveFault, because it
- * mostly becomes a pause reason.
+ * If a reference cannot be resolved, that is a ResolveFault and not an error,
+ * because it usually becomes a pause reason. Functions that return bool return
+ * false on a fault. Only the first fault is kept.
+ *
+ * Memory: each lookup has a context of its own; see ValueOfReference.
  */
 #include "engine/engine.h"
 
@@ -15,24 +18,25 @@
 #include "utils/array.h"
 #include "utils/memutils.h"
 
-#define KEYS_SHOWN	10
-#define KEY_BYTES_SHOWN	64
-#define OUTPUTS_LIMIT	16		/* the outputs of a plan may be so many results large */
+#define KEYS_SHOWN	10			/* in a message */
+#define KEY_BYTES_SHOWN	64		/* of each key */
+#define OUTPUTS_LIMIT	16		/* limit for the outputs of a plan, in multiples of the limit for a result */
 
-/* one resolution: where it looks, and what went wrong first */
+/* one resolution of a template or a condition */
 typedef struct Resolver
 {
 	Call	   *call;
 	PlanRow    *plan;
-	StepRow    *completed;		/* of a branching condition: the step that completed */
-	bool		lenient;		/* what cannot be resolved is null */
-	bool		sketch;			/* or stays as it is written, in <…> instead of ${…} */
-	ResolveFault *fault;
-	size_t		filled;			/* bytes */
+	StepRow    *completed;		/* branching conditions only: the step that completed; otherwise NULL */
+	bool		lenient;		/* a string that cannot be filled becomes null */
+	bool		sketch;			/* a string that cannot be filled shows its references as <…> */
+	ResolveFault *fault;		/* the first fault is stored here */
+	size_t		filled;			/* bytes filled in so far */
 } Resolver;
 
 /* ---------- faults ---------- */
 
+/* Store a fault unless there is one already. Returns false, for the caller to return. */
 static bool
 Fault(Resolver *r, ResolveProblem problem, char *message)
 {
@@ -44,7 +48,7 @@ Fault(Resolver *r, ResolveProblem problem, char *message)
 	return false;
 }
 
-/* The value would come from a step: note which. */
+/* Store a fault about a value that comes from this step. */
 static bool
 FaultOfStep(Resolver *r, ResolveProblem problem, const Reference *ref, const StepRow *step, char *message)
 {
@@ -57,9 +61,9 @@ FaultOfStep(Resolver *r, ResolveProblem problem, const Reference *ref, const Ste
 	return Fault(r, problem, message);
 }
 
-/* Say which keys are there instead of the missing one. */
+/* Describe the value in which a key or an index was not found. */
 static char *
-WhatIsThere(const JsonbValue *value)
+DescribeValue(const JsonbValue *value)
 {
 	StringInfoData text;
 	JsonbIterator *iterator;
@@ -86,6 +90,7 @@ WhatIsThere(const JsonbValue *value)
 
 /* ---------- walking into a value ---------- */
 
+/* Read a segment as an array index: digits without leading zeros. */
 static bool
 IsIndex(const char *segment, uint32 *index)
 {
@@ -99,7 +104,7 @@ IsIndex(const char *segment, uint32 *index)
 	return *end == '\0';
 }
 
-/* Go one segment down: the key of an object, otherwise an index of an array. */
+/* Go down one segment: to a key of an object, or to an index of an array. */
 static bool
 WalkSegment(JsonbValue *value, const char *segment)
 {
@@ -120,6 +125,7 @@ WalkSegment(JsonbValue *value, const char *segment)
 	return true;
 }
 
+/* Go down the path of a reference, from the value at its root. */
 static bool
 WalkPath(Resolver *r, const Reference *ref, JsonbValue *value)
 {
@@ -129,7 +135,7 @@ WalkPath(Resolver *r, const Reference *ref, JsonbValue *value)
 
 		if (!WalkSegment(value, ref->path[i]))
 			return Fault(r, RESOLVE_MISSING,
-						 psprintf("\"%s\" not found in ${%s}: %s", ref->path[i], ref->source, WhatIsThere(&here)));
+						 psprintf("\"%s\" not found in ${%s}: %s", ref->path[i], ref->source, DescribeValue(&here)));
 	}
 	return true;
 }
@@ -152,8 +158,10 @@ ValueOfBool(bool truth, JsonbValue *value)
 /* ---------- steps ---------- */
 
 /*
- * Inside a step that has ended without opening its plan, nothing has run: its
- * steps are as those of a plan that failed before them. They have no values.
+ * Stand in for a step of a nested plan that is not there. If the parent step has
+ * ended, nothing will run in it, so return a pending step. Its inputs and
+ * outputs will never exist; a reference to them is a fault. If the parent step
+ * has not ended, any reference is a fault.
  */
 static StepRow *
 StepOfUnopened(Resolver *r, const Reference *ref, const StepRow *parent_step, bool *open)
@@ -178,8 +186,9 @@ StepOfUnopened(Resolver *r, const Reference *ref, const StepRow *parent_step, bo
 }
 
 /*
- * Find the step that a reference names, through nested plans. *open: it has not
- * ended, and may yet; in a step that has ended, what is nested goes on no more.
+ * Find the step that a reference names, through nested plans; NULL on a fault.
+ * *open says that the step has not ended and may still end. If a parent step
+ * has ended, the steps of its nested plan cannot.
  */
 static StepRow *
 StepOfReference(Resolver *r, const Reference *ref, bool *open)
@@ -194,7 +203,7 @@ StepOfReference(Resolver *r, const Reference *ref, bool *open)
 	{
 		for (int i = 0; i < ref->nsteps; i++)
 		{
-			/* a step that is tried again opens another plan; the one that it had is over */
+			/* a pending step that is tried again will open another nested plan; the old one has ended */
 			if (i > 0 && (step->status == STEP_PENDING || !NestedPlanId(r->call, &step->id, &plan_id)))
 				return StepOfUnopened(r, ref, step, open);
 			step = StepReadByName(r->call, &plan_id, ref->steps[i]);
@@ -211,7 +220,7 @@ StepOfReference(Resolver *r, const Reference *ref, bool *open)
 	return step;
 }
 
-/* A step that has not ended has no value; whether it will have one depends on whether it may yet end. */
+/* Store the fault that a step has no value. If the step may still end, the value may come later. */
 static bool
 FaultOfOpenStep(Resolver *r, const Reference *ref, const StepRow *step, bool open)
 {
@@ -220,7 +229,7 @@ FaultOfOpenStep(Resolver *r, const Reference *ref, const StepRow *step, bool ope
 								StepStatusName[step->status], ref->source, open ? " yet" : ""));
 }
 
-/* The result of a step counts only when the step is completed. */
+/* Find a value in the result of a step. Only a completed step has one. */
 static bool
 ValueOfResult(Resolver *r, const Reference *ref, StepRow *step, bool open, JsonbValue *value)
 {
@@ -240,7 +249,7 @@ ValueOfResult(Resolver *r, const Reference *ref, StepRow *step, bool open, Jsonb
 	}
 }
 
-/* The arguments of a step as they were resolved; before that there are only templates. */
+/* Find a value in the resolved arguments of a step. Before they are resolved there are only templates. */
 static bool
 ValueOfInputs(Resolver *r, const Reference *ref, StepRow *step, bool open, JsonbValue *value)
 {
@@ -250,7 +259,7 @@ ValueOfInputs(Resolver *r, const Reference *ref, StepRow *step, bool open, Jsonb
 	return WalkPath(r, ref, value);
 }
 
-/* How a step ended counts only when it has: until then it would look as if it had not succeeded. */
+/* Find how a step ended. While it is open this is a fault, because false would look like a final answer. */
 static bool
 ValueOfEnd(Resolver *r, const Reference *ref, StepRow *step, bool open, JsonbValue *value)
 {
@@ -273,6 +282,7 @@ ValueOfEnd(Resolver *r, const Reference *ref, StepRow *step, bool open, JsonbVal
 	}
 }
 
+/* Find the value of a reference to a step or a binding. */
 static bool
 ValueOfStep(Resolver *r, const Reference *ref, JsonbValue *value)
 {
@@ -302,6 +312,7 @@ ValueOfStep(Resolver *r, const Reference *ref, JsonbValue *value)
 
 /* ---------- other roots ---------- */
 
+/* Find the value of ${plan.id}, ${plan.name} or ${plan.goal}. */
 static bool
 ValueOfPlan(Resolver *r, const Reference *ref, JsonbValue *value)
 {
@@ -314,6 +325,7 @@ ValueOfPlan(Resolver *r, const Reference *ref, JsonbValue *value)
 	return true;
 }
 
+/* Find a value of the step that has completed, for a branching condition. */
 static bool
 ValueOfCompleted(Resolver *r, const Reference *ref, JsonbValue *value)
 {
@@ -343,6 +355,7 @@ ValueOfCompleted(Resolver *r, const Reference *ref, JsonbValue *value)
 	}
 }
 
+/* Find the value of a reference. It may point into rows that were read for it. */
 static bool
 FindValue(Resolver *r, const Reference *ref, JsonbValue *value)
 {
@@ -374,29 +387,30 @@ CopyValue(JsonbValue *value)
 }
 
 /*
- * Find the value of a reference. A small value may lie in a large result, and a
- * template may have thousands of references: only the value stays. A fault
- * keeps what it was made of; only the first is noted.
+ * Find the value of a reference, and copy it to the current memory context. A
+ * small value may be in a large result, and a template may have thousands of
+ * references, so everything else that was read is freed. The first fault points
+ * into that memory, so then it is kept.
  */
 static bool
 ValueOfReference(Resolver *r, const Reference *ref, JsonbValue *value)
 {
 	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext, "stepwise reference", ALLOCSET_SMALL_SIZES);
 	MemoryContext outer = MemoryContextSwitchTo(scratch);
-	bool		noted = r->fault->problem != RESOLVE_FINE;
+	bool		had_fault = r->fault->problem != RESOLVE_FINE;
 	bool		found = FindValue(r, ref, value);
 
 	MemoryContextSwitchTo(outer);
 	if (found)
 		CopyValue(value);
-	if (found || noted)
+	if (found || had_fault)
 		MemoryContextDelete(scratch);
 	return found;
 }
 
 /* ---------- templates ---------- */
 
-/* Append a value to a text: strings as they are, others as compact JSON. */
+/* Append a value to a text: a string as it is, other values as compact JSON. */
 static void
 AppendValue(StringInfo text, JsonbValue *value)
 {
@@ -406,7 +420,7 @@ AppendValue(StringInfo text, JsonbValue *value)
 		JsonCompact(text, value);
 }
 
-/* A small template can name a large value a hundred thousand times. */
+/* Count bytes that are filled in, and check the limit. A small template can name a large value very often. */
 static bool
 CheckFilled(Resolver *r, size_t size)
 {
@@ -419,11 +433,11 @@ CheckFilled(Resolver *r, size_t size)
 				 psprintf("what is filled in is too large: at most %d bytes (stepwise.max_result_bytes)", MaxResultBytes));
 }
 
-/* Give a reference that stands alone its value, of whatever type. */
+/* Fill a string that is a single reference. The value keeps its type. */
 static bool
 FillWhole(Resolver *r, const Reference *ref, JsonbValue *value)
 {
-	/* what is full is not read any further */
+	/* stop reading once the limit is exceeded */
 	if (!CheckFilled(r, 0) || !ValueOfReference(r, ref, value))
 		return false;
 	if (value->type == jbvBinary)
@@ -431,7 +445,7 @@ FillWhole(Resolver *r, const Reference *ref, JsonbValue *value)
 	return CheckFilled(r, value->type == jbvString ? value->val.string.len : 0);
 }
 
-/* Fill one string; a single reference keeps its type. */
+/* Fill one string of a template. The result is a string, unless the template is a single reference. */
 static bool
 FillText(Resolver *r, const char *template, JsonbValue *value)
 {
@@ -465,7 +479,7 @@ FillText(Resolver *r, const char *template, JsonbValue *value)
 	return true;
 }
 
-/* Write what has no value yet so that a reader sees what belongs there. */
+/* Replace the references in a string by <…>, so that a reader sees what belongs there. */
 static void
 SketchText(JsonbValue *value)
 {
@@ -485,7 +499,7 @@ SketchText(JsonbValue *value)
 	ValueOfText(text.data, value);
 }
 
-/* Fill a value of a template if it is a string; others stay. */
+/* Fill a value of a template if it is a string. Other values stay as they are. */
 static bool
 FillValue(Resolver *r, JsonbValue *value)
 {
@@ -508,7 +522,7 @@ FillValue(Resolver *r, JsonbValue *value)
 	return true;
 }
 
-/* Fill all strings of a template, at any depth; keys stay as they are. */
+/* Fill all strings of a template, at any depth; NULL on a fault. Keys stay as they are. */
 static Jsonb *
 FillJson(Resolver *r, const Jsonb *template)
 {
@@ -529,12 +543,13 @@ FillJson(Resolver *r, const Jsonb *template)
 			r->fault->param = JsonValueText(&value);
 		else if ((token == WJB_VALUE || token == WJB_ELEM) && !FillValue(r, &value))
 			return NULL;
-		/* a container at its beginning must not be pushed with its value */
+		/* push only keys and elements with a value; the begin of a container must have none */
 		result = pushJsonbValue(&state, token, token < WJB_BEGIN_ARRAY ? &value : NULL);
 	}
 	return JsonbValueToJsonb(result);
 }
 
+/* Fill a template; NULL on a fault, which names the top-level key at which it occurred. */
 Jsonb *
 ResolveJson(Call *call, PlanRow *plan, const Jsonb *template, ResolveFault *fault)
 {
@@ -543,7 +558,7 @@ ResolveJson(Call *call, PlanRow *plan, const Jsonb *template, ResolveFault *faul
 	return FillJson(&r, template);
 }
 
-/* Fill what has a value already. */
+/* Fill the strings of a template that have all their values; show the references of the others as <…>. */
 Jsonb *
 ResolveSketch(Call *call, PlanRow *plan, const Jsonb *template)
 {
@@ -553,7 +568,7 @@ ResolveSketch(Call *call, PlanRow *plan, const Jsonb *template)
 	return FillJson(&r, template);
 }
 
-/* Fill a text; param is what to call it in a fault. */
+/* Fill a text; NULL on a fault, which names the text by param. */
 char *
 ResolveText(Call *call, PlanRow *plan, const char *template, const char *param, ResolveFault *fault)
 {
@@ -571,7 +586,7 @@ ResolveText(Call *call, PlanRow *plan, const char *template, const char *param, 
 
 /* ---------- conditions ---------- */
 
-/* A condition that is jsonpath as written reads this document. */
+/* Build the document for a condition that is written as jsonpath. */
 static Jsonb *
 RawDocument(const Resolver *r)
 {
@@ -599,7 +614,7 @@ RawDocument(const Resolver *r)
 	return JsonFinish(&b);
 }
 
-/* Decide a compiled condition; *open: a step that it reads has not ended. */
+/* Decide a compiled condition. *open becomes the first fault about a step that has not ended. */
 static ConditionResult
 Decide(Resolver *r, Datum path, struct varlena *operands, char **why, ResolveFault *open)
 {
@@ -631,6 +646,7 @@ Decide(Resolver *r, Datum path, struct varlena *operands, char **why, ResolveFau
 	return ConditionEvaluate(path, ConditionDocument(count, values), count, names, why);
 }
 
+/* Decide the condition of a step. *open becomes the first fault about a step that has not ended. */
 ConditionResult
 StepConditionDecide(Call *call, PlanRow *plan, const StepRow *step, char **why, ResolveFault *open)
 {
@@ -639,6 +655,7 @@ StepConditionDecide(Call *call, PlanRow *plan, const StepRow *step, char **why, 
 	return Decide(&r, PointerGetDatum(step->condition_path), step->condition_operands, why, open);
 }
 
+/* Decide a branching condition after a step has completed. *why is copied to the caller's memory. */
 ConditionResult
 BranchConditionDecide(Call *call, PlanRow *plan, StepRow *completed, Datum path, struct varlena *operands, char **why)
 {
@@ -655,7 +672,7 @@ BranchConditionDecide(Call *call, PlanRow *plan, StepRow *completed, Datum path,
 
 /* ---------- outputs ---------- */
 
-/* Fill the outputs of a plan; what has no value is null, and holds nothing up. */
+/* Fill the outputs of a plan. Values that cannot be found are null, so that the plan can always end. */
 struct varlena *
 PlanOutputs(Call *call, PlanRow *plan)
 {

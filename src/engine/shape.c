@@ -1,12 +1,13 @@
 /*
  * shape.c
- *	  the shape that plans and steps share: inputs, outputs, metadata
+ *	  what plans and steps have in common: inputs, outputs, metadata
  *
- * The execution tree, references and the metadata of an answer all read a
- * plan or a step through these functions, so they agree about its status.
+ * The execution tree, references and the metadata of an answer read a plan or
+ * a step with these functions, so they always agree about its status.
  */
 #include "engine/engine.h"
 
+/* the status of a step, as the execution tree and references name it */
 static const char *const TreeStatus[STEP_STATUSES] = {
 	[STEP_PENDING] = "pending",
 	[STEP_IN_PROGRESS] = "running",
@@ -16,7 +17,7 @@ static const char *const TreeStatus[STEP_STATUSES] = {
 	[STEP_SKIPPED] = "skipped",
 };
 
-/* A step whose nested plan cannot go on is paused, though nobody is asked. */
+/* Name the status of a step. A step in progress is paused if its nested plan cannot go on. */
 const char *
 TreeStatusOfStep(const StepRow *step)
 {
@@ -25,7 +26,10 @@ TreeStatusOfStep(const StepRow *step)
 	return TreeStatus[step->status];
 }
 
-/* Put when something began and ended, and how long it took so far. What ended without having begun took no time. */
+/*
+ * Put when something started and ended, and how long it took so far. If it
+ * ended without a start, it took no time.
+ */
 static void
 PutTimes(JsonBuilder *b, TimestampTz from, TimestampTz to, TimestampTz now)
 {
@@ -39,7 +43,7 @@ PutTimes(JsonBuilder *b, TimestampTz from, TimestampTz to, TimestampTz now)
 	JsonPutTime(b, "completed_at", to);
 }
 
-/* Put what the references ${steps.NAME.succeeded}, failed and skipped stand for. */
+/* Put the values of ${steps.NAME.succeeded}, failed and skipped. */
 static void
 PutEnd(JsonBuilder *b, bool succeeded, bool failed, bool skipped)
 {
@@ -48,19 +52,21 @@ PutEnd(JsonBuilder *b, bool succeeded, bool failed, bool skipped)
 	JsonPutBool(b, "skipped", skipped);
 }
 
+/* Say whether a step completed with success. */
 bool
 StepSucceeded(const StepRow *step)
 {
 	return step->status == STEP_COMPLETED && step->outcome == OUTCOME_SUCCESS;
 }
 
-/* It failed, or completed with failure. */
+/* Say whether a step failed, or completed with failure. */
 bool
 StepFailed(const StepRow *step)
 {
 	return step->status == STEP_FAILED || step->outcome == OUTCOME_FAILURE;
 }
 
+/* Build the metadata of a step. */
 Jsonb *
 StepMetadata(const StepRow *step, TimestampTz now)
 {
@@ -69,7 +75,7 @@ StepMetadata(const StepRow *step, TimestampTz now)
 	JsonObjectStart(&b, NULL);
 	JsonPutText(&b, "status", TreeStatusOfStep(step));
 	JsonPutText(&b, "outcome", OutcomeName[step->outcome]);
-	/* a skipped step has done nothing, though it may have begun */
+	/* a skipped step took no time, even if it had started */
 	PutTimes(&b, step->status == STEP_SKIPPED ? NO_TIME : step->started_at, step->completed_at, now);
 	JsonPutInt(&b, "wave", step->wave);
 	JsonPutInt(&b, "execution_order", step->execution_order);
@@ -80,6 +86,7 @@ StepMetadata(const StepRow *step, TimestampTz now)
 	return JsonFinish(&b);
 }
 
+/* Name the status of a plan with the same words. */
 static const char *
 TreeStatusOfPlan(const PlanRow *plan)
 {
@@ -99,7 +106,7 @@ TreeStatusOfPlan(const PlanRow *plan)
 	}
 }
 
-/* The metadata of a plan; a nested one stands where its step stands. */
+/* Build the metadata of a plan. A nested plan has the wave, order and attempt of its parent step. */
 Jsonb *
 PlanMetadata(Call *call, const PlanRow *plan, TimestampTz now)
 {
@@ -120,7 +127,7 @@ PlanMetadata(Call *call, const PlanRow *plan, TimestampTz now)
 	return JsonFinish(&b);
 }
 
-/* The arguments as they were resolved; as they were written, if there was nothing to resolve. */
+/* Get the resolved arguments of a step, or the arguments as written if it has none. */
 Jsonb *
 StepInputs(const StepRow *step)
 {
@@ -131,7 +138,7 @@ StepInputs(const StepRow *step)
 	return JsonEmptyObject();
 }
 
-/* Put what a plan or a step has produced; what has no result has no outputs. */
+/* Put the outputs of a plan or a step; without a result, an empty object. */
 void
 PutOutputs(JsonBuilder *b, const struct varlena *outputs)
 {

@@ -1,17 +1,17 @@
 /*
  * status.c
- *	  the transition tables, and plan status from step states
+ *	  the transition tables, and the status of a plan from those of its steps
  *
- * Pure: no SPI, no catalog but the labels of the enum types. The engine and
- * the SQL functions use the same code.
+ * These functions run no query. They read nothing but the labels of the enum
+ * types. The engine and the SQL functions use the same code.
  */
 #include "engine/engine.h"
 
 #include "utils/array.h"
 
-#define TO(status)	(1 << (status))
+#define TO(status)	(1 << (status))	/* the bit of a status in a set */
 
-/* from each state of a step, the states that it may go to */
+/* for each status of a step, the set of those that it may change to */
 static const int StepTransitions[STEP_STATUSES] = {
 	[STEP_PENDING] = TO(STEP_IN_PROGRESS) | TO(STEP_SKIPPED) | TO(STEP_FAILED),
 	[STEP_IN_PROGRESS] = TO(STEP_COMPLETED) | TO(STEP_FAILED) | TO(STEP_AWAITING_INPUT) | TO(STEP_SKIPPED) | TO(STEP_PENDING),
@@ -21,7 +21,7 @@ static const int StepTransitions[STEP_STATUSES] = {
 	[STEP_SKIPPED] = 0,
 };
 
-/* from each state of a plan, the states that it may go to */
+/* for each status of a plan, the set of those that it may change to */
 static const int PlanTransitions[PLAN_STATUSES] = {
 	[PLAN_PLANNING] = TO(PLAN_EXECUTING) | TO(PLAN_FAILED) | TO(PLAN_CANCELLED),
 	[PLAN_EXECUTING] = TO(PLAN_AWAITING_REVIEW) | TO(PLAN_STALLED) | TO(PLAN_COMPLETED) | TO(PLAN_FAILED) | TO(PLAN_CANCELLED),
@@ -38,25 +38,28 @@ PG_FUNCTION_INFO_V1(stepwise_plan_fits);
 PG_FUNCTION_INFO_V1(stepwise_step_transition_allowed);
 PG_FUNCTION_INFO_V1(stepwise_plan_transition_allowed);
 
+/* Say whether a step may change from one status to another. */
 bool
 StepTransitionAllowed(StepStatus from, StepStatus to)
 {
 	return (StepTransitions[from] & TO(to)) != 0;
 }
 
+/* Say whether a plan may change from one status to another. */
 bool
 PlanTransitionAllowed(PlanStatus from, PlanStatus to)
 {
 	return (PlanTransitions[from] & TO(to)) != 0;
 }
 
+/* Say whether a plan of this status has ended. */
 bool
 PlanIsTerminal(PlanStatus status)
 {
 	return PlanTransitions[status] == 0;
 }
 
-/* List where a step may go from a state, for messages. */
+/* List the statuses to which a step may change, for messages. */
 char *
 StepTransitionsText(StepStatus from)
 {
@@ -69,6 +72,7 @@ StepTransitionsText(StepStatus from)
 	return text.len ? text.data : pstrdup("nothing");
 }
 
+/* Add up the steps of all statuses. */
 int
 StepTotal(const int counts[STEP_STATUSES])
 {
@@ -79,7 +83,7 @@ StepTotal(const int counts[STEP_STATUSES])
 	return total;
 }
 
-/* Derive what the states of its steps say of a plan: the rules of the contract, in their order. */
+/* Derive the status of a plan from those of its steps. The rules are those of the contract, in the same order. */
 PlanStatus
 PlanDeriveStatus(const int counts[STEP_STATUSES], OnFailure on_failure)
 {
@@ -102,7 +106,7 @@ PlanDeriveStatus(const int counts[STEP_STATUSES], OnFailure on_failure)
 	return PLAN_EXECUTING;
 }
 
-/* Read on_failure as callers write it. */
+/* Read on_failure; error if it is not one of the known words. */
 static OnFailure
 CheckOnFailure(const char *name)
 {
@@ -116,6 +120,7 @@ CheckOnFailure(const char *name)
 	return index;
 }
 
+/* Derive the status of a plan from an array of step statuses. */
 Datum
 stepwise_derive_plan_status(PG_FUNCTION_ARGS)
 {
@@ -138,6 +143,7 @@ stepwise_derive_plan_status(PG_FUNCTION_ARGS)
 	PG_RETURN_OID(EnumValue("plan_status", PlanStatusName[PlanDeriveStatus(counts, on_failure)]));
 }
 
+/* Say whether a step may change from one status to another. */
 Datum
 stepwise_step_transition_allowed(PG_FUNCTION_ARGS)
 {
@@ -147,6 +153,7 @@ stepwise_step_transition_allowed(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(StepTransitionAllowed(from, to));
 }
 
+/* Check that a step has an outcome if and only if it is completed, for the constraint of its table. */
 Datum
 stepwise_step_fits(PG_FUNCTION_ARGS)
 {
@@ -156,7 +163,11 @@ stepwise_step_fits(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL((status == STEP_COMPLETED) == (outcome != OUTCOME_NA));
 }
 
-/* Not strict: a plan that has not ended has no time of completion. */
+/*
+ * Check that a plan has an outcome if and only if it is completed, and
+ * completed_at if and only if it has ended, for the constraint of its table.
+ * The function is not strict, because completed_at may be null.
+ */
 Datum
 stepwise_plan_fits(PG_FUNCTION_ARGS)
 {
@@ -170,6 +181,7 @@ stepwise_plan_fits(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL((status == PLAN_COMPLETED) == (outcome != OUTCOME_NA) && PlanIsTerminal(status) == !PG_ARGISNULL(2));
 }
 
+/* Say whether a plan may change from one status to another. */
 Datum
 stepwise_plan_transition_allowed(PG_FUNCTION_ARGS)
 {

@@ -1,14 +1,19 @@
 /*
  * store.c
- *	  rows of plans and steps; the only access of the engine to them
+ *	  read, lock and write the rows of plans and steps
  *
- * Locks: the root plan of the tree first, then the plan, FOR NO KEY UPDATE,
- * then the steps. Every function that changes something begins with one of
- * the PlanLock functions.
+ * Locks: first the root plan of the tree, then the plan, both FOR NO KEY
+ * UPDATE, then the steps, which an update locks. Every call that changes a
+ * plan or a step begins with one of the PlanLock functions.
  *
- * A call has one PlanRow per plan, found again in call->plans. Whoever changes
- * it calls PlanTouch; it is written once, at the end of the call (CallSave). A
- * StepRow is what was read, and is written at once and whole by StepSave.
+ * A call has one PlanRow for each plan that it has locked. It is in call->plans
+ * and in the memory of the call. A function that changes it calls PlanTouch.
+ * The row is written at the end of the call, or earlier if a query has to see
+ * it (CallSave). A StepRow is a copy of the row as it was read. StepSave writes
+ * it at once, with all the columns that a move can change.
+ *
+ * Statements about many steps are in the files that need them: insert.c and
+ * add.c insert and renumber steps, others read with a KeptQuery.
  */
 #include "engine/engine.h"
 
@@ -30,7 +35,7 @@ enum
 	PLAN_COLUMNS
 };
 
-/* columns of stepwise.step, likewise */
+/* columns of stepwise.step, in the order of its definition */
 enum
 {
 	STEP_COL_TENANT, STEP_COL_ID, STEP_COL_PLAN_ID, STEP_COL_ROOT_ID, STEP_COL_ORDER, STEP_COL_WAVE, STEP_COL_STATUS,
@@ -45,14 +50,14 @@ enum
 	STEP_COLUMNS
 };
 
-/* columns of stepwise.dependency that are read */
+/* columns of stepwise.dependency that are read here; the first is 0 */
 enum
 {
 	DEPENDENCY_COL_STEP_ID = 2,
 	DEPENDENCY_COL_REQUIRED = 4
 };
 
-/* columns of stepwise.plan_detail, and of stepwise.skill_execution, that are read */
+/* columns of stepwise.plan_detail and stepwise.skill_execution that are read here; the first is 0 */
 enum
 {
 	DETAIL_COL_OUTPUTS = 2,
@@ -60,7 +65,7 @@ enum
 	SKILL_COL_METADATA = 6
 };
 
-/* a row taken apart */
+/* a deformed row */
 typedef struct Fields
 {
 	Datum		values[TABLE_MAX_COLUMNS];
@@ -70,6 +75,8 @@ typedef struct Fields
 static void PlansWrite(Call *call);
 
 /* ---------- fields ---------- */
+
+/* Each of these reads one column. A null is returned as zeros, 0, false, NO_TIME or NULL. */
 
 static pg_uuid_t
 FieldUuid(const Fields *f, int column)
@@ -103,7 +110,7 @@ FieldText(const Fields *f, int column)
 	return f->nulls[column] ? NULL : TextDatumGetCString(f->values[column]);
 }
 
-/* Copy a variable-length value as it is stored: a toasted one is fetched only when it is used. */
+/* Copy a variable-length value as it is stored. A toasted value is fetched only when it is used. */
 static struct varlena *
 FieldVarlena(const Fields *f, int column)
 {
@@ -136,7 +143,7 @@ FieldEnum(const Fields *f, int column, const char *const *names, int count)
 	return EnumIndex(DatumGetObjectId(f->values[column]), names, count);
 }
 
-/* Read a hash; before there is an entry it is null, and reads as zeros. */
+/* Read a hash. The column is null before the first entry; then the hash stays all zeros. */
 static void
 FieldHash(const Fields *f, int column, uint8 hash[32])
 {
@@ -148,7 +155,7 @@ FieldHash(const Fields *f, int column, uint8 hash[32])
 		memcpy(hash, VARDATA_ANY(value), 32);
 }
 
-/* A row of another shape than this library was built for must not be read. */
+/* Refuse a table that has other columns than this library was built for. */
 static void
 CheckShape(TupleDesc desc, int columns, const char *table)
 {
@@ -161,6 +168,7 @@ CheckShape(TupleDesc desc, int columns, const char *table)
 
 /* ---------- plans ---------- */
 
+/* Make a PlanRow from a row of stepwise.plan. */
 static PlanRow *
 PlanFromTuple(HeapTuple tuple, TupleDesc desc)
 {
@@ -210,12 +218,14 @@ PlanFromTuple(HeapTuple tuple, TupleDesc desc)
 	return plan;
 }
 
+/* Adapt PlanFromTuple to TupleMake. */
 static void *
 PlanMake(HeapTuple tuple, TupleDesc desc)
 {
 	return PlanFromTuple(tuple, desc);
 }
 
+/* Make an index key of the tenant and an id. */
 static Key
 IdKey(const Call *call, const pg_uuid_t *id)
 {
@@ -235,12 +245,14 @@ SlotUuidIs(TupleTableSlot *slot, int column, const pg_uuid_t *id)
 	return !isnull && UuidEqual(DatumGetUUIDP(value), id);
 }
 
+/* Check that a row of stepwise.plan is the root of its tree; id is its own id. */
 static bool
 IsRoot(TupleTableSlot *slot, const void *id)
 {
 	return SlotUuidIs(slot, PLAN_COL_ROOT_ID, id);
 }
 
+/* Check that a row of stepwise.plan or stepwise.step has this id. */
 static bool
 HasId(TupleTableSlot *slot, const void *id)
 {
@@ -249,6 +261,7 @@ HasId(TupleTableSlot *slot, const void *id)
 
 StaticAssertDecl((int) PLAN_COL_ID == (int) STEP_COL_ID, "plan and step have their ids in the same column");
 
+/* Find a plan that this call has locked; NULL if it has not. */
 static PlanRow *
 PlanLocked(const Call *call, const pg_uuid_t *plan_id)
 {
@@ -264,7 +277,7 @@ PlanLocked(const Call *call, const pg_uuid_t *plan_id)
 	return NULL;
 }
 
-/* Have the call know a plan whose row it has locked or inserted. */
+/* Add a plan to those of the call; the call has locked or inserted its row. */
 PlanRow *
 PlanKeep(Call *call, PlanRow *plan, PlanRow *root)
 {
@@ -277,7 +290,7 @@ PlanKeep(Call *call, PlanRow *plan, PlanRow *root)
 	return plan;
 }
 
-/* Lock the row of a plan and read it; it stays for the whole call. */
+/* Lock the row of a plan, and read it into the memory of the call. */
 static PlanRow *
 PlanRowLock(Call *call, const pg_uuid_t *plan_id, TupleTest test, bool wait)
 {
@@ -289,7 +302,7 @@ PlanRowLock(Call *call, const pg_uuid_t *plan_id, TupleTest test, bool wait)
 	return plan;
 }
 
-/* Lock a plan that is the root of its tree; NULL if it is nested or unknown. */
+/* Lock a plan that is the root of its tree; NULL if it is nested or does not exist. */
 static PlanRow *
 RootLock(Call *call, const pg_uuid_t *plan_id)
 {
@@ -301,6 +314,7 @@ RootLock(Call *call, const pg_uuid_t *plan_id)
 	return plan ? PlanKeep(call, plan, NULL) : NULL;
 }
 
+/* Report that the tenant has no plan of this id. */
 void
 PlanNotFound(const pg_uuid_t *plan_id)
 {
@@ -310,6 +324,7 @@ PlanNotFound(const pg_uuid_t *plan_id)
 			 errhint("stepwise.list_active_plans() lists the plans of your tenant.")));
 }
 
+/* Report that the tenant has no step of this id. */
 void
 StepNotFound(const pg_uuid_t *step_id)
 {
@@ -319,6 +334,7 @@ StepNotFound(const pg_uuid_t *step_id)
 			 errhint("stepwise.get_plan_context(plan_id) lists the steps of a plan.")));
 }
 
+/* Read a plan without locking it; NULL if there is none. A plan that the call has locked is not read again. */
 PlanRow *
 PlanRead(Call *call, const pg_uuid_t *plan_id)
 {
@@ -332,7 +348,7 @@ PlanRead(Call *call, const pg_uuid_t *plan_id)
 	return plan ? plan : TableRead("plan", "plan_pkey", &key, NULL, NULL, PlanMake);
 }
 
-/* Read a plan without locking it; SW001 when the tenant has none of that id. */
+/* Read a plan without locking it; SW001 if the tenant has no plan of this id. */
 PlanRow *
 PlanMustRead(Call *call, const pg_uuid_t *plan_id)
 {
@@ -343,6 +359,7 @@ PlanMustRead(Call *call, const pg_uuid_t *plan_id)
 	return plan;
 }
 
+/* Lock another plan of a tree whose root is locked. */
 PlanRow *
 PlanInTree(Call *call, PlanRow *root, const pg_uuid_t *plan_id)
 {
@@ -356,7 +373,7 @@ PlanInTree(Call *call, PlanRow *root, const pg_uuid_t *plan_id)
 	return PlanKeep(call, plan, root);
 }
 
-/* Lock the tree of a nested plan, its root first. */
+/* Lock a nested plan, its root first. */
 static PlanRow *
 NestedLock(Call *call, const pg_uuid_t *plan_id, const pg_uuid_t *root_id)
 {
@@ -367,6 +384,7 @@ NestedLock(Call *call, const pg_uuid_t *plan_id, const pg_uuid_t *root_id)
 	return PlanInTree(call, root, plan_id);
 }
 
+/* Lock the tree of a plan and the plan; SW001 if the tenant has no plan of this id. */
 PlanRow *
 PlanLock(Call *call, const pg_uuid_t *plan_id)
 {
@@ -374,7 +392,7 @@ PlanLock(Call *call, const pg_uuid_t *plan_id)
 
 	if (plan_id == NULL)
 		PlanNotFound(plan_id);
-	/* most plans are their own root: one query instead of two */
+	/* most plans are root plans; for them this saves a lookup */
 	plan = RootLock(call, plan_id);
 	if (plan != NULL)
 		return plan;
@@ -384,7 +402,10 @@ PlanLock(Call *call, const pg_uuid_t *plan_id)
 	return NestedLock(call, plan_id, &plan->root_id);
 }
 
-/* Lock the tree if nobody else has it; NULL: somebody has, or *found is false. */
+/*
+ * Lock a plan and its tree unless another transaction has locked the tree.
+ * Returns NULL if it has, or if there is no such plan (*found is false).
+ */
 PlanRow *
 PlanLockIfFree(Call *call, const pg_uuid_t *plan_id, bool *found)
 {
@@ -406,9 +427,10 @@ PlanLockIfFree(Call *call, const pg_uuid_t *plan_id, bool *found)
 }
 
 /*
- * Say when what this call changes has changed. The clock is read once, so that
- * step, plan and audit entry have the same time; and a plan never goes back in
- * time, even where the clock does, or where another session was faster.
+ * Get the time of the changes of this call. The clock is read once, so that
+ * step, plan and audit entry have the same time. The time is never before the
+ * last update of the plan, even if the clock was set back or another session
+ * has read it later.
  */
 TimestampTz
 CallNow(Call *call, const PlanRow *plan)
@@ -449,12 +471,13 @@ PlanWrite(Call *call, PlanRow *plan)
 	SetText(&c, PLAN_COL_MESSAGE, plan->message);
 	SetVarlena(&c, PLAN_COL_PAUSE_REASON, plan->pause_reason);
 	SetVarlena(&c, PLAN_COL_OUTPUTS, plan->outputs);
+	/* TableUpdate does not check constraints */
 	if ((plan->status == PLAN_COMPLETED) != (plan->outcome != OUTCOME_NA) || PlanIsTerminal(plan->status) != TimeIsSet(plan->completed_at))
 		elog(ERROR, "plan %s does not fit its constraint", UuidText(&plan->id));
 	TableUpdate("plan", "plan_pkey", &key, &plan->tid, HasId, &plan->id, &c);
 }
 
-/* Write the plans that this call has changed since they were last written. */
+/* Write the plans that this call has changed since it last wrote them. */
 static void
 PlansWrite(Call *call)
 {
@@ -470,9 +493,9 @@ PlansWrite(Call *call)
 }
 
 /*
- * Have a plan written at the end of the call. A function that changes anything
- * below a plan must do this: under REPEATABLE READ a lock alone would not
- * conflict with a concurrent change.
+ * Mark a plan to be written at the end of the call. A function that changes
+ * anything below a plan must do this. Under REPEATABLE READ a lock alone does
+ * not conflict with a concurrent change.
  */
 void
 PlanTouch(PlanRow *plan)
@@ -483,10 +506,10 @@ PlanTouch(PlanRow *plan)
 /* ---------- where a step belongs ---------- */
 
 /*
- * A step never changes its plan, nor a plan its root: so what a backend has
- * seen once saves it a query later. A step that was purged shows when the step
- * itself is read. What was seen in one tenant says nothing of another, in which
- * the same id may stand for another step: the hash of the tenant keeps them apart.
+ * A step never changes its plan, and a plan never changes its root. So each
+ * backend remembers where steps belong, which saves a query. If a step was
+ * purged since, that is noticed when the step itself is read. The same id may be
+ * another step in another tenant, so an entry also has a hash of the tenant.
  */
 #define HOMES	1024
 
@@ -500,7 +523,7 @@ typedef struct StepHome
 
 static StepHome homes[HOMES];
 
-/* The last bytes of our ids are random. */
+/* Find the entry for a step. It is chosen by the last bytes of the id, which are random. */
 static StepHome *
 HomeOf(const pg_uuid_t *step_id)
 {
@@ -513,6 +536,7 @@ TenantHash(const Call *call)
 	return hash_bytes_extended((const unsigned char *) call->tenant, strlen(call->tenant), 0);
 }
 
+/* Remember where a step belongs. */
 static void
 HomeRemember(const Call *call, const StepRow *step)
 {
@@ -524,7 +548,7 @@ HomeRemember(const Call *call, const StepRow *step)
 	home->root_id = step->root_id;
 }
 
-/* Find where a step belongs: from memory, or from its row; false: there is no such step. */
+/* Find where a step belongs, from memory or from its row; false if there is no such step. */
 static bool
 HomeFind(Call *call, const pg_uuid_t *step_id, StepHome *home)
 {
@@ -549,7 +573,7 @@ HomeFind(Call *call, const pg_uuid_t *step_id, StepHome *home)
 	return found;
 }
 
-/* Lock root and plan; NULL if there is no such tree in this tenant. */
+/* Lock the root and the plan of a step; NULL if the tenant has no such tree. */
 static PlanRow *
 HomeLock(Call *call, const StepHome *home)
 {
@@ -558,7 +582,7 @@ HomeLock(Call *call, const StepHome *home)
 	return root ? PlanInTree(call, root, &home->plan_id) : NULL;
 }
 
-/* Lock the tree of a step and read the step; NULL if it is not there, or not any more when the lock is. */
+/* Lock the tree and the plan of a step, and read the step; NULL if there is no such step under the lock. */
 PlanRow *
 PlanLockIfStep(Call *call, const pg_uuid_t *step_id, StepRow **step)
 {
@@ -567,7 +591,7 @@ PlanLockIfStep(Call *call, const pg_uuid_t *step_id, StepRow **step)
 
 	if (step_id != NULL && HomeFind(call, step_id, &home))
 		plan = HomeLock(call, &home);
-	/* read only now: before the lock it may have been another state */
+	/* read it only under the lock; before, another transaction could still change it */
 	*step = plan ? StepRead(call, step_id) : NULL;
 	if (*step == NULL)
 		return NULL;
@@ -575,6 +599,7 @@ PlanLockIfStep(Call *call, const pg_uuid_t *step_id, StepRow **step)
 	return plan;
 }
 
+/* Lock the tree and the plan of a step, and read the step; SW002 if the tenant has no step of this id. */
 PlanRow *
 PlanLockOfStep(Call *call, const pg_uuid_t *step_id, StepRow **step)
 {
@@ -587,6 +612,7 @@ PlanLockOfStep(Call *call, const pg_uuid_t *step_id, StepRow **step)
 
 /* ---------- steps ---------- */
 
+/* Make a StepRow from a row of stepwise.step. */
 StepRow *
 StepFromTuple(HeapTuple tuple, TupleDesc desc)
 {
@@ -644,7 +670,7 @@ StepFromTuple(HeapTuple tuple, TupleDesc desc)
 	return step;
 }
 
-/* Run a query that returns whole step rows; NULL if there is none, otherwise the first. */
+/* Run a query that returns whole step rows, and return the first; NULL if there is none. */
 StepRow *
 StepFetch(KeptQuery *query, const Params *params)
 {
@@ -657,12 +683,14 @@ StepFetch(KeptQuery *query, const Params *params)
 	return step;
 }
 
+/* Adapt StepFromTuple to TupleMake. */
 static void *
 StepMake(HeapTuple tuple, TupleDesc desc)
 {
 	return StepFromTuple(tuple, desc);
 }
 
+/* Read a step by its id; NULL if there is none. */
 StepRow *
 StepRead(Call *call, const pg_uuid_t *step_id)
 {
@@ -671,7 +699,7 @@ StepRead(Call *call, const pg_uuid_t *step_id)
 	return TableRead("step", "step_pkey", &key, NULL, NULL, StepMake);
 }
 
-/* Read a step that must be there; SW002 when the tenant has none of that id. */
+/* Read a step by its id; SW002 if the tenant has no step of this id. */
 StepRow *
 StepMustRead(Call *call, const pg_uuid_t *step_id)
 {
@@ -682,7 +710,7 @@ StepMustRead(Call *call, const pg_uuid_t *step_id)
 	return step;
 }
 
-/* Read the step of a plan whose name, or binding, is this; NULL names none. */
+/* Read the step of a plan that has this name or binding, as the index says; NULL if there is none. */
 static StepRow *
 StepReadByWord(Call *call, const char *index, const pg_uuid_t *plan_id, const char *word)
 {
@@ -694,18 +722,21 @@ StepReadByWord(Call *call, const char *index, const pg_uuid_t *plan_id, const ch
 	return TableRead("step", index, &key, NULL, NULL, StepMake);
 }
 
+/* Read the step of a plan by its name; NULL if there is none. */
 StepRow *
 StepReadByName(Call *call, const pg_uuid_t *plan_id, const char *name)
 {
 	return StepReadByWord(call, "step_name", plan_id, name);
 }
 
+/* Read the step of a plan by its binding; NULL if there is none. */
 StepRow *
 StepReadByBinding(Call *call, const pg_uuid_t *plan_id, const char *binding)
 {
 	return StepReadByWord(call, "step_binding", plan_id, binding);
 }
 
+/* Read the step of a plan by its order; NULL if there is none. */
 StepRow *
 StepReadByOrder(Call *call, const pg_uuid_t *plan_id, int order)
 {
@@ -715,7 +746,7 @@ StepReadByOrder(Call *call, const pg_uuid_t *plan_id, int order)
 	return TableRead("step", "step_order_unique", &key, NULL, NULL, StepMake);
 }
 
-/* Read the first step of a plan from an order on that is in the index and passes the test. */
+/* Read the first step of a plan, from this order on, that is in the index and passes the test. */
 static StepRow *
 StepReadFrom(Call *call, const char *index, const pg_uuid_t *plan_id, int order, TupleTest test, const void *arg)
 {
@@ -725,6 +756,7 @@ StepReadFrom(Call *call, const char *index, const pg_uuid_t *plan_id, int order,
 	return TableRead("step", index, &key, test, arg, StepMake);
 }
 
+/* Check that a row of stepwise.step has this status. */
 static bool
 HasStatus(TupleTableSlot *slot, const void *status)
 {
@@ -733,7 +765,11 @@ HasStatus(TupleTableSlot *slot, const void *status)
 	return DatumGetObjectId(slot_getattr(slot, STEP_COL_STATUS + 1, &isnull)) == *(const Oid *) status;
 }
 
-/* Mostly it is the one at that order; a scan from there on would look at a whole page of the index. */
+/*
+ * Read the first pending step of a plan from this order on; NULL if there is
+ * none. Usually it is the step of that order, so look there first: a scan would
+ * read a whole page of the index.
+ */
 StepRow *
 StepNextPending(Call *call, const PlanRow *plan, int from_order)
 {
@@ -745,12 +781,14 @@ StepNextPending(Call *call, const PlanRow *plan, int from_order)
 	return StepReadFrom(call, "step_order_unique", &plan->id, from_order + 1, HasStatus, &pending);
 }
 
+/* Read the first ready step of a plan from this order on; NULL if there is none. */
 StepRow *
 StepNextReady(Call *call, const PlanRow *plan, int from_order)
 {
 	return StepReadFrom(call, "step_ready", &plan->id, from_order, NULL, NULL);
 }
 
+/* Write a step. */
 void
 StepSave(Call *call, StepRow *step)
 {
@@ -779,13 +817,14 @@ StepSave(Call *call, StepRow *step)
 	SetVarlena(&c, STEP_COL_EXECUTION_REPORT, step->execution_report);
 	SetVarlena(&c, STEP_COL_OUTPUT_FORMATTING_NOTES, step->output_formatting_notes);
 	SetVarlena(&c, STEP_COL_ERROR, step->error);
+	/* TableUpdate does not check constraints */
 	if ((step->status == STEP_COMPLETED) != (step->outcome != OUTCOME_NA))
 		elog(ERROR, "step %s does not fit its constraint", UuidText(&step->id));
 	HomeRemember(call, step);
 	TableUpdate("step", "step_pkey", &key, &step->tid, HasId, &step->id, &c);
 }
 
-/* Copy a column out of a row; NULL if it is null. */
+/* Copy a column of a row, detoasted; NULL if it is null. */
 static struct varlena *
 ColumnCopy(HeapTuple tuple, TupleDesc desc, int column)
 {
@@ -795,6 +834,7 @@ ColumnCopy(HeapTuple tuple, TupleDesc desc, int column)
 	return isnull ? NULL : PG_DETOAST_DATUM_COPY(value);
 }
 
+/* Make a PlanDetail from a row of stepwise.plan_detail. */
 static void *
 DetailMake(HeapTuple tuple, TupleDesc desc)
 {
@@ -805,6 +845,7 @@ DetailMake(HeapTuple tuple, TupleDesc desc)
 	return detail;
 }
 
+/* Read the columns of a plan that are seldom needed. */
 PlanDetail *
 PlanDetailRead(Call *call, const pg_uuid_t *plan_id)
 {
@@ -816,6 +857,7 @@ PlanDetailRead(Call *call, const pg_uuid_t *plan_id)
 	return detail;
 }
 
+/* Make a FormattingNote from a row of stepwise.step; NULL if the step has no notes. */
 static void *
 NoteMake(HeapTuple tuple, TupleDesc desc)
 {
@@ -832,6 +874,7 @@ NoteMake(HeapTuple tuple, TupleDesc desc)
 	return note;
 }
 
+/* List the formatting notes of the steps of a plan, in the order of the steps. */
 List *
 FormattingNotes(Call *call, const pg_uuid_t *plan_id)
 {
@@ -840,12 +883,14 @@ FormattingNotes(Call *call, const pg_uuid_t *plan_id)
 	return TableReadAll("step", "step_order_unique", &key, NoteMake);
 }
 
+/* Read the metadata from a row of stepwise.skill_execution. */
 static void *
 MetadataMake(HeapTuple tuple, TupleDesc desc)
 {
 	return JsonOf(ColumnCopy(tuple, desc, SKILL_COL_METADATA));
 }
 
+/* Read the metadata of the newest skill execution of a plan; NULL if there is none. */
 Jsonb *
 SkillMetadata(Call *call, const pg_uuid_t *plan_id)
 {
@@ -855,6 +900,7 @@ SkillMetadata(Call *call, const pg_uuid_t *plan_id)
 	return all ? llast(all) : NULL;
 }
 
+/* Make a Dependent from a row of stepwise.dependency. */
 static void *
 DependentMake(HeapTuple tuple, TupleDesc desc)
 {
@@ -866,6 +912,7 @@ DependentMake(HeapTuple tuple, TupleDesc desc)
 	return dependent;
 }
 
+/* List the steps that depend on a step. */
 List *
 StepDependents(Call *call, const pg_uuid_t *step_id)
 {
@@ -874,7 +921,7 @@ StepDependents(Call *call, const pg_uuid_t *step_id)
 	return TableReadAll("dependency", "dependency_of", &key, DependentMake);
 }
 
-/* A step that waits for nothing more is ready. */
+/* Count one blocker less for a step. A pending step without blockers is ready. */
 void
 StepUnblock(Call *call, const pg_uuid_t *step_id)
 {
@@ -889,7 +936,7 @@ StepUnblock(Call *call, const pg_uuid_t *step_id)
 	TableUpdate("step", "step_pkey", &key, &step->tid, HasId, step_id, &c);
 }
 
-/* Change what a step tells its worker. */
+/* Change the instructions of a step, in its row and in the table. */
 void
 StepInstruct(Call *call, StepRow *step, const char *instructions)
 {
@@ -906,7 +953,7 @@ StepInstruct(Call *call, StepRow *step, const char *instructions)
 	QueryRun(&save, &params);
 }
 
-/* Take the step out of a row that is a whole row of steps. */
+/* Make a StepRow from the row of a query that returns whole step rows. */
 StepRow *
 RowStep(const Rows *rows, uint64 row)
 {

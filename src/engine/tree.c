@@ -1,10 +1,16 @@
 /*
  * tree.c
- *	  find the way in a tree of plans: down to a nested plan, up to the plan
- *	  around it, and along a path of step names
+ *	  find plans and steps in a tree of plans
+ *
+ * A nested plan has a parent step, which runs its workflow. A path is a list of
+ * step names, from a step of the root plan down to the step that it names.
  */
 #include "engine/engine.h"
 
+/*
+ * Find the plan that is nested in a step; false if there is none. A step that
+ * was tried again may have several, so take the newest.
+ */
 bool
 NestedPlanId(Call *call, const pg_uuid_t *step_id, pg_uuid_t *plan_id)
 {
@@ -22,7 +28,7 @@ NestedPlanId(Call *call, const pg_uuid_t *step_id, pg_uuid_t *plan_id)
 	return found;
 }
 
-/* Read the plan around a nested one, and the step that holds it; NULL if there is none. */
+/* Read the plan in which a plan is nested, and its parent step; NULL if it is not nested. */
 PlanRow *
 PlanAround(Call *call, const PlanRow *plan, StepRow **parent_step)
 {
@@ -30,7 +36,7 @@ PlanAround(Call *call, const PlanRow *plan, StepRow **parent_step)
 	return *parent_step ? PlanRead(call, &(*parent_step)->plan_id) : NULL;
 }
 
-/* Put the names of the steps from the root down to this one. */
+/* Put the path of a step. Of the step, only its name is read. */
 void
 PutPath(JsonBuilder *b, const PlanRow *plan, const StepRow *step)
 {
@@ -50,7 +56,7 @@ PutPath(JsonBuilder *b, const PlanRow *plan, const StepRow *step)
 	JsonArrayEnd(b);
 }
 
-/* The path of a plan that a step holds. */
+/* Make the parent_names of a plan that is nested in this step. */
 struct varlena *
 ParentNamesBelow(const PlanRow *plan, const StepRow *parent_step)
 {
@@ -62,7 +68,7 @@ ParentNamesBelow(const PlanRow *plan, const StepRow *parent_step)
 	return (struct varlena *) JsonGetJson(JsonFinish(&b), "path");
 }
 
-/* Find the step at the end of a path of names, which begins at the root. */
+/* Find the step that a path names, from the root of the tree of this plan; NULL if there is none. */
 StepRow *
 StepAtPath(Call *call, const PlanRow *plan, const Jsonb *path)
 {
