@@ -5,36 +5,18 @@
 \pset tuples_only on
 \set ECHO none
 \i test/sound.sql
+\i test/plain.sql
 \set ECHO all
 SET client_min_messages = warning;
+SET test.goal = 'audit.sql';
 
 -- Remove the finished plans of other tests, which would be counted below.
 CALL stepwise.purge('infinity');
-
-CREATE FUNCTION pg_temp.id(plan text) RETURNS uuid LANGUAGE sql STABLE AS $$
-    SELECT p.id FROM stepwise.plan AS p WHERE p.name = plan AND p.goal = 'audit.sql'
-$$;
-
-CREATE FUNCTION pg_temp.id(plan text, step text) RETURNS uuid LANGUAGE sql STABLE AS $$
-    SELECT s.id FROM stepwise.step AS s WHERE s.plan_id = pg_temp.id(plan) AND s.name = step
-$$;
 
 -- The answer of verify_audit, without values that differ between runs.
 CREATE FUNCTION pg_temp.verify(plan text) RETURNS jsonb LANGUAGE sql AS $$
     SELECT stepwise.verify_audit(pg_temp.id(plan)) - 'planId' - 'head'
 $$;
-
-CREATE FUNCTION pg_temp.try(statement text, more boolean = false) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    detail text;
-    hint text;
-BEGIN
-    EXECUTE statement;
-    RETURN 'no error';
-EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-    RETURN concat_ws(E'\n', sqlstate || ' ' || sqlerrm, CASE WHEN more THEN detail END, CASE WHEN more THEN hint END);
-END $$;
 
 -- ---------- the chain ----------
 

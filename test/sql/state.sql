@@ -5,8 +5,10 @@
 \pset tuples_only on
 \set ECHO none
 \i test/sound.sql
+\i test/plain.sql
 \set ECHO all
 SET client_min_messages = warning;
+SET test.goal = 'state.sql';
 
 -- Create a plan, which is known by its name below.
 CREATE FUNCTION pg_temp.plan(name text, steps jsonb, on_failure text = 'continue', branches jsonb = '[]') RETURNS text
@@ -17,14 +19,6 @@ $$;
 -- Steps in a line: [{"name": "a"}, {"name": "b"}, ...]
 CREATE FUNCTION pg_temp.names(VARIADIC names text[]) RETURNS jsonb LANGUAGE sql AS $$
     SELECT jsonb_agg(jsonb_build_object('name', n)) FROM unnest(names) AS n
-$$;
-
-CREATE FUNCTION pg_temp.id(plan text) RETURNS uuid LANGUAGE sql STABLE AS $$
-    SELECT p.id FROM stepwise.plan AS p WHERE p.name = plan AND p.goal = 'state.sql'
-$$;
-
-CREATE FUNCTION pg_temp.id(plan text, step text) RETURNS uuid LANGUAGE sql STABLE AS $$
-    SELECT s.id FROM stepwise.step AS s WHERE s.plan_id = pg_temp.id(plan) AND s.name = step
 $$;
 
 -- A plain UPDATE.
@@ -56,19 +50,6 @@ CREATE FUNCTION pg_temp.trail(plan text, since int = 1) RETURNS SETOF text LANGU
     FROM stepwise.audit AS a LEFT JOIN stepwise.step AS s ON s.id = a.step_id
     WHERE a.plan_id = pg_temp.id(plan) AND a.id >= since ORDER BY a.id
 $$;
-
--- Run a statement that should fail: SQLSTATE and message, and detail and hint if requested.
-CREATE FUNCTION pg_temp.try(statement text, more boolean = false) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    detail text;
-    hint text;
-BEGIN
-    EXECUTE statement;
-    RETURN 'no error';
-EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-    RETURN concat_ws(E'\n', sqlstate || ' ' || sqlerrm, CASE WHEN more THEN detail END, CASE WHEN more THEN hint END);
-END $$;
 
 -- ---------- ids ----------
 
