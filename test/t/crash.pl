@@ -4,18 +4,18 @@
 
 use strict;
 use warnings;
+use lib 'test/t';
 use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Server;
 use Test::More;
 use Time::HiRes qw(usleep);
 
 my $sound = slurp_file('test/sound.sql') . 'SELECT * FROM pg_temp.sound()';
 
-my $node = PostgreSQL::Test::Cluster->new('crash');
-$node->init(allows_streaming => 1);
-# as a real server has it
-$node->append_conf('postgresql.conf', <<'CONF');
+# Settings of a production server.
+my $node = start_server('crash', <<'CONF', allows_streaming => 1);
 fsync = on
 full_page_writes = on
 synchronous_commit = on
@@ -26,12 +26,6 @@ shared_buffers = 32MB
 autovacuum_naptime = 1s
 checkpoint_timeout = 30s
 CONF
-$node->start;
-
-sub sql
-{
-	return $node->safe_psql('postgres', "SET client_min_messages = warning; $_[0]");
-}
 
 # --- the load ----------------------------------------------------------------
 
@@ -206,9 +200,9 @@ is(sql($sound), '', 'and all is sound');
 
 # --- a standby ---------------------------------------------------------------
 
-$node->safe_psql('postgres', 'CREATE ROLE agent');
-$node->safe_psql('postgres', 'CREATE DATABASE plans');
-$node->safe_psql('plans', 'SET client_min_messages = warning; CREATE EXTENSION pg_stepwise; ' . slurp_file('test/every_state.sql'));
+sql('CREATE ROLE agent');
+sql('CREATE DATABASE plans');
+sql_in('plans', 'CREATE EXTENSION pg_stepwise; ' . slurp_file('test/every_state.sql'));
 $node->backup('backup');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($node, 'backup', has_streaming => 1);
@@ -219,8 +213,8 @@ $node->wait_for_catchup($standby);
 sub answer
 {
 	my ($sql) = @_;
-	my ($status, $out, $err) = $standby->psql('plans', "\\set VERBOSITY sqlstate\n$sql");
-	return $err =~ /(?:ERROR|FATAL):  ([0-9A-Z]{5})/ ? $1 : $err || $out eq '' ? "$out $err" : 'answer';
+	my $answer = sqlstate($standby, 'plans', $sql);
+	return $answer =~ /^no error: ./ ? 'answer' : $answer;
 }
 
 is(answer("SELECT count(stepwise.$_(id)) FROM stepwise.plan WHERE tenant = 'default'"), 'answer', "$_ answers on a standby, for plans in every state")

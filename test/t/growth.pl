@@ -5,23 +5,15 @@
 use strict;
 use warnings;
 
-use PostgreSQL::Test::Cluster;
+use lib 'test/t';
 use PostgreSQL::Test::Utils;
+use Server;
 use Test::More;
 
 use constant MANY => 1000;
 use constant DEEP => 50;
 
-my $node = PostgreSQL::Test::Cluster->new('growth');
-$node->init;
-$node->append_conf('postgresql.conf', "autovacuum = off\nshared_buffers = 128MB");
-$node->start;
-
-sub sql
-{
-	my ($query) = @_;
-	return $node->safe_psql('postgres', $query);
-}
+my $node = start_server('growth', "autovacuum = off\nshared_buffers = 128MB");
 
 # Tables and procedures that call a function of the engine, count what it touched, and keep both.
 sql(<<'SQL');

@@ -5,25 +5,18 @@ use strict;
 use warnings;
 
 use POSIX qw(WNOHANG);
-use PostgreSQL::Test::Cluster;
+use lib 'test/t';
 use PostgreSQL::Test::Utils;
+use Server;
 use Test::More;
 use Time::HiRes qw(sleep);
 
 use constant AGENTS => 8;
 use constant STEPS => 1000;
 
-my $node = PostgreSQL::Test::Cluster->new('load');
-$node->init;
-$node->start;
+my $node = start_server('load');
 
 my $connection = $node->connstr('postgres') . ' application_name=agent';
-
-sub sql
-{
-	my ($query) = @_;
-	return $node->safe_psql('postgres', $query);
-}
 
 sql(<<'SQL');
 CREATE EXTENSION pg_stepwise;

@@ -4,23 +4,15 @@
 use strict;
 use warnings;
 
-use PostgreSQL::Test::Cluster;
+use lib 'test/t';
 use PostgreSQL::Test::Utils;
+use Server;
 use Test::More;
 
 plan skip_all => 'needs the /proc of Linux' unless -r '/proc/self/status';
 
 # The peak counts pages of shared buffers too: few of them, so that they do not matter.
-my $node = PostgreSQL::Test::Cluster->new('memory');
-$node->init;
-$node->append_conf('postgresql.conf', "autovacuum = off\nshared_buffers = 8MB\njit = off\nmax_wal_size = 2GB");
-$node->start;
-
-sub sql
-{
-	my ($query) = @_;
-	return $node->safe_psql('postgres', $query);
-}
+my $node = start_server('memory', "autovacuum = off\nshared_buffers = 8MB\njit = off\nmax_wal_size = 2GB");
 
 sql(<<'SQL');
 CREATE EXTENSION pg_stepwise;

@@ -5,23 +5,15 @@ use strict;
 use warnings;
 
 use POSIX ();
-use PostgreSQL::Test::Cluster;
+use lib 'test/t';
 use PostgreSQL::Test::Utils;
+use Server;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
 use constant SECONDS => 10;
 
-my $node = PostgreSQL::Test::Cluster->new('readers');
-$node->init;
-$node->append_conf('postgresql.conf', "restart_after_crash = off\nautovacuum = off");
-$node->start;
-
-sub sql
-{
-	my ($query) = @_;
-	return $node->safe_psql('postgres', $query);
-}
+my $node = start_server('readers', "restart_after_crash = off\nautovacuum = off");
 
 sql(<<'SQL');
 CREATE EXTENSION pg_stepwise;
