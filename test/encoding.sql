@@ -1,4 +1,5 @@
--- Of test/sql/encoding.sql: in a database of some encoding. :good is a text that has a UTF-8 form, :bad one that has none.
+-- The part of test/sql/encoding.sql that runs in a database of some encoding. :good is a text that can be converted to UTF-8, :bad
+-- one that cannot.
 
 \set ECHO none
 SET client_encoding = 'SQL_ASCII';

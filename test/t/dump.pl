@@ -1,5 +1,5 @@
-# Dump and restore: plans in every state come back as they were, whichever way pg_dump and pg_restore go; their chains verify,
-# and they go on. A restore may insert rows, nothing else may. DROP EXTENSION leaves nothing behind.
+# Dump and restore: plans in every state are restored unchanged by all ways of pg_dump and pg_restore. Their chains are valid, and
+# they can be continued. Only a restore may insert rows. DROP EXTENSION leaves nothing behind.
 
 use strict;
 use warnings;
@@ -13,7 +13,7 @@ my $node = start_server('dump', 'log_statement = none');
 my $sound = slurp_file('test/sound.sql');
 my $file = $node->basedir . '/dump';
 
-# Every table of the extension, but its own mark, as one digest of all rows.
+# A digest of all rows for each table of the extension, except the flag of the engine.
 sub contents
 {
 	my ($db) = @_;
@@ -23,7 +23,7 @@ sub contents
 	return sql_in($db, "SET timezone = 'UTC'; $queries ORDER BY 1");
 }
 
-# --- what there is to dump ---------------------------------------------------
+# --- plans to dump -----------------------------------------------------------
 
 sql_in('postgres', 'CREATE ROLE agent');
 sql('CREATE DATABASE plans');
@@ -39,7 +39,7 @@ my $contents = contents('plans');
 is(join(' ', grep { /\|0\|/ } split(/\n/, $contents)), '', 'no table is empty');
 is(sql_in('plans', "$sound SELECT * FROM pg_temp.sound()"), '', 'and all is sound');
 
-# --- there and back ----------------------------------------------------------
+# --- dump and restore --------------------------------------------------------
 
 my %ways = (
 	'pg_dump | psql' => [ [ 'pg_dump', '-f', $file, 'plans' ], [ 'psql', '-XqAt', '-v', 'ON_ERROR_STOP=1', '-f', $file, '-o', '/dev/null', '-d', 'copy' ] ],
@@ -67,7 +67,7 @@ foreach my $way (sort keys %ways)
 	sql('DROP DATABASE copy');
 }
 
-# What was under way is finished on the copy, by whatever it waits for.
+# Finish the open plans of the copy, by the call that each of them waits for.
 sub goes_on
 {
 	my ($way) = @_;
@@ -101,7 +101,7 @@ sub goes_on
 		'true', "$way: an idempotency key is known");
 }
 
-# Once the engine has written, rows are no longer let in.
+# After the engine has written, rows can no longer be inserted.
 sub refuses
 {
 	my ($way) = @_;
@@ -117,7 +117,7 @@ SQL
 	is(sql_in('copy', "$sound SELECT * FROM pg_temp.sound()"), '', "$way: and nothing came in");
 }
 
-# --- the extension comes and goes --------------------------------------------
+# --- dropping and creating the extension -------------------------------------
 
 my $objects = q(SELECT string_agg(format('%s %s %s', type, identity, n), E'\n' ORDER BY 1) FROM (
 	SELECT type, identity, count(*) AS n FROM (
@@ -143,8 +143,8 @@ is(sql_in('again', $use), $used, 'the extension works');
 sql_in('again', 'DROP EXTENSION pg_stepwise');
 is(sql_in('again', $objects), $before, 'DROP EXTENSION leaves nothing behind');
 
-# In one session, whose plans are kept; and in another that was connected all the time.
-{ no warnings; *PostgreSQL::Test::BackgroundPsql::note = sub { }; }    # it tells too much
+# In one session, which has cached query plans, and in another session that stays connected.
+{ no warnings; *PostgreSQL::Test::BackgroundPsql::note = sub { }; }    # it prints too much
 my $other = $node->background_psql('again');
 $other->query_safe('CREATE EXTENSION pg_stepwise');
 is($other->query_safe($use), $used, 'another session has used it');

@@ -1,4 +1,4 @@
-# Many runs on one plan at once, and a crash in the middle of one: each step is done once, and none is left in between.
+# Many concurrent runs of one plan, and a crash in the middle of a run. Each step is done once, and no step stays in progress.
 
 use strict;
 use warnings;

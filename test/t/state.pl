@@ -1,4 +1,4 @@
-# Named state under load: what ten sessions merge into one name at once is all there, and in the chain of the tenant.
+# Named state under load: ten sessions merge into one name, and no change is lost in the state or in the chain of the tenant.
 
 use strict;
 use warnings;
@@ -10,7 +10,7 @@ use Test::More;
 my $node = start_server('state', 'max_prepared_transactions = 2');
 sql('CREATE EXTENSION pg_stepwise; CREATE SEQUENCE n');
 
-# Nothing is there at first, so that the first of them race to create it.
+# The state does not exist at first, so the sessions race to create it.
 $node->pgbench(
 	'--no-vacuum --client=10 --transactions=30',
 	0, [qr{processed: 300/300}], [qr{^$}],
@@ -22,7 +22,7 @@ $node->pgbench(
 is(sql(q(SELECT count(*) FROM stepwise.state, jsonb_each(value -> 'deep') WHERE name = 'shared')),
 	'300', 'nothing was lost');
 
-# The same through plans: each session has its own, and all have one state.
+# The same through plans: each session has its own plan, and all use one state.
 $node->pgbench(
 	'--no-vacuum --client=10 --transactions=10',
 	0, [qr{processed: 100/100}], [qr{^$}],
@@ -40,7 +40,7 @@ is(sql(q(SELECT status, count(*) FROM stepwise.plan GROUP BY status)), 'complete
 is(sql(q(SELECT v -> 'valid', v -> 'entries' FROM stepwise.verify_audit(NULL) AS v)), 'true|500',
 	'the chain of the tenant has every merge');
 
-# Two-phase commit: the entry is there when it is committed, and not before.
+# Two-phase commit: the entry is visible after the commit, not before.
 sql(q(BEGIN; SELECT stepwise.state_write('{"name": "prepared", "value": 1}'); PREPARE TRANSACTION 'kept'));
 is(sql(q(SELECT v -> 'valid', v -> 'entries' FROM stepwise.verify_audit(NULL) AS v)), 'true|500', 'prepared, and not there yet');
 sql(q(COMMIT PREPARED 'kept'));
@@ -49,7 +49,7 @@ sql(q(ROLLBACK PREPARED 'undone'));
 sql(q(SELECT stepwise.state_write('{"name": "prepared", "value": 3}')));
 is(sql(q(SELECT v -> 'valid', v -> 'entries' FROM stepwise.verify_audit(NULL) AS v)), 'true|502', 'two were committed');
 
-# The extension is dropped and created again in one transaction: each log has what was done since it was made.
+# The extension is dropped and created again in one transaction: the new log has the changes since its creation.
 sql(q(BEGIN;
 	SELECT stepwise.state_write('{"name": "of the old one", "value": 1}');
 	SELECT stepwise.enter_tenant('z'), stepwise.state_write('{"name": "of the old one", "value": 1}');
