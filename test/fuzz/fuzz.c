@@ -18,7 +18,7 @@
 
 PG_MODULE_MAGIC;
 
-/* settings that the linked objects read; in the extension stepwise.c defines them */
+/* settings that the linked objects read; in the extension settings.c defines them */
 int			MaxResultBytes = 1024 * 1024;
 int			MaxJsonDepth = 64;
 
