@@ -1,4 +1,4 @@
--- What the tests of the agent's loop share: plans and steps by their names, answers without ids and times, errors as values.
+-- Functions that the tests of the agent's loop share: plans and steps by their names, answers without ids and times, errors as values.
 
 \pset format unaligned
 \pset tuples_only on
@@ -27,7 +27,7 @@ CREATE FUNCTION pg_temp.plain(answer jsonb, VARIADIC without text[] = '{}') RETU
         '"20[0-9]{2}-[0-9]{2}-[0-9]{2}[T ][0-9:.]+[^"]*"', '"TIME"', 'g')
 $$;
 
--- What an expression gives, or its SQLSTATE and message.
+-- The value of an expression, or its SQLSTATE and message.
 CREATE FUNCTION pg_temp.try(expression text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     answer text;
@@ -47,7 +47,7 @@ CREATE FUNCTION pg_temp.make(plan text, steps jsonb, branches jsonb = '[]', inpu
                                 separate_reviewer => $7) ->> 'status'
 $$;
 
--- get_next_step in short: what it answers, and of a ready step its name, attempt and arguments.
+-- get_next_step in short: its status, and name, attempt and arguments of a ready step.
 CREATE FUNCTION pg_temp.brief(answer jsonb) RETURNS text LANGUAGE sql AS $$
     SELECT concat_ws(' ', answer ->> 'status', answer ->> 'name', '#' || (answer ->> 'attempt'),
                      nullif(answer ->> 'arguments', '{}'), CASE WHEN answer ? 'again' THEN 'again' END,
@@ -67,7 +67,7 @@ CREATE FUNCTION pg_temp.fail(plan text, step text, error text = 'no luck') RETUR
     SELECT concat_ws(' ', a ->> 'stepStatus', a ->> 'planStatus') FROM stepwise.fail_step(pg_temp.step(plan, step), error) AS a
 $$;
 
--- The steps of a plan, one a line, and how the plan stands.
+-- The steps of a plan, one per line, and the state of the plan.
 CREATE FUNCTION pg_temp.show(plan text) RETURNS SETOF text LANGUAGE sql AS $$
     (SELECT concat_ws(' ', s.step_order || '.', s.name, s.status, nullif(s.outcome, 'n/a'), '(' || s.message || ')')
      FROM stepwise.step AS s WHERE s.plan_id = (SELECT pg_temp.plan(plan)) ORDER BY s.step_order)
@@ -76,14 +76,14 @@ CREATE FUNCTION pg_temp.show(plan text) RETURNS SETOF text LANGUAGE sql AS $$
     FROM stepwise.plan AS p WHERE p.id = (SELECT pg_temp.plan(plan))
 $$;
 
--- Its audit entries, in short.
+-- The audit entries of a plan in short.
 CREATE FUNCTION pg_temp.log(plan text, event text = NULL) RETURNS SETOF text LANGUAGE sql AS $$
     SELECT concat_ws(' ', a.event, s.name, pg_temp.plain(a.detail, 'attempt', 'resultDigest'))
     FROM stepwise.audit AS a LEFT JOIN stepwise.step AS s ON s.plan_id = a.plan_id AND s.id = a.step_id
     WHERE a.plan_id = (SELECT pg_temp.plan(plan)) AND (log.event IS NULL OR a.event = log.event) ORDER BY a.id
 $$;
 
--- What contradicts itself in the plans that the test has made, and chains that do not verify: nothing.
+-- Contradictions in the plans of the test, and invalid chains: there must be none.
 CREATE FUNCTION pg_temp.unsound() RETURNS SETOF text LANGUAGE sql AS $$
     SELECT p.name || ': ' || i.problem
     FROM stepwise.check_integrity() AS i JOIN stepwise.plan AS p ON p.id = i.plan_id, began WHERE p.created_at >= began.at

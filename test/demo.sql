@@ -1,5 +1,5 @@
--- The story that "make demo" tells. psql runs it in an empty database and stops at the first error.
--- What the story claims, it checks: pg_temp.claim raises an error when a claim does not hold.
+-- The script of "make demo". psql runs it in an empty database and stops at the first error.
+-- The script checks what it claims: pg_temp.claim raises an error if a claim is false.
 
 \set QUIET on
 \pset footer off
@@ -17,7 +17,7 @@ BEGIN
     RETURN 'ok: ' || claim;
 END $$;
 
--- Try what must be refused; the answer is what PostgreSQL says.
+-- Run a statement that must be refused, and return its error.
 CREATE FUNCTION pg_temp.refused(statement text) RETURNS TABLE (code text, message text, hint text)
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -31,14 +31,14 @@ BEGIN
     RAISE EXCEPTION 'the demo claims what does not hold: this was not refused: %', statement;
 END $$;
 
--- The audit log, for people: what an entry says beside its event.
+-- The audit log in a readable form: the details of an entry.
 CREATE VIEW pg_temp.story AS
     SELECT a.plan_id, a.id, a.event, s.name AS step,
            coalesce((a.detail ->> 'from') || ' -> ' || (a.detail ->> 'to'), a.detail ->> 'action', a.detail #>> '{reason,type}', '') AS what,
            a.actor, a.session_id AS session, left(encode(a.hash, 'hex'), 12) AS hash
     FROM stepwise.audit AS a LEFT JOIN stepwise.step AS s ON s.tenant = a.tenant AND s.id = a.step_id;
 
--- The steps of a plan, for people.
+-- The steps of a plan in a readable form.
 CREATE VIEW pg_temp.steps AS
     SELECT plan_id, step_order AS no, name, status, outcome, attempt, coalesce(message, result_summary) AS note FROM stepwise.step;
 

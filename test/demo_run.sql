@@ -1,5 +1,5 @@
--- A part of the story that "make demo" tells: a deployment that runs in the database, fails once, hands off, is continued, completes.
--- test/demo.sql includes it, and has made pg_temp.claim and pg_temp.steps.
+-- A part of "make demo": a deployment runs in the database, fails once, is handed off, continued and completed.
+-- test/demo.sql includes this file, and defines pg_temp.claim and pg_temp.steps.
 
 \echo
 \echo '================================================================'

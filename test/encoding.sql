@@ -1,4 +1,4 @@
--- Of test/sql/encoding.sql: in a database of some encoding. :good is a text that has a UTF-8 form, :bad one that has none.
+-- Included by test/sql/encoding.sql in databases of several encodings. :good can be converted to UTF-8, :bad cannot.
 
 \set ECHO none
 SET client_encoding = 'SQL_ASCII';
@@ -23,7 +23,7 @@ SELECT stepwise.create_plan('encoding', 'test', '[{"name": "a"}, {"name": "b", "
 SELECT :'made'::jsonb ->> 'planId' AS plan, :'made'::jsonb #>> '{stepIds,0}' AS step \gset
 
 SELECT getdatabaseencoding();
--- every argument of every function that is a text or a value: what was not refused is listed
+-- every text or jsonb argument of every function; calls that were not refused are listed
 WITH function AS (
     SELECT p.proname AS name, p.proargnames[1:p.pronargs] AS names, p.proargtypes AS types FROM pg_proc AS p JOIN pg_language AS l ON l.oid = p.prolang
     WHERE p.pronamespace = 'stepwise'::regnamespace AND l.lanname = 'c' AND p.prokind = 'f' AND p.prorettype <> 'trigger'::regtype AND p.proname <> 'derive_plan_status'
@@ -43,19 +43,19 @@ called AS (
 SELECT c.function, c.name, c.answer FROM called AS c
 WHERE c.answer <> format('SW005 argument "%s" contains bytes that have no UTF-8 form', c.name)
 UNION ALL SELECT 'called', 'with many', (count(*) > 50)::text FROM called;
--- it says which
+-- the error names the argument
 SELECT stepwise.submit_step_result(:'step', jsonb_build_object(bad(), 1));
 -- plain SQL
 SELECT try(format('UPDATE stepwise.step SET %I = %s WHERE id = %L', c.name, c.value, :'step'))
 FROM (VALUES ('result', 'to_jsonb(bad())'), ('message', 'bad()'), ('worker', 'bad()'), ('result_summary', 'bad()')) AS c (name, value);
 SELECT try(format('INSERT INTO stepwise.step (tenant, plan_id, step_order, name, %I) VALUES (''default'', %L, 3, ''c'', %s)', c.name, :'plan', c.value))
 FROM (VALUES ('instructions', 'bad()'), ('arguments', 'jsonb_build_array(bad())')) AS c (name, value);
--- tools: a result is the tool's fault, and of a message what can be kept is
+-- tools: a bad result is an error of the tool; the valid part of an error message is kept
 SELECT count(stepwise.register_tool(t, (t || '(jsonb)')::regprocedure)) FROM unnest(ARRAY['bad_result', 'bad_error', 'good_result']) AS t;
 SELECT stepwise.create_plan('tools', 'test', '[{"name": "a", "tool": "bad_result"}, {"name": "b", "tool": "bad_error"}, {"name": "c", "tool": "good_result"}]') ->> 'planId' AS tools \gset
 SELECT count(stepwise.run(:'tools'));
 SELECT name, status, message, result IS NOT NULL AS result FROM stepwise.step WHERE plan_id = :'tools' ORDER BY step_order;
--- a role may be named in the encoding of another database
+-- the name of a role may be in the encoding of another database
 SELECT format('CREATE ROLE %I', 'regress_' || bad()) \gexec
 SELECT stepwise.grant_agent(format('%I', 'regress_' || bad())::regrole) ->> 'granted', stepwise.add_member(format('%I', 'regress_' || bad())::regrole, 'default') ->> 'added';
 SELECT format('SET ROLE %I', 'regress_' || bad()) \gexec
@@ -64,7 +64,7 @@ RESET ROLE;
 SELECT DISTINCT actor FROM stepwise.audit WHERE plan_id = :'role_plan';
 SELECT format('DROP OWNED BY %I', 'regress_' || bad()) \gexec
 SELECT format('DROP ROLE %I', 'regress_' || bad()) \gexec
--- what has a UTF-8 form is hashed in it
+-- text that can be converted is hashed in UTF-8
 SELECT count(stepwise.state_write(jsonb_build_object('name', good(), 'value', good())));
 SELECT stepwise.submit_step_result(:'step', jsonb_build_object('x', good()), good(), execution_report => jsonb_build_object(good(), 1)) ->> 'stepStatus';
 SELECT count(stepwise.store_artifact(:'plan', good(), repeat(good(), 3000)));

@@ -1,11 +1,11 @@
--- Plans in every state there is, with all that can hang on them, in two tenants: for the tests of dump and standby.
+-- Plans in every state, with all kinds of rows that belong to them, in two tenants, for the tests of dump and standby.
 CREATE FUNCTION public.plan(name text) RETURNS uuid LANGUAGE sql STABLE AS 'SELECT p.id FROM stepwise.plan AS p WHERE p.name = plan.name';
 CREATE FUNCTION public.step(plan text, name text) RETURNS uuid LANGUAGE sql STABLE AS
     'SELECT s.id FROM stepwise.step AS s WHERE s.plan_id = public.plan(plan) AND s.name = step.name';
 CREATE FUNCTION public.echo(jsonb) RETURNS jsonb LANGUAGE sql AS 'SELECT $1';
 CREATE FUNCTION public.page(jsonb) RETURNS jsonb LANGUAGE sql AS 'SELECT ''{"text": "page"}''::jsonb';
 
--- the first is purged, so that the log has entries without a plan
+-- purge the first plan, so that the log has entries without a plan
 SELECT stepwise.create_plan('purged', 'gone', '[{"name": "a"}]');
 UPDATE stepwise.step SET status = 'skipped' WHERE id = public.step('purged', 'a');
 CALL stepwise.purge('infinity');

@@ -1,5 +1,5 @@
--- What must hold whenever nobody is writing, however the plans got there: for the tests that end with a look at everything.
--- No row means that all is well. (check_integrity() is part of it; the rest would be too dear for production.)
+-- Checks that must hold whenever nobody is writing, for the end of tests. No row means that there is no contradiction.
+-- check_integrity() is a part of it. The rest would be too expensive for production.
 CREATE OR REPLACE FUNCTION pg_temp.sound() RETURNS SETOF text LANGUAGE sql AS $$
     SELECT format('%s: %s', p.name, i.problem)
     FROM stepwise.check_integrity() AS i LEFT JOIN stepwise.plan AS p ON p.tenant = i.tenant AND p.id = i.plan_id
@@ -62,7 +62,7 @@ CREATE OR REPLACE FUNCTION pg_temp.sound() RETURNS SETOF text LANGUAGE sql AS $$
         SELECT CASE WHEN p.sequential THEN s.step_order - 1 ELSE coalesce(max(o.wave) + 1, 0) END AS wave, count(*) AS parents
         FROM stepwise.dependency AS d JOIN stepwise.step AS o ON o.tenant = d.tenant AND o.id = d.depends_on
         WHERE d.tenant = s.tenant AND d.step_id = s.id) AS w
-    -- a review that a branch has added stands behind its step without depending on it
+    -- a review that a branch has added comes after its step without depending on it
     WHERE s.wave <> w.wave AND (p.sequential OR w.parents > 0 OR s.type <> 'checkpoint')
     UNION ALL
     SELECT format('%s: step %s completed with failure, and does not say why', p.name, s.name)

@@ -1,10 +1,10 @@
--- What the tests of tools and runs share.
+-- Functions that the tests of tools and runs share.
 
 \pset format unaligned
 \pset tuples_only on
 SET client_min_messages = warning;
 
--- Run a statement: its answer, or the SQLSTATE and the message.
+-- Run a statement, and return its answer, or the SQLSTATE and the message.
 CREATE FUNCTION pg_temp.try(statement text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     answer text;

@@ -1,10 +1,11 @@
--- What the tests of nested plans share: workflows and plans by labels, steps by their paths, trees line by line, errors as values.
+-- Functions that the tests of nested plans share: workflows and plans by labels, steps by their paths, trees line by line, errors as
+-- values.
 
 \pset format unaligned
 \pset tuples_only on
 SET client_min_messages = warning;
 
--- Define a workflow of these steps, and what else.
+-- Define a workflow with these steps and other keys.
 CREATE FUNCTION pg_temp.define(name text, steps jsonb, more jsonb = '{}') RETURNS text LANGUAGE sql AS $$
     SELECT stepwise.define_workflow(jsonb_build_object('name', name, 'steps', steps) || more) ->> 'name'
 $$;
@@ -19,7 +20,7 @@ CREATE FUNCTION pg_temp.plan(label text) RETURNS uuid LANGUAGE sql AS $$
     SELECT l.plan_id FROM labelled AS l WHERE l.label = $1
 $$;
 
--- The plan nested in the last step of a path ("a/b"; '' is the plan itself), the newest if there are several.
+-- The newest plan nested in the last step of a path ("a/b"; '' is the plan itself).
 CREATE FUNCTION pg_temp.nested(label text, path text) RETURNS uuid LANGUAGE plpgsql AS $$
 DECLARE
     found uuid := pg_temp.plan(label);
@@ -51,7 +52,7 @@ CREATE FUNCTION pg_temp.plain(answer jsonb) RETURNS jsonb LANGUAGE sql AS $$
            || CASE WHEN answer ? 'pause_reason' THEN jsonb_build_object('pause_reason', (answer -> 'pause_reason') - 'checkpointId') ELSE '{}' END
 $$;
 
--- What an agent that asks for work is told: the way to the step and its arguments, or why there is none.
+-- get_next_step in short: the path of the step and its arguments, or why there is none.
 CREATE FUNCTION pg_temp.next(plan_id uuid, worker text = NULL, lease interval = NULL) RETURNS text LANGUAGE sql AS $$
     SELECT concat_ws(' ', x ->> 'status', (SELECT string_agg(w, '/') FROM jsonb_array_elements_text(x -> 'path') AS w),
                      nullif(x -> 'arguments', '{}'), 'attempt ' || nullif(x ->> 'attempt', '1'), CASE WHEN x ? 'again' THEN 'again' END,
@@ -68,7 +69,7 @@ CREATE FUNCTION pg_temp.submit(label text, path text, result jsonb = '{}', outco
     FROM stepwise.submit_step_result(pg_temp.step(label, path), result, outcome => outcome) AS x
 $$;
 
--- A plan and all that is nested in it, line by line.
+-- A plan and all plans nested in it, line by line.
 CREATE FUNCTION pg_temp.show(plan_id uuid, indent int = 0) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
     p stepwise.plan;
@@ -91,7 +92,7 @@ CREATE FUNCTION pg_temp.show(label text) RETURNS SETOF text LANGUAGE sql AS $$
     SELECT pg_temp.show(pg_temp.plan(label))
 $$;
 
--- What a statement raises, or "fine".
+-- The error of a statement, or "fine".
 CREATE FUNCTION pg_temp.try(statement text) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE statement;

@@ -1,6 +1,6 @@
--- What must not grow: the cost of a call in small and in large surroundings, measured in the server alone, without the
--- client and the commit. Microseconds are noisy, so they are medians over many calls; pages and rows are exact, and say the same.
--- psql variable "finished": how many finished plans there are to be.
+-- The cost of a call must not grow with the number of other rows. It is measured in the server, without the client and the commit.
+-- Microseconds are noisy, so they are medians over many calls. Pages and rows are exact.
+-- psql variable: finished is the number of finished plans.
 
 \pset footer off
 SET client_min_messages = warning;
@@ -10,7 +10,7 @@ CREATE TABLE bench.sample (part text NOT NULL, surroundings text NOT NULL, call 
 
 -- ---------- measuring one call ----------
 
--- How many rows this session has read or written in the tables and indexes of the two schemas.
+-- The number of rows that this session has read or written in the tables and indexes of the two schemas.
 CREATE FUNCTION bench.rows_so_far() RETURNS bigint
 LANGUAGE sql VOLATILE AS $$
     SELECT sum(pg_stat_get_xact_tuples_returned(oid) + pg_stat_get_xact_tuples_fetched(oid) + pg_stat_get_xact_tuples_inserted(oid)
@@ -18,8 +18,8 @@ LANGUAGE sql VOLATILE AS $$
     FROM pg_class WHERE relnamespace IN ('stepwise'::regnamespace, 'handwritten'::regnamespace) AND relkind IN ('r', 'i')
 $$;
 
--- Run a call, note what it cost, and return its answer. EXPLAIN counts pages also in what a function does inside, but shows no
--- answer; so that goes through a setting.
+-- Make a call, record its cost, and return its answer. EXPLAIN also counts the pages of queries inside a function, but does not show
+-- the answer, so a setting passes it on.
 CREATE FUNCTION bench.measured(part text, surroundings text, call text, expression text) RETURNS jsonb
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -35,7 +35,7 @@ BEGIN
     RETURN nullif(current_setting('bench.answer'), '');
 END $$;
 
--- Take the next two steps of a plan by all three calls, so many times. Each call is a transaction.
+-- Do the next two steps of a plan with all three calls, the given number of times. Each call is a transaction.
 CREATE PROCEDURE bench.walk(part text, surroundings text, plan uuid, times int)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -77,9 +77,9 @@ SELECT part, surroundings, substr(call, 3) AS call, count(*) AS calls,
 FROM bench.sample AS s GROUP BY part, surroundings, s.call
 ORDER BY part, s.call, min(s.ctid);
 
--- ---------- surroundings ----------
+-- ---------- kinds of plans ----------
 
--- A plan with dependencies: each step waits for the one before it.
+-- A plan with dependencies, in which each step depends on the one before it.
 CREATE FUNCTION bench.chain(size int) RETURNS jsonb
 LANGUAGE sql AS $$
     SELECT jsonb_agg(jsonb_build_object('name', 'step_' || i, 'tool', 'inspect')
@@ -87,7 +87,7 @@ LANGUAGE sql AS $$
     FROM generate_series(1, size) AS i
 $$;
 
--- Steps to be finished first, and steps that refer to three of them each.
+-- A plan whose first steps are finished, and whose other steps refer to three of them each.
 CREATE FUNCTION bench.referring(finished int, referring int) RETURNS jsonb
 LANGUAGE sql AS $$
     SELECT bench.steps(finished) || jsonb_agg(jsonb_build_object('name', 'refer_' || i, 'tool', 'inspect', 'arguments', jsonb_build_object(
@@ -98,14 +98,14 @@ $$;
 
 -- ---------- finished plans ----------
 
--- First in a database that is nearly empty, with statistics that say so; then go on in the same session, whose kept plans were
--- made for that; then in a new one.
+-- Measure first in a nearly empty database with fresh statistics, then with many plans in the same session, whose cached query plans
+-- were made for the empty database, then in a new session.
 SELECT bench.new_plan(bench.steps(3)) AS template, bench.new_plan(bench.steps(200)) AS few, bench.new_plan(bench.steps(200)) AS same,
        bench.new_plan(bench.steps(200)) AS new \gset
 CALL bench.finish(:'template', 3);
 VACUUM (ANALYZE);
 CALL bench.walk('finished', 'few', :'few', 100);
--- by another session, which leaves the plans that this one keeps as they are
+-- another session does this, so that the cached query plans of this session stay
 \setenv multiply 'CALL bench.multiply(''':template''', ':finished')'
 \! psql -X -q -c "$multiply"
 CALL bench.walk('finished', :'finished' || ', a session of before', :'same', 100);
@@ -117,7 +117,7 @@ CALL bench.walk('finished', :'finished', :'new', 100);
 \echo 'Finished plans'
 SELECT call, surroundings AS "finished plans", microseconds, pages, rows FROM bench.cost WHERE part = 'finished';
 
--- ---------- beside handwritten PL/pgSQL ----------
+-- ---------- compared with handwritten PL/pgSQL ----------
 
 SELECT bench.new_plan(bench.steps(1000)) AS plan, bench.new_handwritten_plan(bench.steps(1000)) AS handwritten \gset
 CALL bench.walk('calls', '', :'plan', 500);
@@ -170,7 +170,7 @@ SELECT call, surroundings AS "finished steps", microseconds, pages, rows FROM be
 
 -- ---------- nested plans ----------
 
--- One way down: the innermost plan has the steps, each plan around it one step that holds the next.
+-- A deep tree: the innermost plan has the steps, and each plan above it has one step that holds the next plan.
 CREATE FUNCTION bench.deep(depth int) RETURNS jsonb
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -182,7 +182,7 @@ BEGIN
     RETURN jsonb_build_array(jsonb_build_object('name', 'down', 'workflow', 'deep_' || depth - 1));
 END $$;
 
--- Many holders in a row, each of a plan of two steps.
+-- A wide tree: many steps, each of which holds a plan of two steps.
 CREATE FUNCTION bench.wide(width int) RETURNS jsonb
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -210,7 +210,7 @@ SELECT call, surroundings AS "nested plans", microseconds, pages, rows FROM benc
 
 -- ---------- definitions ----------
 
--- 10,000 steps by hand, one INSERT each: by a loop in the server, and by a client. Three times each; the fastest counts.
+-- 10,000 steps with one INSERT each, from a loop in the server and from a client. Each runs three times, and the fastest counts.
 CREATE PROCEDURE bench.define(steps jsonb, size int)
 LANGUAGE plpgsql AS $$
 DECLARE

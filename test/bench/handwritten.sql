@@ -1,7 +1,7 @@
--- What one would write by hand for the bare job: plans, steps and an audit log with the needed columns only, and PL/pgSQL
--- functions that claim and complete a step. No tenants, no rights, no chain, no checks beyond the state of the step.
--- Keys, fill factors and the kind of ids are as in the extension, so that these make no difference. The index of pending
--- steps is the usual idiom for a queue: without it, a claim reads the whole plan.
+-- A minimal handwritten solution: plans, steps and an audit log with only the necessary columns, and PL/pgSQL functions that claim
+-- and complete a step. It has no tenants, no rights, no chain, and no checks except of the state of the step.
+-- Keys, fill factors and the kind of ids are those of the extension, so that they make no difference. The index on pending steps is
+-- usual for queues; without it, a claim reads the whole plan.
 
 CREATE SCHEMA handwritten;
 
@@ -42,7 +42,7 @@ CREATE TABLE handwritten.audit (
     actor   text NOT NULL DEFAULT current_user
 );
 
--- What an agent needs of the step that it was given.
+-- The columns of a claimed step that an agent needs.
 CREATE TYPE handwritten.claimed AS (step_id uuid, step_order int, name text, tool text, instructions text, arguments jsonb, attempt int);
 
 CREATE FUNCTION handwritten.claim(p_plan uuid) RETURNS handwritten.claimed
@@ -82,7 +82,7 @@ BEGIN
     RETURN v_plan;
 END $$;
 
--- Both in one round trip, against stepwise.advance.
+-- Both in one round trip, to compare with stepwise.advance.
 CREATE FUNCTION handwritten.advance(p_step uuid, p_result jsonb) RETURNS handwritten.claimed
 LANGUAGE plpgsql AS $$
 BEGIN

@@ -1,4 +1,4 @@
--- What the benchmark keeps of its own: the plans that the clients of pgbench are to work through, and what was measured.
+-- The tables of the benchmark: the plans for the clients of pgbench, and the measurements.
 
 CREATE SCHEMA bench;
 
@@ -23,7 +23,7 @@ CREATE TABLE bench.run (
     wal      pg_lsn NOT NULL
 );
 
--- The definition of a plan with so many steps, each of them as an agent might get it.
+-- The definition of a plan with the given number of realistic steps.
 CREATE FUNCTION bench.steps(size int) RETURNS jsonb
 LANGUAGE sql IMMUTABLE AS $$
     SELECT jsonb_agg(jsonb_build_object('name', 'step_' || i, 'tool', 'inspect', 'instructions', 'Look at item ' || i || ' and say what it is',
@@ -49,7 +49,7 @@ LANGUAGE sql AS $$
     SELECT id FROM p
 $$;
 
--- Make the plans of one round: for each way, so many for each client.
+-- Create the plans of one round: the given number for each way and client.
 CREATE PROCEDURE bench.fill(ways text[], clients int, plans int, size int)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -62,7 +62,7 @@ BEGIN
     FROM unnest(ways) AS way, generate_series(1, plans) AS n, generate_series(1, clients) AS client;
 END $$;
 
--- Note a run, after seeing that it did what it was asked to; the way before it ends where this one begins in the WAL.
+-- Record a run after checking that it did all its steps. Its WAL starts at the end of the previous run.
 CREATE PROCEDURE bench.note(size int, clients int, sync text, round int, way text, steps int, per_s float8, cpu int)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -82,16 +82,16 @@ BEGIN
     VALUES (size, clients, sync, round, way, steps, per_s, cpu, pg_current_wal_insert_lsn());
 END $$;
 
--- Speed of each run beside that of the handwritten one of its round, and what it wrote.
+-- The speed of each run, its ratio to the handwritten run of the same round, and its WAL.
 CREATE VIEW bench.comparison AS
 SELECT r.*, r.per_s / h.per_s AS ratio, (r.wal - r.wal_before) / r.steps AS wal_per_step
 FROM (SELECT *, lag(wal) OVER (ORDER BY id) AS wal_before FROM bench.run) AS r
 JOIN bench.run AS h ON (h.size, h.clients, h.sync, h.round, h.way) = (r.size, r.clients, r.sync, r.round, 'handwritten')
 WHERE r.way <> '';
 
--- ---------- a database that has been in use ----------
+-- ---------- existing data ----------
 
--- Finish the first steps of a plan at one go, by plain SQL.
+-- Finish the first steps of a plan in one statement, by plain SQL.
 CREATE PROCEDURE bench.finish(plan uuid, steps int)
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -99,7 +99,7 @@ BEGIN
     UPDATE stepwise.step SET status = 'completed', result = '{"value": 42}' WHERE tenant = 'default' AND plan_id = plan AND step_order <= steps AND status = 'in_progress';
 END $$;
 
--- Multiply a finished plan. Its rows are copied past the guards, as only a superuser can: what counts here is that they are there.
+-- Copy a finished plan many times. The copies bypass the guards, which needs a superuser. Here only the number of rows matters.
 CREATE PROCEDURE bench.multiply(plan uuid, times int)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -132,7 +132,7 @@ LANGUAGE sql AS $$
     SELECT s.plan_id, s.id, e FROM s, unnest('{step_started,step_completed}'::text[]) AS e
 $$;
 
--- Begin as in a database that has been in use: with some finished plans, and statistics.
+-- Start with some finished plans and with statistics, as in a database that has been in use.
 CREATE PROCEDURE bench.populate(plans int)
 LANGUAGE plpgsql AS $$
 DECLARE

@@ -1,5 +1,4 @@
--- One step of one plan; when the client's plan is done, its next one from the pool.
--- The extension, in one call.
+-- The extension with one call per step. Does one step; when the plan of the client is done, takes the next one from the pool.
 \if :left = 0
 SELECT plan_id AS plan FROM bench.pool WHERE way = :way AND client = :client_id AND n = :n \gset
 \set n :n + 1

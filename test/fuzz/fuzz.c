@@ -1,12 +1,12 @@
 /*
  * fuzz.c
- *	  fuzz target and test bench of the parser parts: chance, values, the run
+ *	  fuzz target of the parsers: random numbers, values, the run
  *
- * A module of its own, stepwise_fuzz, linked with the objects of src/ that it
- * tests; see test/fuzz/run. A case is made from its number and the seed alone,
- * so a failure repeats with the numbers that its CONTEXT shows. Each case runs
- * in its own memory context. An error that is raised, of whatever kind, ends
- * the run: the parser parts answer with faults.
+ * This is a separate module, stepwise_fuzz, linked with the objects of src/
+ * that it tests; see test/fuzz/run. A case depends only on its number and the
+ * seed, so a failure can be repeated with the numbers that its CONTEXT shows.
+ * Each case runs in its own memory context. Any error ends the run, since the
+ * parsers report faults without raising errors.
  */
 #include "fuzz.h"
 
@@ -18,13 +18,13 @@
 
 PG_MODULE_MAGIC;
 
-/* the settings that the linked objects read; stepwise.c defines them otherwise */
+/* settings that the linked objects read; in the extension settings.c defines them */
 int			MaxResultBytes = 1024 * 1024;
 int			MaxJsonDepth = 64;
 
 #define LEAK_TOLERANCE	(256 * 1024)	/* caches may still warm up */
 
-/* ---------- chance ---------- */
+/* ---------- random numbers ---------- */
 
 static uint64 chance;
 
@@ -51,7 +51,7 @@ StartCase(uint64 seed, int number)
 	chance = seed * UINT64CONST(1000003) + number;
 }
 
-/* ---------- values, and what one knows about them without jsonb ---------- */
+/* ---------- values, and properties that are known without jsonb ---------- */
 
 typedef struct Sample
 {
@@ -59,7 +59,7 @@ typedef struct Sample
 	const char *text;
 } Sample;
 
-/* several ways to write one number; far ones that a double could not tell apart */
+/* several notations of a number, and large numbers that are equal as double */
 static const Sample Numbers[] = {
 	{0, "-1e400"}, {1, "-2"}, {2, "-1.5"}, {3, "0"}, {3, "-0"}, {3, "0.00"}, {3, "0e5"},
 	{4, "1e-300"}, {5, "1"}, {5, "1.0"}, {5, "10e-1"}, {5, "0.1E1"}, {6, "2"}, {6, "0.2e+1"},
@@ -67,7 +67,7 @@ static const Sample Numbers[] = {
 	{10, "123456789012345678901234567890.1"}, {11, "123456789012345678901234567890.2"}, {12, "1e400"}
 };
 
-/* by code point */
+/* ordered by code point */
 static const Sample Strings[] = {
 	{0, "\"\""}, {1, "\"\\t\""}, {2, "\"\\n\""}, {3, "\" \""}, {4, "\"\\\"\""}, {5, "\"${x}\""}, {6, "\"'\""},
 	{7, "\"1\""}, {8, "\"10\""}, {9, "\"2\""}, {10, "\"A\""}, {11, "\"\\\\\""}, {12, "\"a\""}, {12, "\"\\u0061\""},
@@ -192,7 +192,7 @@ ValueFromText(const char *text)
 	return value;
 }
 
-/* ---------- damage ---------- */
+/* ---------- mutation ---------- */
 
 static const char *const Scraps[] = {
 	"${", "}", "$", "$${", "${inputs.a}", "${steps.a.", "${}", "inputs.x", "__internal__", ".", "..", "(", ")", "((((",
@@ -201,7 +201,7 @@ static const char *const Scraps[] = {
 	"é", "😀", "日", "\t", "\n", " ", "*", "@", "$.", "$.a", "?", "/*", "--", ";", "confidence", "result.", "foo", "f(",
 };
 
-/* Put characters out, in, twice or elsewhere; the text stays valid in its encoding. */
+/* Remove, insert, repeat or replace characters; the text stays valid in its encoding. */
 char *
 Mutate(const char *text)
 {
@@ -214,13 +214,13 @@ Mutate(const char *text)
 	appendBinaryStringInfo(&result, text, at);
 	switch (Draw(5))
 	{
-		case 0:					/* take out */
+		case 0:					/* remove */
 			break;
-		case 1:					/* twice */
+		case 1:					/* repeat */
 			appendBinaryStringInfo(&result, text + at, end - at);
 			appendBinaryStringInfo(&result, text + at, end - at);
 			break;
-		case 2:					/* put in */
+		case 2:					/* insert */
 			appendStringInfoString(&result, DRAW(Scraps));
 			appendBinaryStringInfo(&result, text + at, end - at);
 			break;
@@ -245,7 +245,7 @@ RunContext(void *arg)
 			   run->text ? run->text : "(not made yet)");
 }
 
-/* Run all cases, each in a fresh context; what they leave behind is a leak. */
+/* Run all cases, each in a new context; memory that remains is a leak. */
 Datum
 RunCases(FunctionCallInfo fcinfo, const char *name, void (*one) (Run *run))
 {
@@ -282,7 +282,7 @@ RunCases(FunctionCallInfo fcinfo, const char *name, void (*one) (Run *run))
 											  run.results[CONDITION_FALSE], run.results[CONDITION_UNDECIDED])));
 }
 
-/* A fault must say something, in the right encoding, and point into the text. */
+/* Check that a fault has a message in a valid encoding, and a column inside the text. */
 void
 CheckFault(const char *text, const ParseFault *fault)
 {

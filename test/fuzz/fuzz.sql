@@ -1,4 +1,4 @@
--- Runs the fuzz target. Variables: module, the built library; cases, of each kind; seed.
+-- Run the fuzz target. psql variables: module is the built library, cases is the number of cases of each kind, seed selects them.
 -- Every test prints one line "ok ...", or an error whose CONTEXT names the case.
 
 SET client_min_messages = warning;
@@ -12,8 +12,8 @@ CREATE FUNCTION try_reference("text" text) RETURNS text LANGUAGE c STRICT AS :'m
 CREATE FUNCTION try_condition(source text, "values" jsonb = '{}', branching boolean = false) RETURNS text
     LANGUAGE c STRICT AS :'module';
 
--- A definition is validated, defined and started; all is undone again. What may be raised is of class SW. What
--- validates can be defined, and nothing else.
+-- Each definition is validated, defined and started, and all of it is rolled back. Only errors of class SW are allowed. A definition
+-- can be defined if and only if it is valid.
 CREATE FUNCTION fuzz_definition_case(seed bigint, number int) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     definition jsonb := random_definition(seed, number);
@@ -42,7 +42,7 @@ END $$;
 CREATE FUNCTION memory_used() RETURNS bigint LANGUAGE sql AS
     'SELECT sum(total_bytes)::bigint FROM pg_catalog.pg_backend_memory_contexts WHERE name NOT LIKE ''%Cache%''';
 
--- Each case in a statement of its own; so what remains is kept for the backend, and must not grow with the cases.
+-- Each case is its own statement. Memory that remains belongs to the backend, and must not grow with the number of cases.
 CREATE PROCEDURE fuzz_definition(cases int, seed bigint, INOUT report text = NULL) LANGUAGE plpgsql AS $$
 DECLARE
     counts jsonb := '{"refused": 0, "defined": 0, "started": 0}';

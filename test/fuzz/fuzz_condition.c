@@ -1,15 +1,14 @@
 /*
  * fuzz_condition.c
- *	  conditions: random expressions against a second evaluator, and damaged ones
+ *	  conditions: random expressions compared with a second evaluator, and mutated ones
  *
- * condition	an expression is made at random, as a tree; its text must
- *				compile, and over random values give what a second evaluator,
- *				written here on the tree and without jsonpath, says.
- * mutation		the text of such an expression, damaged at random: compiles or
- *				has a fault within the text; what compiles can be evaluated,
- *				survives a dump, and its operands can be parsed again.
- * jsonpath		conditions that are jsonpath as written, of random parts: the
- *				same.
+ * condition	A random expression is made as a tree. Its text must compile,
+ *				and for random values give the same result as a second
+ *				evaluator, which works on the tree and without jsonpath.
+ * mutation		The text of such an expression is changed at random. It must
+ *				compile, or have a fault within the text. A compiled one can
+ *				be evaluated and dumped, and its operands can be parsed again.
+ * jsonpath		The same for conditions written as jsonpath, of random parts.
  */
 #include "fuzz.h"
 
@@ -24,7 +23,7 @@ PG_FUNCTION_INFO_V1(fuzz_jsonpath);
 
 #define REFERENCES 7
 
-/* as one writes them, and as the compiler names them */
+/* notation, and name in the compiler */
 static const char *const Written[2][REFERENCES] = {
 	{"${inputs.a}", "${ inputs.a.ключ.0 }", "${steps.x-1.outputs.b}", "${blocks.x.steps.y.succeeded}",
 	"${bindings.b.c}", "${plan.name}", "${inputs}"},
@@ -61,12 +60,12 @@ typedef struct Tree
 	int			op;
 	Operand		left;
 	Operand		right;
-	Operand		list[4];		/* TREE_IN with a list that is written out */
-	int			nlist;			/* -1: the list is what right refers to */
+	Operand		list[4];		/* TREE_IN: the elements of a literal list */
+	int			nlist;			/* -1: right refers to the list */
 } Tree;
 
 static const char *const Operators[] = {"==", "!=", "===", "!==", "<", "<=", ">", ">="};
-#define ORDERINGS 4				/* the first of those that order */
+#define ORDERINGS 4				/* index of the first ordering operator */
 
 static Operand
 RandomReference(void)
@@ -93,7 +92,7 @@ IsOrdered(const Operand *operand)
 	return operand->reference >= 0 || operand->literal->kind == KIND_NUMBER || operand->literal->kind == KIND_STRING;
 }
 
-/* Is it a value that contains an object, which has no literal? */
+/* Test whether a value contains an object, which cannot be written as a literal. */
 static bool
 HasObject(const Val *val)
 {
@@ -262,7 +261,7 @@ WriteOperand(StringInfo text, const Operand *operand, bool branching)
 		appendStringInfoString(text, Written[branching][operand->reference]);
 }
 
-/* Write an operand of a comparison, which may stand in parentheses. */
+/* Write an operand of a comparison, sometimes in parentheses. */
 static void
 WriteCompared(StringInfo text, const Operand *operand, bool branching)
 {
@@ -537,7 +536,7 @@ CheckAgainstTree(Run *run, const Condition *condition, const Tree *tree, bool br
 	{
 		if (Draw(8) == 0)
 			continue;
-		/* often one of the others', so that equal ones occur */
+		/* often repeat another value, so that equal values occur */
 		values[i] = i > 0 && Draw(3) == 0 ? values[Draw(i)] : RandomVal(3);
 		if (values[i] && Draw(4) == 0 && i > 0 && values[i - 1] && values[i]->kind != KIND_ARRAY)
 			values[i] = MakeArray(RandomScalar(), values[i - 1]);
@@ -600,7 +599,7 @@ SameReference(const Reference *a, const Reference *b)
 	return true;
 }
 
-/* What is stored, a path and the names of operands, must come back as it was. */
+/* Check that the stored form, a path and the names of operands, can be read back. */
 static void
 CheckStorable(const Condition *condition, bool branching)
 {
@@ -635,7 +634,7 @@ RandomDocument(const Condition *condition)
 	return ConditionDocument(condition->noperands, values);
 }
 
-/* Compile a text of which nothing is known, and look whether it may be so. */
+/* Compile an arbitrary text, and check that the result is plausible. */
 static void
 TryCompile(Run *run, char *text, bool branching)
 {
@@ -666,7 +665,7 @@ MutationCase(Run *run)
 
 	for (int i = Draw(4); i >= 0; i--)
 		mutant = Mutate(mutant);
-	/* now and then something very long or deep */
+	/* sometimes something very long or deep */
 	for (int i = Draw(500) ? 0 : 12; i > 0; i--)
 		mutant = Draw(2) ? psprintf("%s %s", mutant, mutant) : psprintf("%s%s", DRAW(openings), mutant);
 	TryCompile(run, mutant, branching ^ (Draw(8) == 0));

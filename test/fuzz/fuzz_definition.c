@@ -1,8 +1,8 @@
 /*
  * fuzz_definition.c
- *	  random definitions of workflows, mostly good and here and there spoilt
+ *	  random definitions of workflows, mostly valid, with some spoilt values
  *
- * Only made here: fuzz.sql gives them to the functions that users call.
+ * They are only generated here. fuzz.sql passes them to the SQL functions.
  */
 #include "fuzz.h"
 
@@ -11,15 +11,15 @@
 
 PG_FUNCTION_INFO_V1(random_definition);
 
-#define SPOILT	150				/* one value in so many is something else */
+#define SPOILT	150				/* one of so many values is replaced by another */
 
-/* a definition on its way */
+/* a definition that is being written */
 typedef struct Draft
 {
 	StringInfoData text;
 	int			nsteps;
-	int			step;			/* the one being written, 1-based; 0: outside */
-	bool		depends;		/* the steps say what they depend on */
+	int			step;			/* the step being written, 1-based; 0: none */
+	bool		depends;		/* the steps declare dependencies */
 	bool		comma;
 } Draft;
 
@@ -31,7 +31,7 @@ WriteJsonString(Draft *d, const char *text)
 	escape_json(&d->text, text);
 }
 
-/* Write a key; sometimes another one. */
+/* Write a key, sometimes a wrong one. */
 static void
 WriteKey(Draft *d, const char *key)
 {
@@ -41,7 +41,7 @@ WriteKey(Draft *d, const char *key)
 	d->comma = true;
 }
 
-/* Take over the place of a value, if it is its turn to be spoilt. */
+/* Write something else instead of a value, if it is to be spoilt. */
 static bool
 Spoil(Draft *d)
 {
@@ -81,7 +81,7 @@ Close(Draft *d, char bracket)
 	d->comma = true;
 }
 
-/* Name a step that may be referred to from here, or now and then any. */
+/* Name a step that may be referred to from here, or sometimes any step. */
 static char *
 StepName(Draft *d)
 {

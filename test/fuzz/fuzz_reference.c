@@ -1,15 +1,15 @@
 /*
  * fuzz_reference.c
- *	  references: texts of known parts, and damaged ones
+ *	  references: texts of known parts, and mutated ones
  *
- * A text made of known parts must split into these parts. Damaged, it splits
- * into something that means itself, or has a fault.
+ * A text made of known parts must split into these parts. A mutated text
+ * either has a fault, or splits into parts that give the same text again.
  */
 #include "fuzz.h"
 
 PG_FUNCTION_INFO_V1(fuzz_reference);
 
-/* Write parts as the text that they come from. */
+/* Write parts as text. */
 static char *
 PartsToText(List *parts)
 {
@@ -86,7 +86,7 @@ RandomParts(void)
 
 	for (int i = Draw(6); i > 0; i--)
 	{
-		/* two literals in a row would come back as one */
+		/* two adjacent literals would be read as one */
 		if (Draw(2) && (parts == NIL || ((TextPart *) llast(parts))->reference))
 			AppendPart(&parts, pstrdup(DRAW(literals)), NULL);
 		else
@@ -117,7 +117,7 @@ ReferenceCase(Run *run)
 		return;
 	}
 	run->accepted++;
-	/* "$" before a reference cannot be written; but what was written must mean itself */
+	/* "$" before a reference cannot be written, but the result must give itself again */
 	text = PartsToText(parts);
 	if (strstr(text, "$$${") == NULL)
 		CheckParts(ReferenceScan(text, &fault), parts);

@@ -1,6 +1,6 @@
 /*
  * try.c
- *	  single trials, for tests that are written by hand; see units.sql
+ *	  single conditions and references, for the tests in units.sql
  */
 #include "fuzz.h"
 
@@ -61,7 +61,7 @@ ReferenceText(const Reference *reference)
 	return text.data;
 }
 
-/* try_reference(text): literals in brackets, references taken apart; or "column: fault | hint" */
+/* try_reference(text): literals in brackets, references by their parts; or "column: fault | hint" */
 Datum
 try_reference(PG_FUNCTION_ARGS)
 {

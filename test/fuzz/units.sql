@@ -1,5 +1,5 @@
--- What single references and conditions come to, written by hand. A condition gives true, false, "undecided: why", or
--- a fault, "column: message | hint"; % stands for anything.
+-- Single references and conditions with their expected results. The result of a condition is true, false, "undecided: why", or a
+-- fault, "column: message | hint". % matches anything.
 
 CREATE TEMP TABLE condition_unit (number serial, source text, branching boolean, expected text);
 CREATE TEMP TABLE reference_unit (number serial, source text, expected text);
@@ -17,7 +17,7 @@ INSERT INTO condition_unit (branching, source, expected) VALUES
 (false, ' ( ${ steps.a.succeeded } ) ', 'true'),
 (false, 'true', 'true'),
 (false, 'not false', 'true'),
--- equality: null with anything is decided, other kinds are not
+-- equality: a comparison with null is decided, one of other different types is not
 (false, '${inputs.one} == 1.0', 'true'),
 (false, '${inputs.one} == 1e0', 'true'),
 (false, '${inputs.one} != 2', 'true'),
@@ -48,7 +48,7 @@ INSERT INTO condition_unit (branching, source, expected) VALUES
 (false, '${inputs.obj} == "x"', 'undecided: %'),
 (false, '${inputs.x} == [1]', 'undecided: %'),
 (false, '${inputs.nil} == [1]', 'false'),
--- with types: another type is decided, a missing value is not
+-- with ===: a comparison with another type is decided, one with a missing value is not
 (false, '${inputs.one} === "1"', 'false'),
 (false, '${inputs.one} !== "1"', 'true'),
 (false, '${inputs.one} === 1.00', 'true'),
@@ -68,7 +68,7 @@ INSERT INTO condition_unit (branching, source, expected) VALUES
 (false, '${inputs.nil} <= ${inputs.nil}', 'undecided: %'),
 (false, '${inputs.t} > ${inputs.f}', 'undecided: %'),
 (false, '${inputs.list} < ${inputs.list}', 'undecided: %'),
--- in: equality with types
+-- in: compares like ===
 (false, '${inputs.one} in [2, "1"]', 'false'),
 (false, '${inputs.one} in [2, 1.0]', 'true'),
 (false, '${inputs.one} not in [2, "1"]', 'true'),
@@ -88,7 +88,7 @@ INSERT INTO condition_unit (branching, source, expected) VALUES
 (false, '${inputs.one} in ${inputs.x}', 'undecided: %'),
 (false, '${inputs.no} in ${inputs.list}', 'undecided: %'),
 (false, '${inputs.two} in [[1], [2]]', 'true'),
--- precedence, and what is undecided only counts where it decides
+-- precedence; an undecided operand matters only if the result depends on it
 (false, 'true or ${inputs.no}', 'true'),
 (false, '${inputs.no} and false', 'false'),
 (false, '${inputs.no} or false', 'undecided: %'),
@@ -181,7 +181,7 @@ INSERT INTO condition_unit (branching, source, expected) VALUES
 (true, '${found} == 1', '3: reference "${found}" has the unknown root "found" | %'),
 (true, 'é and a..b', '9: reference "${result.a..b}" has an empty segment | %');
 
--- a literal is [so]; a reference is <root, steps, field, /path @ column>, in numbers where stepwise.h has an enum
+-- a literal is shown as [text], a reference as <root, steps, field, /path @ column>, with the numbers of the enums in define.h
 INSERT INTO reference_unit (source, expected) VALUES
 ('', ''),
 ('plain } { $ text', '[plain } { $ text]'),

@@ -1,4 +1,5 @@
--- Tables to which the owner has added something of his own: the engine, which writes them without statements, keeps to it.
+-- The owner has added triggers, constraints, indexes or columns to the tables. The engine writes rows without SQL statements, and
+-- still respects these additions.
 
 \set ECHO none
 \i test/agent.sql
@@ -7,7 +8,7 @@
 SELECT pg_temp.make('plain', '[{"name": "a"}, {"name": "b"}, {"name": "c"}, {"name": "d"}, {"name": "e", "dependsOn": ["d"]}]', on_failure => 'pause');
 SELECT pg_temp.next('plain'), pg_temp.submit('plain', 'a');
 
--- the indexes that the engine knows as its own; src/table.c has the same list
+-- the indexes that the engine knows as its own; table.c has the same list
 SELECT indexrelid::regclass FROM pg_index WHERE indrelid IN ('stepwise.plan'::regclass, 'stepwise.step'::regclass, 'stepwise.audit'::regclass) ORDER BY indexrelid::regclass::text;
 
 -- ---------- triggers ----------
@@ -45,7 +46,7 @@ CREATE RULE also AS ON UPDATE TO stepwise.step DO ALSO INSERT INTO public.seen (
 SELECT pg_temp.next('plain');
 DROP RULE also ON stepwise.step;
 SELECT said FROM seen ORDER BY n;
--- an index that calls a function: not with the caller's search path, which would make it his
+-- an index that calls a function must not use the search path of the caller
 CREATE FUNCTION signature(name text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN upper(name); END $$;
 CREATE INDEX signed ON stepwise.step (signature(message));
 CREATE SCHEMA trap;
@@ -58,7 +59,7 @@ SELECT stepwise.retry_step(pg_temp.step('plain', 'd')) ->> 'stepStatus', pg_temp
 DROP INDEX stepwise.signed;
 DROP SCHEMA trap CASCADE;
 DROP FUNCTION signature;
--- a column that is computed or must not be null, keys that are looked at later or hang on what changes
+-- generated and NOT NULL columns; deferred keys, and keys on columns that change
 ALTER TABLE stepwise.audit ADD COLUMN about text GENERATED ALWAYS AS (event || '!') STORED;
 SELECT pg_temp.make('also', '[{"name": "a"}, {"name": "b"}]');
 BEGIN;
@@ -86,7 +87,7 @@ SELECT about FROM stepwise.audit WHERE plan_id = pg_temp.plan('also') ORDER BY i
 DROP TABLE followed;
 DROP INDEX stepwise.status_index;
 ALTER TABLE stepwise.audit DROP COLUMN about;
--- a trigger that writes steps is no engine, and cannot call it
+-- a trigger that writes steps does not count as the engine, and cannot call it
 CREATE FUNCTION meddle() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NEW.name = 'a' AND NEW.status = 'completed' THEN
@@ -102,7 +103,7 @@ SELECT pg_temp.try($$pg_temp.submit('also', 'a')$$);
 DROP TRIGGER meddle ON stepwise.step;
 DROP FUNCTION meddle;
 SELECT pg_temp.submit('also', 'a');
--- an index of summaries: what is updated in place stays so
+-- a summarizing index (BRIN), with many updates of one row
 CREATE INDEX summary ON stepwise.plan USING brin (updated_at);
 SELECT pg_temp.next('also');
 SELECT count(stepwise.heartbeat(pg_temp.step('also', 'b'), 1)) FROM generate_series(1, 100);

@@ -1,4 +1,4 @@
--- Artifacts, the final output, and the search over both.
+-- Artifacts, the final output, and the search in both.
 
 \pset format unaligned
 \pset tuples_only on
@@ -31,10 +31,10 @@ SELECT stepwise.store_output(:'fish', '# Fish' || chr(10) || chr(10) || 'Some fi
 SELECT stepwise.store_output(:'fish', '# All about fish' || chr(10) || chr(10) || 'Some fishes juggle.', 'text/plain') - 'planId';
 SELECT final_output, final_media_type FROM stepwise.plan_detail WHERE plan_id = :'fish';
 SELECT name, media_type, data, source_url, step_id IS NOT NULL FROM stepwise.artifact WHERE plan_id = :'birds' ORDER BY id;
--- a name may come again
+-- a name may be used again
 SELECT stepwise.store_artifact(:'fish', 'sharks', 'A second one, without teeth.') ->> 'size';
 
--- what an artifact must be
+-- the checks of an artifact
 SELECT stepwise.store_artifact(:'birds', NULL, 'x');
 SELECT stepwise.store_artifact(:'birds', '  ', 'x');
 SELECT stepwise.store_artifact(:'birds', repeat('n', 201), 'x');
@@ -71,7 +71,7 @@ SELECT jsonb_array_length(stepwise.search_artifacts('otter') #> '{results,0,frag
 SELECT key FROM jsonb_object_keys(stepwise.search_artifacts('otter') #> '{results,0}') AS key ORDER BY key;
 SELECT r ->> 'planName', r ->> 'mediaType', r ->> 'sourceUrl', (r ->> 'rank')::float > 0, r ->> 'size'
 FROM jsonb_array_elements(stepwise.search_artifacts('midnight') -> 'results') AS r;
--- of a plan, also what is nested in it
+-- of a plan, and of the plans nested in it
 SELECT stepwise.get_next_step(:'birds') ->> 'name';
 SELECT stepwise.advance(pg_temp.id(:'birds', 'a'), '1') #>> '{next,planId}' AS below \gset
 SELECT stepwise.store_artifact(:'below', 'deep', 'Penguins dive.') ->> 'planStatus';
@@ -89,14 +89,14 @@ SELECT stepwise.search_artifacts('otter', '00000000-0000-0000-0000-000000000000'
 -- a text of nothing but different words
 SELECT stepwise.store_artifact(:'fish', 'words', (SELECT string_agg(to_hex(n), ' ') FROM generate_series(1000000, 1140000) AS n)) ->> 'size';
 SELECT r ->> 'name' FROM jsonb_array_elements(stepwise.search_artifacts('f4243') -> 'results') AS r;
--- a text of words that are three each, in characters of four bytes: what a tsvector can hold of it is found
+-- words of three characters with four bytes each: the part that fits into a tsvector is found
 CREATE FUNCTION pg_temp.rare(n int) RETURNS text LANGUAGE sql AS $$ SELECT chr(131072 + n % 40000) || chr(131072 + (n / 7) % 40000) $$;
 SELECT string_agg(pg_temp.rare(n) || '-' || pg_temp.rare(n + 90000), ' ') AS rare FROM generate_series(1, 41000) AS n \gset
 SELECT (stepwise.store_artifact(:'fish', 'rare', :'rare') ->> 'size')::int > 700000;
 SELECT stepwise.store_output(:'fish', :'rare') ->> 'replaced';
 SELECT r ->> 'kind' FROM jsonb_array_elements(stepwise.search_artifacts(pg_temp.rare(100)) -> 'results') AS r ORDER BY 1;
 
--- ---------- plans that have ended, tenants, and what is left behind ----------
+-- ---------- plans that have ended, tenants, final checks ----------
 
 SELECT stepwise.cancel_plan(:'fish') ->> 'planStatus';
 SELECT stepwise.store_output(:'fish', 'Enough.') ->> 'planStatus';

@@ -1,40 +1,22 @@
--- The audit log: one entry per change, chained; nobody writes it by hand; who gets around that is found out, entry by entry.
--- And retention, which is the only way for an entry to go.
+-- The audit log has one entry per change, and the entries form a chain. Nobody can write it by hand. verify_audit detects any change
+-- that bypasses the guards. Retention is the only way to remove entries.
 
 \pset format unaligned
 \pset tuples_only on
 \set ECHO none
 \i test/sound.sql
+\i test/plain.sql
 \set ECHO all
 SET client_min_messages = warning;
+SET test.goal = 'audit.sql';
 
--- What is finished from other tests would be counted below.
+-- Remove the finished plans of other tests, which would be counted below.
 CALL stepwise.purge('infinity');
 
-CREATE FUNCTION pg_temp.id(plan text) RETURNS uuid LANGUAGE sql STABLE AS $$
-    SELECT p.id FROM stepwise.plan AS p WHERE p.name = plan AND p.goal = 'audit.sql'
-$$;
-
-CREATE FUNCTION pg_temp.id(plan text, step text) RETURNS uuid LANGUAGE sql STABLE AS $$
-    SELECT s.id FROM stepwise.step AS s WHERE s.plan_id = pg_temp.id(plan) AND s.name = step
-$$;
-
--- What verify_audit says, without what differs from run to run.
+-- The answer of verify_audit, without values that differ between runs.
 CREATE FUNCTION pg_temp.verify(plan text) RETURNS jsonb LANGUAGE sql AS $$
     SELECT stepwise.verify_audit(pg_temp.id(plan)) - 'planId' - 'head'
 $$;
-
-CREATE FUNCTION pg_temp.try(statement text, more boolean = false) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    detail text;
-    hint text;
-BEGIN
-    EXECUTE statement;
-    RETURN 'no error';
-EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-    RETURN concat_ws(E'\n', sqlstate || ' ' || sqlerrm, CASE WHEN more THEN detail END, CASE WHEN more THEN hint END);
-END $$;
 
 -- ---------- the chain ----------
 
@@ -90,7 +72,7 @@ SELECT pg_temp.try('TRUNCATE stepwise.audit, stepwise.plan, stepwise.step CASCAD
 \copy stepwise.audit (tenant, id, at, event, actor, detail, hash) FROM STDIN
 default	1	2020-01-01	x	x	{}	\\x00
 \.
--- also for the owner of the table, who is no superuser; and it does not help him to say that the engine was never used
+-- also to a table owner that is no superuser, even after resetting the flag that says whether the engine was used
 CREATE ROLE regress_audit_owner;
 BEGIN;
 GRANT USAGE ON SCHEMA stepwise TO regress_audit_owner;
@@ -104,9 +86,9 @@ ROLLBACK;
 DROP ROLE regress_audit_owner;
 SELECT stepwise.audit_head(pg_temp.id('watched')) ->> 'head' = :'head';
 
--- ---------- around the guard: found out ----------
+-- ---------- changes that bypass the guards are detected ----------
 
--- A superuser switches the guards off, does what he wants, and what verify_audit then says; all of it is rolled back.
+-- Disable the guards as a superuser, make a change, and show the answer of verify_audit. All of it is rolled back.
 CREATE FUNCTION pg_temp.tamper(statement text, plan text = 'watched') RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     answer text;
@@ -150,7 +132,7 @@ SELECT pg_temp.tamper($$UPDATE stepwise.audit SET plan_id = $plan, id = 7 WHERE 
 -- two entries swapped, with and without their hashes
 SELECT pg_temp.tamper('UPDATE stepwise.audit SET id = -id WHERE plan_id = $plan AND id IN (2, 3); UPDATE stepwise.audit SET id = id + 5 WHERE plan_id = $plan AND id < 0');
 SELECT pg_temp.tamper('UPDATE stepwise.audit AS a SET hash = b.hash FROM stepwise.audit AS b WHERE a.plan_id = $plan AND b.plan_id = $plan AND a.id + b.id = 5 AND a.id IN (2, 3)');
--- the chain is right, but the plan says otherwise
+-- the chain is valid, but does not match the plan
 SELECT pg_temp.tamper($$UPDATE stepwise.plan SET audit_head = sha256('x') WHERE id = $plan$$);
 SELECT pg_temp.tamper('UPDATE stepwise.plan SET audit_entries = 7 WHERE id = $plan');
 -- a result that was changed after its step had completed, or taken away; and the step itself
@@ -160,12 +142,12 @@ SELECT pg_temp.tamper($$UPDATE stepwise.step SET result = NULL WHERE id = pg_tem
 SELECT pg_temp.tamper($$UPDATE stepwise.step SET result = NULL WHERE id = pg_temp.id('null', 'b')$$, 'null');
 SELECT pg_temp.tamper($$UPDATE stepwise.step SET result = '1' WHERE id = pg_temp.id('null', 'a')$$, 'null');
 SELECT pg_temp.tamper($$DELETE FROM stepwise.step WHERE id = pg_temp.id('watched', 'a')$$);
--- who computes the whole chain anew is not found out by it: that is what a head stored elsewhere is for
+-- a chain that was computed anew as a whole is valid; only a head stored elsewhere detects that
 SELECT pg_temp.tamper($$DELETE FROM stepwise.audit WHERE plan_id = $plan AND id = 6;
     UPDATE stepwise.plan SET audit_entries = 5, audit_head = (SELECT hash FROM stepwise.audit WHERE plan_id = $plan AND id = 5) WHERE id = $plan$$);
 SELECT stepwise.audit_head(pg_temp.id('watched')) ->> 'head' = :'head', pg_temp.verify('watched') AS untouched;
 
--- a chain longer than what is read at once; the entry that does not fit is behind that
+-- a chain that is longer than one batch of reading; the wrong entry is in a later batch
 SELECT stepwise.create_plan('long', 'audit.sql', (SELECT jsonb_agg(jsonb_build_object('name', 's' || n)) FROM generate_series(1, 1500) AS n)) ->> 'status';
 UPDATE stepwise.step SET status = 'in_progress' WHERE plan_id = pg_temp.id('long');
 UPDATE stepwise.step SET status = 'completed' WHERE plan_id = pg_temp.id('long') AND step_order > 1;
@@ -202,7 +184,7 @@ SELECT event, replace(actor, current_user, 'the owner'), session_id FROM stepwis
 SELECT stepwise.remove_member('"regress audit agent"', 'default') IS NOT NULL;
 DROP OWNED BY "regress audit agent";
 DROP ROLE "regress audit agent";
--- a role that is gone, or renamed, does not break the chain
+-- dropping or renaming a role does not break the chain
 SELECT pg_temp.verify('who');
 SELECT * FROM pg_temp.sound();
 
@@ -219,7 +201,7 @@ SELECT name, status FROM stepwise.plan WHERE goal = 'audit.sql' ORDER BY id;
 CALL stepwise.purge('infinity');
 SELECT pg_temp.id('watched') IS NULL;
 
--- with all that hangs on them, nested plans too; in batches; what is open stays
+-- with all rows that belong to them, also nested plans; in batches; open plans stay
 SELECT stepwise.log_skill_execution('a skill', 'started', 'audit.sql session') IS NOT NULL;
 SELECT stepwise.create_plan('purged', 'audit.sql', '[{"name": "a", "workflow": "audit.sql nested"}, {"name": "b", "dependsOn": ["a"]}]', session_id => 'audit.sql session',
     branching_conditions => '[{"afterStepOrder": 1, "conditionExpression": "outcome == \"failure\"", "ifTrueAction": "fail"}]') ->> 'status';
@@ -250,7 +232,7 @@ SELECT skill_name, plan_id FROM stepwise.skill_execution WHERE session_id = 'aud
 SELECT count(*) FROM generate_series(1, 7) AS n, stepwise.create_plan('batch ' || n, 'audit.sql', '[{"name": "a"}]');
 UPDATE stepwise.step SET status = 'skipped' WHERE plan_id IN (SELECT id FROM stepwise.plan WHERE name LIKE 'batch%');
 CALL stepwise.purge('infinity', 3);
--- each batch is an entry of the log that belongs to no plan, in a chain of its own
+-- each batch writes one entry to the chain of the tenant
 SELECT id, event, plan_id, detail - 'before' FROM stepwise.audit WHERE plan_id IS NULL AND tenant = 'default' ORDER BY id DESC LIMIT 3 \g (format=aligned) | sed 's/^ *[0-9]* |/ n |/'
 SELECT count(*) = max(id), count(DISTINCT id) = count(*), min(id) FROM stepwise.audit WHERE plan_id IS NULL AND tenant = 'default';
 WITH chain AS (SELECT *, coalesce(lag(hash) OVER (ORDER BY id), decode(repeat('00', 32), 'hex')) AS before FROM stepwise.audit WHERE plan_id IS NULL AND tenant = 'default')
@@ -260,7 +242,7 @@ SELECT bool_and(hash = sha256('\x01' || pg_temp.field(before) || pg_temp.field(c
     || pg_temp.field(convert_to(session_id, 'UTF8')) || pg_temp.field(convert_to(detail::text, 'UTF8')))) AS as_documented
 FROM chain;
 
--- inside a transaction block it is part of that
+-- inside a transaction block it does not commit
 SELECT count(*) FROM generate_series(1, 4) AS n, stepwise.create_plan('block ' || n, 'audit.sql', '[{"name": "a"}]');
 BEGIN;
 UPDATE stepwise.step SET status = 'skipped' WHERE plan_id IN (SELECT id FROM stepwise.plan WHERE name LIKE 'block%');
@@ -277,7 +259,7 @@ END $$;
 SELECT count(*) FROM stepwise.plan WHERE name LIKE 'block%';
 SELECT current_user = session_user;
 
--- a procedure that fails after a savepoint leaves the memory of the session whole
+-- a procedure that fails after a savepoint does not corrupt the memory of the session
 CREATE FUNCTION pg_temp.memory(n int) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
     total int;
@@ -296,7 +278,7 @@ CALL stepwise.purge('infinity');
 ROLLBACK;
 \set VERBOSITY default
 SELECT pg_temp.memory(20);
--- in a block that catches errors it does not commit, but runs
+-- in a block that catches errors it runs, but does not commit
 DO $$
 BEGIN
     CALL stepwise.purge('infinity', 1);

@@ -1,11 +1,11 @@
--- What a branch does to the steps between and behind it: which it skips, whose waves move, which names it takes, and what it needs.
+-- Effects of a branch on other steps: which steps it skips, which waves it moves, which names it takes, and which workflows it needs.
 
 \set ECHO none
 \i test/agent.sql
 CREATE FUNCTION pg_temp.waves(plan text) RETURNS text LANGUAGE sql AS $$
     SELECT string_agg(s.name || ' ' || s.wave, ', ' ORDER BY s.step_order) FROM stepwise.step AS s WHERE s.plan_id = (SELECT pg_temp.plan(plan))
 $$;
--- The waves that do not follow from the dependencies; a review stands one behind what it reviews.
+-- Steps whose wave does not follow from their dependencies. A review is one wave after the reviewed step.
 CREATE FUNCTION pg_temp.wrong_waves(plan text) RETURNS SETOF text LANGUAGE sql AS $$
     SELECT s.name || ': ' || s.wave || ' instead of ' || max(p.wave) + 1
     FROM stepwise.step AS s JOIN stepwise.dependency AS d ON d.step_id = s.id JOIN stepwise.step AS p ON p.id = d.depends_on
@@ -16,7 +16,7 @@ CREATE FUNCTION pg_temp.faults(definition jsonb) RETURNS SETOF text LANGUAGE sql
 $$;
 \set ECHO all
 
--- ---------- skip_to: never its own target, nor what that depends on ----------
+-- ---------- skip_to never skips its target, nor steps that the target depends on ----------
 
 SELECT pg_temp.make('skips', '[{"name": "a"}, {"name": "b", "dependsOn": ["a"]}, {"name": "x", "dependsOn": ["a"]}, {"name": "y", "dependsOn": ["x"]},
     {"name": "c", "dependsOn": [{"step": "b", "required": false}]}, {"name": "t", "dependsOn": ["a", "c"]}, {"name": "z", "dependsOn": ["x"]},
@@ -28,13 +28,13 @@ SELECT detail -> 'skippedSteps' FROM stepwise.audit WHERE plan_id = pg_temp.plan
 SELECT pg_temp.next('skips'), pg_temp.submit('skips', 'b');
 SELECT pg_temp.next('skips', 'one'), pg_temp.next('skips', 'two');
 SELECT pg_temp.submit('skips', 'c'), pg_temp.submit('skips', 'u'), pg_temp.submit('skips', 't');
--- nothing that the target depends on lies between: as in a sequence
+-- the target depends on no step between, so all of them are skipped as in a sequence
 SELECT pg_temp.make('skips all', '[{"name": "a"}, {"name": "b", "dependsOn": ["a"]}, {"name": "c", "dependsOn": ["b"]}, {"name": "t", "dependsOn": ["a"]}]',
     '[{"afterStepOrder": 1, "conditionExpression": "true", "ifTrueAction": "skip_to", "actionParams": {"stepOrder": 4}}]');
 SELECT pg_temp.submit('skips all', 'a');
 SELECT pg_temp.show('skips all');
 
--- ---------- a review in between: the waves behind it move ----------
+-- ---------- an added review moves the waves after it ----------
 
 SELECT pg_temp.make('waves', '[{"name": "a"}, {"name": "other"}, {"name": "b", "dependsOn": ["a"]}, {"name": "c", "dependsOn": ["b", "other"]},
     {"name": "long_1", "dependsOn": ["other"]}, {"name": "long_2", "dependsOn": ["long_1"]}, {"name": "long_3", "dependsOn": ["long_2"]},
@@ -49,11 +49,11 @@ SELECT stepwise.submit_user_decision(pg_temp.waiting('waves', 'a_review'), 'appr
 SELECT pg_temp.submit('waves', 'b');
 SELECT pg_temp.waves('waves');
 SELECT pg_temp.wrong_waves('waves');
--- a step that is added then stands behind what it depends on
+-- a step that is added afterwards has a later wave than its dependencies
 SELECT stepwise.submit_user_decision(pg_temp.waiting('waves', 'b_review'), 'approve') ->> 'planStatus';
 SELECT stepwise.modify_plan(pg_temp.plan('waves'), 'add_steps', '{"steps": [{"name": "more", "dependsOn": ["c"]}]}') ->> 'stepCount';
 SELECT pg_temp.waves('waves');
--- a fork from before the reviews has none of them, nor what they moved
+-- a fork from a step before the reviews has neither the reviews nor the moved waves
 SELECT stepwise.fork_plan(pg_temp.plan('waves'), 'a') ->> 'keptSteps';
 SELECT pg_temp.waves('waves');
 SELECT pg_temp.wrong_waves('waves');
@@ -65,12 +65,12 @@ SELECT pg_temp.make('waves in order', '[{"name": "a"}, {"name": "b"}, {"name": "
 SELECT pg_temp.submit('waves in order', 'a');
 SELECT pg_temp.waves('waves in order');
 
--- ---------- two branches that would add one name ----------
+-- ---------- two branches that would add the same name ----------
 
 SELECT pg_temp.faults('{"name": "w", "steps": [{"name": "a"}, {"name": "b"}, {"name": "c"}], "branchingConditions": [
     {"afterStepOrder": 1, "conditionExpression": "n == 1", "ifTrueAction": "add_steps", "actionParams": {"steps": [{"name": "x"}, {"name": "y", "binding": "found"}]}},
     {"afterStepOrder": 2, "conditionExpression": "n == 1", "ifTrueAction": "add_steps", "actionParams": {"steps": [{"name": "z", "binding": "found"}, {"name": "x"}]}}]}');
--- after one step only one of them acts; and names that the plan gives are always new
+-- of the branches after one step only one acts; names that the plan generates are always new
 SELECT pg_temp.make('one acts', '[{"name": "a"}, {"name": "b"}]',
     '[{"afterStepOrder": 1, "conditionExpression": "n == 1", "ifTrueAction": "add_steps", "actionParams": {"steps": [{"name": "x", "binding": "found"}]}},
       {"afterStepOrder": 1, "conditionExpression": "n == 2", "ifTrueAction": "add_steps", "actionParams": {"steps": [{"name": "x", "binding": "found"}, {}]}},
@@ -92,12 +92,12 @@ SELECT pg_temp.make('may need the newest', '[{"name": "a"}, {"name": "b"}]',
 SELECT pg_temp.try($$stepwise.drop_workflow('only by branch')$$);
 SELECT pg_temp.try($$stepwise.drop_workflow('only by branch', 1)$$);
 SELECT pg_temp.try($$stepwise.drop_workflow('only by branch', 2)$$);
--- what needs the newest takes what is left
+-- a step without a version uses the newest one that remains
 SELECT pg_temp.try($$stepwise.drop_workflow('only by branch', 1)$$);
--- decided otherwise: only what takes the newest still needs it
+-- the branch did not fire: only a step without a version still needs the workflow
 SELECT pg_temp.submit('may need it', 'a', '{"n": 0}');
 SELECT pg_temp.try($$stepwise.drop_workflow('only by branch', 1)$$);
--- decided so: the step is there, and needs it
+-- the branch fired: the added step needs the workflow
 SELECT pg_temp.submit('may need the newest', 'a', '{"n": 1}');
 SELECT pg_temp.try($$stepwise.drop_workflow('only by branch')$$);
 SELECT stepwise.cancel_plan(pg_temp.plan('may need the newest')) ->> 'planStatus';

@@ -1,4 +1,4 @@
--- What blocks an agent: the pause reasons that get_next_step comes upon, their keys, and when they go. (Those of a run are in pause.)
+-- Pause reasons that block an agent: their keys, and what clears them. (Test "pause" has the pause reasons of a run.)
 
 \set ECHO none
 \i test/agent.sql
@@ -40,9 +40,9 @@ SELECT pg_temp.next('params'), pg_temp.next('params');
 SELECT p.name, count(*) FROM stepwise.plan AS p JOIN stepwise.audit AS a ON a.plan_id = p.id AND a.event = 'plan_paused', began
 WHERE p.created_at >= began.at GROUP BY p.id, p.name ORDER BY p.id;
 
--- ---------- when they go ----------
+-- ---------- what clears them ----------
 
--- by a submission of the blocked step, by skipping it, by a retry of what failed, by the answer
+-- submitting the blocked step, skipping it, retrying the failed step, answering the prompt
 SELECT pg_temp.submit('params', 'a'), pg_temp.reason('params');
 SELECT stepwise.skip_step(pg_temp.step('condition', 'a')) ->> 'stepStatus', pg_temp.reason('condition');
 SELECT stepwise.retry_step(pg_temp.step('error', 'a')) ->> 'stepStatus';
@@ -55,7 +55,7 @@ SELECT stepwise.retry_step(pg_temp.step('dependency', 'a')) ->> 'stepStatus';
 SELECT pg_temp.reason('dependency');
 SELECT pg_temp.submit('dependency', 'a', '{"k": 1}');
 SELECT pg_temp.next('dependency');
--- by the end of the plan
+-- the end of the plan
 SELECT pg_temp.make('ends', '[{"name": "a"}, {"name": "b"}]', on_failure => 'pause');
 SELECT pg_temp.fail('ends', 'a');
 SELECT stepwise.cancel_plan(pg_temp.plan('ends')) ->> 'planStatus';
@@ -77,7 +77,7 @@ SELECT pg_temp.submit('several', 'c');
 SELECT pg_temp.next('several');
 SELECT a.detail -> 'reason' ->> 'type' FROM stepwise.audit AS a WHERE a.plan_id = (SELECT pg_temp.plan('several')) AND a.event = 'plan_paused' ORDER BY a.id;
 
--- in a sequence the first that is blocked stops the search, before the one that comes later
+-- in a sequence the first blocked step stops the search
 SELECT pg_temp.make('stops', '[{"name": "a"}, {"name": "b", "arguments": {"x": "${inputs.o.k}"}}, {"name": "c", "condition": "${inputs.o.k}"}]', inputs => '{"o": {}}');
 SELECT pg_temp.next('stops');
 SELECT pg_temp.next('stops');
@@ -85,7 +85,7 @@ SELECT count(*) FROM stepwise.step AS s WHERE s.plan_id = (SELECT pg_temp.plan('
 
 -- ---------- below ----------
 
--- a reason rises to every level, with its path, and goes from every level
+-- a reason appears at every level above, with its path, and is cleared at every level
 SELECT stepwise.define_workflow('{"name": "pause c", "onFailure": "pause", "steps": [{"name": "z", "tool": "t"}]}') ->> 'version';
 SELECT stepwise.define_workflow('{"name": "pause b", "steps": [{"name": "y", "workflow": "pause c"}]}') ->> 'version';
 SELECT pg_temp.make('pause a', '[{"name": "x", "workflow": "pause b"}]');

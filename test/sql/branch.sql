@@ -1,4 +1,4 @@
--- What happens when a step has settled: the dependency table, cascades, and branching conditions with their five actions.
+-- What happens when a step has ended: dependents run or are skipped, cascades, and branching conditions with their five actions.
 
 \set ECHO none
 \i test/agent.sql
@@ -10,7 +10,7 @@ $$;
 
 -- ---------- the dependency table: eight cells ----------
 
--- of each parent, a required and an optional dependent
+-- each parent has a required and an optional dependent
 SELECT pg_temp.make('table', '[{"name": "success"}, {"name": "failure"}, {"name": "failed"}, {"name": "skipped"},
     {"name": "success_required", "dependsOn": ["success"]}, {"name": "success_optional", "dependsOn": [{"step": "success", "required": false}]},
     {"name": "failure_required", "dependsOn": [{"step": "failure", "required": true}]}, {"name": "failure_optional", "dependsOn": [{"step": "failure", "required": false}]},
@@ -33,7 +33,7 @@ SELECT pg_temp.fail('cascade', 'a');
 SELECT pg_temp.show('cascade');
 SELECT pg_temp.log('cascade', 'step_skipped');
 
--- required and optional mixed: runs only when all parents have settled, and is skipped as soon as one forbids it
+-- required and optional mixed: the step runs only when all parents have ended, and is skipped as soon as one prevents it
 SELECT pg_temp.make('mixed', '[{"name": "a"}, {"name": "b"}, {"name": "c"}, {"name": "all", "dependsOn": ["a", {"step": "b", "required": false}, {"step": "c", "required": false}]},
     {"name": "two", "dependsOn": ["a", "b"]}]');
 SELECT pg_temp.submit('mixed', 'b', outcome => 'failure');
@@ -41,13 +41,13 @@ SELECT pg_temp.show('mixed');
 SELECT pg_temp.submit('mixed', 'a');
 SELECT stepwise.skip_step(pg_temp.step('mixed', 'c')) ->> 'stepStatus';
 SELECT pg_temp.next('mixed');
--- two parents forbid it: skipped once, by the first
+-- two parents prevent it: skipped once, by the first
 SELECT pg_temp.make('twice', '[{"name": "a"}, {"name": "b"}, {"name": "c", "dependsOn": ["a", "b"]}, {"name": "d", "dependsOn": ["c", "a"]}]');
 SELECT pg_temp.fail('twice', 'b');
 SELECT pg_temp.fail('twice', 'a');
 SELECT pg_temp.show('twice');
 
--- under pause dependents of a failed step wait, until it is retried, or skipped
+-- under pause the dependents of a failed step wait until it is retried or skipped
 SELECT pg_temp.make('waits', '[{"name": "a"}, {"name": "b", "dependsOn": ["a"]}, {"name": "c", "dependsOn": [{"step": "a", "required": false}]}]', on_failure => 'pause');
 SELECT pg_temp.fail('waits', 'a');
 SELECT pg_temp.show('waits');
@@ -85,20 +85,20 @@ SELECT pg_temp.next('skip');
 SELECT pg_temp.submit('skip', 'a', confidence => 0.95);
 SELECT pg_temp.show('skip');
 SELECT pg_temp.next('skip');
--- the second condition; what is claimed between is left alone
+-- the second condition fires; a claimed step between is not skipped
 SELECT pg_temp.make('skip', '[{"name": "a"}, {"name": "b"}, {"name": "c"}, {"name": "d"}]',
     jsonb_build_array(pg_temp.branch(1, 'confidence >= 0.9', 'skip_to', '{"stepOrder": 4}'), pg_temp.branch(1, 'confidence >= 0.5', 'skip_to', '{"stepName": "d"}')));
 SELECT pg_temp.next('skip'), pg_temp.next('skip');
 SELECT pg_temp.submit('skip', 'a', confidence => 0.6);
 SELECT pg_temp.show('skip');
 SELECT pg_temp.log('skip', 'plan_modified');
--- a target that is not pending any more: recorded, and nothing else
+-- the target is no longer pending: this is recorded, and nothing else happens
 SELECT pg_temp.make('skip late', '[{"name": "a"}, {"name": "b"}, {"name": "c"}]', jsonb_build_array(pg_temp.branch(1, 'true', 'skip_to', '{"stepName": "c"}')));
 SELECT pg_temp.submit('skip late', 'c');
 SELECT pg_temp.plain(stepwise.submit_step_result(pg_temp.step('skip late', 'a'), '{}'));
 SELECT pg_temp.show('skip late');
 SELECT pg_temp.log('skip late', 'plan_modified');
--- with dependsOn: what the target depends on stays
+-- with dependsOn: the dependencies of the target are not skipped
 SELECT pg_temp.make('skip tree', '[{"name": "a"}, {"name": "b", "dependsOn": ["a"]}, {"name": "c", "dependsOn": [{"step": "b", "required": false}]}, {"name": "d", "dependsOn": ["b"]}]',
     jsonb_build_array(pg_temp.branch(1, 'true', 'skip_to', '{"stepName": "c"}')));
 SELECT pg_temp.submit('skip tree', 'a');
@@ -126,7 +126,7 @@ SELECT pg_temp.make('add before', '[{"name": "a"}, {"name": "b"}, {"name": "c"},
 SELECT pg_temp.submit('add before', 'a');
 SELECT pg_temp.submit('add before', 'b');
 SELECT pg_temp.show('add before');
--- the last step of a plan: it is not complete, for there is more to do
+-- after the last step: the plan is not complete, since it has new steps
 SELECT pg_temp.make('add last', '[{"name": "a"}]', jsonb_build_array(pg_temp.branch(1, 'true', 'add_steps', '{"steps": [{"name": "x"}]}')));
 SELECT pg_temp.submit('add last', 'a');
 SELECT pg_temp.next('add last');
@@ -140,7 +140,7 @@ SELECT pg_temp.next('add tree'), pg_temp.next('add tree'), pg_temp.next('add tre
 SELECT pg_temp.submit('add tree', 'x');
 SELECT pg_temp.next('add tree');
 SELECT s.name, s.blockers, s.wave FROM stepwise.step AS s WHERE s.plan_id = (SELECT pg_temp.plan('add tree')) ORDER BY s.step_order;
--- and on one that was no success: skipped, or not
+-- on a step that did not succeed: required is skipped, optional is not
 SELECT pg_temp.make('add tree no', '[{"name": "before"}, {"name": "a"}, {"name": "b", "dependsOn": ["a"]}]',
     jsonb_build_array(pg_temp.branch(2, 'true', 'add_steps', '{"steps": [{"name": "x", "dependsOn": ["a"]}, {"name": "y", "dependsOn": [{"step": "a", "required": false}]},
         {"name": "z", "dependsOn": ["before"]}, {"name": "after_z", "dependsOn": ["z"]}]}')));
@@ -148,7 +148,7 @@ SELECT pg_temp.submit('add tree no', 'before', outcome => 'failure');
 SELECT pg_temp.submit('add tree no', 'a', outcome => 'failure');
 SELECT pg_temp.show('add tree no');
 SELECT pg_temp.next('add tree no');
--- what cannot be added any more: recorded, and the plan goes on
+-- steps that can no longer be added: this is recorded, and the plan goes on
 SELECT pg_temp.make('add not', '[{"name": "a"}, {"name": "b"}]', jsonb_build_array(pg_temp.branch(1, 'true', 'add_steps', '{"steps": [{"name": "x"}]}')));
 SELECT stepwise.modify_plan(pg_temp.plan('add not'), 'add_steps', '{"steps": [{"name": "x"}]}') ->> 'planStatus';
 SELECT pg_temp.plain(stepwise.submit_step_result(pg_temp.step('add not', 'a'), '{}') -> 'branch');
@@ -164,7 +164,7 @@ SELECT pg_temp.submit('fail', 'a', outcome => 'failure');
 SELECT pg_temp.show('fail');
 SELECT pg_temp.log('fail', 'plan_status_changed');
 SELECT pg_temp.next('fail');
--- without a reason there is one
+-- without a given reason, a default is used
 SELECT pg_temp.make('fail plainly', '[{"name": "a"}, {"name": "b", "dependsOn": ["a"]}]', jsonb_build_array(pg_temp.branch(1, 'true', 'fail')));
 SELECT pg_temp.submit('fail plainly', 'a');
 SELECT pg_temp.show('fail plainly');
@@ -174,7 +174,7 @@ SELECT pg_temp.submit('fail last', 'a');
 
 -- ---------- request_review ----------
 
--- in a sequence: a step after this one, already waiting; nothing goes on behind it
+-- in a sequence: a new step after this one waits; later steps are not handed out
 SELECT pg_temp.make('review', '[{"name": "a"}, {"name": "b"}]', jsonb_build_array(pg_temp.branch(1, 'confidence < 0.5', 'request_review', '{"summary": "Not sure", "questions": ["Really?"]}')));
 SELECT pg_temp.next('review', 'anna');
 SELECT pg_temp.submit('review', 'a', confidence => 0.2);
@@ -184,7 +184,7 @@ SELECT pg_temp.next('review');
 SELECT pg_temp.log('review', 'user_reviewed');
 SELECT stepwise.submit_user_decision(pg_temp.waiting('review', 'a_review'), 'approve', answers => '["yes"]') ->> 'planStatus';
 SELECT pg_temp.next('review');
--- with dependsOn: what waits for the step waits for the review too; the rest goes on
+-- with dependsOn: dependents of the step wait for the review too; other steps go on
 SELECT pg_temp.make('review tree', '[{"name": "a"}, {"name": "b", "dependsOn": ["a"]}, {"name": "c"}, {"name": "d", "dependsOn": ["c", "b"]}]',
     jsonb_build_array(pg_temp.branch(1, 'true', 'request_review', '{"summary": "Look"}')));
 SELECT pg_temp.submit('review tree', 'a');
@@ -197,7 +197,7 @@ SELECT pg_temp.make('review no', '[{"name": "a"}, {"name": "b", "dependsOn": ["a
 SELECT pg_temp.submit('review no', 'a');
 SELECT stepwise.submit_user_decision(pg_temp.waiting('review no', 'a_review'), 'reject') ->> 'planStatus';
 SELECT pg_temp.show('review no');
--- skipped: as any step that is skipped; who depended on the reviewed step for order only runs
+-- skipped like any other step: optional dependents of the reviewed step run
 SELECT pg_temp.make('review skip', '[{"name": "a"}, {"name": "b", "dependsOn": ["a"]}, {"name": "c", "dependsOn": [{"step": "a", "required": false}]}]', jsonb_build_array(pg_temp.branch(1, 'true', 'request_review', '{"summary": "Look"}')));
 SELECT pg_temp.submit('review skip', 'a');
 SELECT stepwise.submit_user_decision(pg_temp.waiting('review skip', 'a_review'), 'skip') ->> 'planStatus';
@@ -210,29 +210,29 @@ SELECT pg_temp.show('review last');
 SELECT stepwise.submit_user_decision(k.checkpoint_id, 'approve') ->> 'planStatus' FROM stepwise.checkpoints AS k WHERE k.plan_id = (SELECT pg_temp.plan('review last'));
 SELECT pg_temp.log('review last', 'plan_status_changed');
 
--- ---------- several, undecided, and by whatever way ----------
+-- ---------- several conditions, undecided ones, and all ways to complete a step ----------
 
--- in order; the first that fires wins; those before it are in the log with what they came to
+-- tried in order; the first that fires wins; the log has the results of those before it
 SELECT pg_temp.make('several', '[{"name": "a"}, {"name": "b"}]',
     jsonb_build_array(pg_temp.branch(1, 'result.n > 10', 'fail'), pg_temp.branch(1, 'result.missing > 10', 'fail'), pg_temp.branch(1, 'result.n > "x"', 'fail'),
                       pg_temp.branch(1, 'confidence < 0.5', 'fail'), pg_temp.branch(1, '$.result.n > 100', 'fail'), pg_temp.branch(1, '$.result.missing > 100', 'fail'),
                       pg_temp.branch(1, 'n == 5 and steps.a.succeeded', 'continue'), pg_temp.branch(1, 'true', 'fail')));
 SELECT pg_temp.submit('several', 'a', '{"n": 5}');
 SELECT pg_temp.log('several', 'plan_modified');
--- bare paths: the known words first, otherwise inside the result
+-- bare paths: known words come first, other names are looked up in the result
 SELECT pg_temp.make('bare', '[{"name": "a"}, {"name": "b"}]', jsonb_build_array(pg_temp.branch(1, 'sources.count >= 3 and summary == "done" and outcome == "success" and inputs.go and result.sources.list.1 == "y"', 'fail', '{"reason": "fired"}')), '{"go": true}');
 SELECT stepwise.submit_step_result(pg_temp.step('bare', 'a'), '{"sources": {"count": 3, "list": ["x", "y"]}, "summary": "not this"}', 'done') ->> 'planStatus';
 -- a raw jsonpath over result, confidence, outcome, summary, inputs
 SELECT pg_temp.make('raw', '[{"name": "a"}, {"name": "b"}]', jsonb_build_array(pg_temp.branch(1, '$.result.list[*] > 2 && $.confidence < 0.5 && $.outcome == "failure" && $.summary starts with "d" && $.inputs.n == 1', 'fail', '{"reason": "fired"}')), '{"n": 1}');
 SELECT stepwise.submit_step_result(pg_temp.step('raw', 'a'), '{"list": [1, 3]}', 'done', 0.4, outcome => 'failure') ->> 'planStatus';
--- a failed or skipped step is not evaluated, a retried one when it completes
+-- a failed or skipped step evaluates no conditions; a retried step does when it completes
 SELECT pg_temp.make('only completed', '[{"name": "a"}, {"name": "b"}, {"name": "c"}]', jsonb_build_array(pg_temp.branch(1, 'true', 'fail'), pg_temp.branch(2, 'true', 'fail')));
 SELECT pg_temp.fail('only completed', 'a');
 SELECT stepwise.skip_step(pg_temp.step('only completed', 'b')) ->> 'planStatus';
 SELECT pg_temp.log('only completed', 'plan_modified');
 SELECT stepwise.retry_step(pg_temp.step('only completed', 'a')) ->> 'planStatus';
 SELECT pg_temp.submit('only completed', 'a');
--- by an answer, by plain SQL, by a nested plan
+-- completed by an answer, by plain SQL, by a nested plan
 SELECT pg_temp.make('by answer', '[{"name": "a", "prompt": "Go on?"}, {"name": "b"}]', jsonb_build_array(pg_temp.branch(1, 'not result.response', 'fail', '{"reason": "no"}')));
 SELECT pg_temp.next('by answer') LIKE 'awaiting_review%';
 SELECT stepwise.resume(pg_temp.waiting('by answer', 'a'), 'false') ->> 'error';
@@ -245,7 +245,7 @@ SELECT pg_temp.make('by nested', '[{"name": "a", "workflow": "branch inner"}, {"
 SELECT pg_temp.next('by nested');
 SELECT pg_temp.submit('branch inner', 'x', '{"n": 1}');
 SELECT pg_temp.show('by nested');
--- the duplicate of a submission whose branch fired evaluates nothing again
+-- a duplicate submission does not evaluate the conditions again
 SELECT pg_temp.make('once', '[{"name": "a"}, {"name": "b"}]', jsonb_build_array(pg_temp.branch(1, 'true', 'add_steps', '{"steps": [{"name": "x"}]}')));
 SELECT pg_temp.submit('once', 'a');
 SELECT pg_temp.submit('once', 'a');

@@ -1,5 +1,5 @@
--- The audit log beside the moves of steps: what belongs to no plan is in the chain of its tenant, appended when the
--- transaction commits; what is stored beside results has its digest in the log; and an actor can be told from its name.
+-- Audit entries other than state changes. Entries without a plan are in the chain of their tenant, and are appended when the
+-- transaction commits. Artifacts, outputs and instructions have digests in the log. The actor shows the role and the given name.
 
 \pset format unaligned
 \pset tuples_only on
@@ -18,12 +18,12 @@ BEGIN
         WHERE a.tenant = 'chain A' AND a.plan_id IS NULL AND a.id > seen.id ORDER BY a.id;
     UPDATE seen SET id = (SELECT max(a.id) FROM stepwise.audit AS a WHERE a.tenant = 'chain A' AND a.plan_id IS NULL);
 END $$;
--- What verify_audit says, in short.
+-- The answer of verify_audit in short.
 CREATE FUNCTION pg_temp.told(v jsonb) RETURNS text LANGUAGE sql AS $$
     SELECT concat_ws(' ', v -> 'valid', v #> '{firstInvalid,id}', v #>> '{firstInvalid,reason}')
 $$;
 
--- ---------- what belongs to no plan ----------
+-- ---------- entries without a plan ----------
 
 CREATE ROLE regress_chain;
 SELECT stepwise.grant_agent('regress_chain') ->> 'granted';
@@ -40,7 +40,7 @@ SELECT stepwise.register_resource('docs://*', 'stepwise.state_read(jsonb)') ->> 
 SELECT stepwise.drop_resource('docs://*') ->> 'pattern';
 SELECT stepwise.state_write('{"name": "s", "value": {"a": "a secret"}}');
 SELECT stepwise.state_merge('{"name": "s", "value": {"b": [1, 2]}}');
--- until the transaction commits there is nothing to see
+-- the entry is not visible before the transaction commits
 SELECT count(*) FROM stepwise.audit WHERE tenant = 'chain A' AND at >= now();
 COMMIT;
 SELECT stepwise.remove_member('regress_chain', 'chain A') ->> 'removed', stepwise.remove_member('regress_chain', 'chain A') ->> 'removed';
@@ -51,7 +51,7 @@ SELECT a.detail ->> 'valueDigest' = pg_temp.digest(s.value::text)
 FROM stepwise.audit AS a JOIN stepwise.state AS s ON s.tenant = a.tenant AND s.name = a.detail ->> 'name'
 WHERE a.tenant = 'chain A' AND a.detail ->> 'action' = 'state_merged';
 
--- ---------- only what is committed ----------
+-- ---------- only committed work has entries ----------
 
 BEGIN;
 SELECT pg_temp.in_a();
@@ -74,7 +74,7 @@ SELECT stepwise.state_write('{"name": "undone", "value": 1}');
 ROLLBACK;
 SELECT count(*) FROM pg_temp.entries();
 
--- a tool that fails leaves nothing; one in several tenants leaves its entry in each
+-- a tool that fails leaves no entry; one that works in several tenants leaves an entry in each
 CREATE FUNCTION writes_and_fails(jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM stepwise.state_write('{"name": "by a tool", "value": 1}');
@@ -96,7 +96,7 @@ SELECT concat_ws(' ', e ->> 'action', e ->> 'name') FROM (SELECT substr(x, 15)::
 SELECT detail ->> 'name', id FROM stepwise.audit WHERE tenant = 'chain B' AND plan_id IS NULL;
 DROP FUNCTION writes_and_fails;
 
--- a procedure that commits after each step leaves its entries with each
+-- a procedure that commits after each step appends its entries with each commit
 BEGIN;
 SELECT pg_temp.in_a();
 SELECT stepwise.create_plan('steps', 'chain.sql', '[{"name": "a", "tool": "state_write", "arguments": {"name": "one", "value": 1}},
@@ -114,7 +114,7 @@ SELECT stepwise.state_write('{"name": "then read", "value": 1}');
 SET TRANSACTION READ ONLY;
 COMMIT;
 SELECT count(*) FROM pg_temp.entries();
--- a trigger that somebody has added to the log may leave a cursor open
+-- a user-defined trigger on the log may leave a cursor open
 CREATE FUNCTION leaves_a_cursor() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     plain refcursor;
@@ -134,14 +134,14 @@ CLOSE ALL;
 DROP TRIGGER leaves_a_cursor ON stepwise.audit;
 DROP FUNCTION leaves_a_cursor;
 SELECT count(*) FROM pg_temp.entries();
--- at every level of isolation, whatever others have appended meanwhile
+-- at every isolation level, also after concurrent appends
 BEGIN ISOLATION LEVEL SERIALIZABLE;
 SELECT pg_temp.in_a();
 SELECT stepwise.state_write('{"name": "serializable", "value": 1}');
 COMMIT;
 SELECT count(*) FROM pg_temp.entries();
 
--- ---------- it can be verified ----------
+-- ---------- verifying the chain ----------
 
 BEGIN;
 SELECT pg_temp.in_a();
@@ -153,7 +153,7 @@ SELECT stepwise.verify_audit(NULL);
 SELECT stepwise.audit_head(NULL);
 COMMIT;
 
--- Do what only a superuser can, look, and undo it.
+-- Make a change that needs a superuser, show the answer, and roll back.
 CREATE FUNCTION pg_temp.tamper(statement text, plan_id uuid = NULL) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     answer text;
@@ -174,7 +174,7 @@ SELECT pg_temp.tamper($$DELETE FROM stepwise.audit WHERE tenant = 'chain A' AND 
 SELECT pg_temp.tamper($$DELETE FROM stepwise.audit WHERE tenant = 'chain A' AND plan_id IS NULL AND id = 1$$);
 SELECT pg_temp.tamper($$INSERT INTO stepwise.audit SELECT tenant, plan_id, 0, step_id, at, event, actor, session_id, detail, hash FROM stepwise.audit WHERE tenant = 'chain A' AND plan_id IS NULL AND id = 1$$);
 SELECT pg_temp.tamper($$UPDATE stepwise.audit SET plan_id = NULL, id = (SELECT max(id) + 1 FROM seen) WHERE plan_id = (SELECT id FROM stepwise.plan WHERE tenant = 'chain A' AND name = 'tools') AND id = 1$$);
--- the end cut off: only a head that was stored elsewhere shows that
+-- the newest entries are removed: only a head stored elsewhere detects that
 SELECT pg_temp.tamper($$DELETE FROM stepwise.audit WHERE tenant = 'chain A' AND plan_id IS NULL AND id = (SELECT max(id) FROM seen)$$);
 
 -- ---------- artifacts, outputs, instructions, results that no step takes ----------
@@ -215,7 +215,7 @@ SELECT change, pg_temp.tamper(format(change, :'artifact', :'plan'), :'plan') FRO
     'UPDATE stepwise.plan_detail SET final_output = NULL WHERE plan_id = %2$L',
     'UPDATE stepwise.plan SET outputs = ''{}'' WHERE id = %2$L']) AS change;
 
--- ---------- who it was ----------
+-- ---------- the actor ----------
 
 CREATE ROLE "regress/chain";
 CREATE ROLE "regress""chain";
@@ -231,7 +231,7 @@ BEGIN
     PERFORM stepwise.remove_member(quote_ident(role)::regrole, 'chain A');
     RETURN (SELECT a.actor FROM stepwise.audit AS a WHERE a.plan_id = plan AND a.event = 'step_started');
 END $$;
--- no two of them are spelled alike
+-- all actors are spelled differently
 SELECT role, worker, pg_temp.claim(role, worker)
 FROM (VALUES ('regress_chain', NULL), ('regress_chain', 'x/y'), ('regress_chain', '"x"'), ('regress/chain', NULL), ('regress/chain', 'x'), ('regress"chain', 'x')) AS t (role, worker);
 SELECT detail ->> 'role' FROM stepwise.audit WHERE tenant = 'chain A' AND plan_id IS NULL AND detail ->> 'action' = 'member_added' AND id > (SELECT id FROM seen) ORDER BY id;

@@ -1,4 +1,4 @@
--- Looking for circles among workflows: each workflow is read once, however many ways lead to it.
+-- The search for circles among workflows reads each workflow once, even if many paths lead to it.
 \set VERBOSITY sqlstate
 
 CREATE FUNCTION workflows_read() RETURNS bigint LANGUAGE sql VOLATILE AS $$
@@ -36,7 +36,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- circles are still found: by the first way, by the last, and below what was looked at already
+-- circles are still found: on the first path, on the last path, and below workflows that were already visited
 SELECT stepwise.define_workflow(jsonb_build_object('name', 'layer_1_1', 'steps', '[{"workflow": "layer_3_7"}]'::jsonb));
 SELECT stepwise.define_workflow(jsonb_build_object('name', 'layer_1_1', 'steps', '[{"workflow": "layer_1_2"}, {"workflow": "chain_5"}, {"workflow": "layer_2_15"}]'::jsonb));
 SELECT stepwise.define_workflow('{"name": "chain_0", "steps": [{"workflow": "top"}, {"workflow": "chain_2"}]}');

@@ -1,4 +1,4 @@
--- Conditions at run time: what holds, what does not, and what cannot be decided. (The grammar is tested in test/fuzz.)
+-- Conditions at run time: true, false and undecided. (test/fuzz tests the grammar.)
 
 \set ECHO none
 \i test/agent.sql
@@ -25,12 +25,12 @@ SELECT condition, pg_temp.decide(condition) FROM unnest(ARRAY[
     '${inputs.z} == null', '${inputs.z} != null', '${inputs.n} == null', '${inputs.s} != null',
     'true', 'false', 'not false', '1 < 2', '"a" == "a"']) AS condition;
 
--- kinds that do not compare: undecided, and so is "not" of it; with === they are just not the same
+-- values of different types cannot be compared: undecided, and so is "not"; === gives false
 SELECT condition, pg_temp.decide(condition) FROM unnest(ARRAY[
     '${inputs.n} == "5"', '${inputs.n} != "5"', 'not (${inputs.n} == "5")', '${inputs.n} === "5"', '${inputs.n} !== "5"', '${inputs.s} > 1', '${inputs.t} == 1', '${inputs.n}', 'not ${inputs.n}', '${inputs.s}', '${inputs.z}',
     '${inputs.z} < 1', '${inputs.t} < ${inputs.f}', '${inputs.l} < 2']) AS condition;
 
--- arrays and objects equal as wholes, never by an element
+-- arrays and objects are compared as a whole, never by an element
 SELECT condition, pg_temp.decide(condition) FROM unnest(ARRAY[
     '${inputs.l} == 1', '${inputs.l} === 1', '${inputs.l} == [1, "two", [3]]', '${inputs.l} != [1]', '${inputs.e} == []', '${inputs.l} == ${inputs.l}', '${inputs.o} == ${inputs.o}', '${inputs.o} == ${inputs.l}', '${inputs.l.2} == [3]',
     '${inputs.l.0} == 1']) AS condition;
@@ -40,7 +40,7 @@ SELECT condition, pg_temp.decide(condition) FROM unnest(ARRAY[
     '${inputs.n} in [1, 5]', '${inputs.n} in ["5"]', '${inputs.n} not in [1, 2]', '${inputs.n} in []', '${inputs.s} in ["x", 1, null]', '${inputs.z} in [null]', '1 in ${inputs.l}', '"two" in ${inputs.l}', '"three" in ${inputs.l}', '"1" in ${inputs.l}', '[3] in ${inputs.l}', '3 in ${inputs.l}',
     '${inputs.n} in ${inputs.e}', '${inputs.n} not in ${inputs.e}', '1 in ${inputs.n}', '${inputs.n} in [${inputs.n}, 7]']) AS condition;
 
--- ---------- connectives: what is undecided matters only where it decides ----------
+-- ---------- connectives: an undecided operand matters only if the result depends on it ----------
 
 SELECT condition, pg_temp.decide(condition) FROM unnest(ARRAY[
     '${inputs.t} and ${inputs.f}', '${inputs.t} or ${inputs.f}', 'not ${inputs.t} or ${inputs.t}', 'not (${inputs.t} or ${inputs.t})', '${inputs.f} and ${inputs.f} or ${inputs.t}', '${inputs.f} and (${inputs.f} or ${inputs.t})', '${inputs.t} or ${inputs.t} and ${inputs.f}',
@@ -68,17 +68,17 @@ SELECT pg_temp.log('undecided');
 -- skipped by hand, the plan goes on
 SELECT stepwise.skip_step(pg_temp.step('undecided', 'a')) ->> 'planStatus';
 SELECT pg_temp.next('undecided');
--- a condition over steps: what failed has no output, but has failed
+-- a condition on steps: a failed step has no output, but "failed" is true
 SELECT pg_temp.make('over steps', '[{"name": "a"}, {"name": "b", "condition": "${steps.a.failed} and ${steps.a.status} == \"failed\" and ${steps.a.outcome} == \"n/a\""}, {"name": "c", "condition": "${steps.a.outputs.n} > 1"}]');
 SELECT pg_temp.fail('over steps', 'a');
 SELECT pg_temp.next('over steps');
 SELECT pg_temp.next('over steps');
--- retried: the reason goes, and the condition is decided anew
+-- retried: the reason is cleared, and the condition is decided again
 SELECT stepwise.retry_step(pg_temp.step('over steps', 'a')) ->> 'stepStatus';
 SELECT pg_temp.show('over steps');
 SELECT pg_temp.submit('over steps', 'a', '{"n": 2}');
 SELECT pg_temp.next('over steps');
--- with dependsOn: in its order after the parents, before the arguments
+-- with dependsOn: decided after the parents have ended, before the arguments are resolved
 SELECT pg_temp.make('tree', '[{"name": "a"}, {"name": "b", "dependsOn": [{"step": "a", "required": false}], "condition": "${steps.a.succeeded}", "arguments": {"n": "${steps.a.outputs.n.m}"}}, {"name": "c", "dependsOn": ["b"]}]');
 SELECT pg_temp.submit('tree', 'a', '{"n": 1}', outcome => 'failure');
 SELECT pg_temp.next('tree');

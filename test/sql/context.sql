@@ -1,4 +1,4 @@
--- What a session needs to go on: get_plan_context, get_step_context, list_active_plans; and the views for people.
+-- What a session needs to continue: get_plan_context, get_step_context, list_active_plans. Also the views for people.
 
 \pset format unaligned
 \pset tuples_only on
@@ -22,7 +22,7 @@ CREATE FUNCTION pg_temp.id(plan uuid, name text) RETURNS uuid LANGUAGE sql AS $$
     SELECT s.id FROM stepwise.step AS s WHERE s.plan_id = $1 AND s.name = $2
 $$;
 
--- Of an object only what is set.
+-- The keys of an object that are set.
 CREATE FUNCTION pg_temp.set_only(answer jsonb) RETURNS jsonb LANGUAGE sql AS $$
     SELECT jsonb_object_agg(key, value) FROM jsonb_each($1) WHERE value NOT IN ('null', '[]', '{}', 'false')
 $$;
@@ -52,14 +52,14 @@ SELECT string_agg(key, ' ' ORDER BY key) FROM stepwise.get_plan_context(:'plan')
 SELECT s ->> 'name', s ->> 'status', s ->> 'resultSummary', s -> 'result', s ->> 'worker'
 FROM stepwise.get_plan_context(:'plan') AS c, jsonb_array_elements(c -> 'steps') AS s;
 
--- reading takes no part in the plan; a new session is written down, once
+-- reading does not change the plan, but a new session is recorded once
 SELECT audit_entries, session_id FROM stepwise.plan WHERE id = :'plan';
 SELECT stepwise.get_plan_context(:'plan', 's1') ->> 'sessionId';
 SELECT stepwise.get_plan_context(:'plan', 's2') ->> 'sessionId';
 SELECT stepwise.get_plan_context(:'plan', 's2') ->> 'sessionId';
 SELECT stepwise.get_plan_context(:'plan', 's3') ->> 'sessionId';
 SELECT event, session_id, detail FROM stepwise.audit WHERE plan_id = :'plan' AND event = 'session_resumed' ORDER BY id;
--- who can only read does not go on with the plan
+-- a read-only transaction does not record its session
 BEGIN READ ONLY;
 SELECT stepwise.get_plan_context(:'plan', 's4') ->> 'sessionId';
 COMMIT;
@@ -79,7 +79,7 @@ SELECT a ->> 'name', a ->> 'content' FROM jsonb_array_elements(stepwise.get_step
 SELECT stepwise.get_step_context(NULL);
 SELECT stepwise.get_step_context('00000000-0000-0000-0000-000000000000');
 
--- with dependencies: those that are named, and what is referred to
+-- with dependencies: the declared ones, and the steps that are referred to
 SELECT stepwise.create_plan('graph', 'with dependencies', '[
     {"name": "a", "binding": "aa"}, {"name": "b", "dependsOn": ["a"]}, {"name": "unrelated", "dependsOn": []},
     {"name": "c", "dependsOn": [{"step": "b", "required": false}], "condition": "${steps.a.succeeded}",
@@ -90,7 +90,7 @@ SELECT s ->> 'name', s -> 'dependsOn' FROM jsonb_array_elements(stepwise.get_pla
 
 -- ---------- what to call next ----------
 
--- nothing is left but a claim that may be lost
+-- only a claim is left, which may be lost
 SELECT stepwise.get_next_step(:'plan') ->> 'name';
 SELECT pg_temp.next(:'plan');
 -- a review, a decision, the end
@@ -137,7 +137,7 @@ SELECT name, status, progress, percent, current_step, waiting_on, age < interval
 WHERE plan_id IN (:'plan', :'graph', :'stuck', :'deep') ORDER BY plan_id;
 SELECT string_agg(attname, ' ' ORDER BY attnum) FROM pg_attribute WHERE attrelid = 'stepwise.plan_progress'::regclass AND attnum > 0;
 
--- ---------- which plans there are ----------
+-- ---------- the list of plans ----------
 
 CREATE FUNCTION pg_temp.code(statement text) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
@@ -205,9 +205,9 @@ SELECT stepwise.remove_member('stepwise_context_agent', 'context_b') IS NOT NULL
 DROP OWNED BY stepwise_context_agent;
 DROP ROLE stepwise_context_agent;
 
--- ---------- what is large ----------
+-- ---------- large values ----------
 
--- results beyond a sum are left out, and say so
+-- results beyond the limit are left out, and marked
 SELECT stepwise.create_plan('large', 'large results', (SELECT jsonb_agg(jsonb_build_object('name', 's' || n)) FROM generate_series(1, 12) AS n)) ->> 'planId' AS large \gset
 SELECT count(stepwise.submit_step_result(id, to_jsonb(repeat('x', 900000)))) FROM stepwise.step WHERE plan_id = :'large' AND step_order < 12;
 SELECT count(*) FILTER (WHERE s ->> 'result' IS NOT NULL), count(*) FILTER (WHERE s -> 'resultOmitted' = 'true')

@@ -1,4 +1,4 @@
--- create_plan and start_workflow: what they answer, idempotency keys, versions, sessions, large plans.
+-- create_plan and start_workflow: their answers, idempotency keys, versions, sessions, large plans.
 
 \set ECHO none
 \i test/agent.sql
@@ -10,7 +10,7 @@ SELECT pg_temp.plain(stepwise.create_plan('answer', 'Find cats', '[{"name": "a",
 SELECT stepwise.create_plan('answer 2', 'test', '[{}, {}, {}]') AS answer \gset
 SELECT :'answer'::jsonb -> 'stepIds' = jsonb_agg(s.id ORDER BY s.step_order), :'answer'::jsonb -> 'stepIds' -> 0 = :'answer'::jsonb -> 'firstStep' -> 'stepId', :'answer'::jsonb ->> 'planId' = min(s.plan_id::text)
 FROM stepwise.step AS s WHERE s.plan_id = (SELECT pg_temp.plan('answer 2'));
--- every argument is kept
+-- every argument is stored
 SELECT stepwise.create_plan('kept', 'Keep it', '[{"name": "a"}]', '[]', '{"x": 1}', '{"out": "${inputs.x}"}', 'pause', 'session', 'because', 'short', '5 minutes', 'create kept', true) ->> 'status';
 SELECT p.goal, p.on_failure, p.inputs, p.session_id, p.stall_after, p.separate_reviewer, p.idempotency_key, d.outputs, d.design_rationale, d.output_formatting_notes
 FROM stepwise.plan AS p JOIN stepwise.plan_detail AS d ON d.plan_id = p.id WHERE p.id = (SELECT pg_temp.plan('kept'));
@@ -23,12 +23,12 @@ SELECT pg_temp.log('defaults');
 
 SELECT stepwise.create_plan('once', 'test', '[{"name": "a"}]', inputs => '{"x": 1}', idempotency_key => 'create once') -> 'existing' FROM generate_series(1, 3);
 SELECT count(*) FROM stepwise.plan AS p WHERE p.idempotency_key = 'create once';
--- the same answer, wherever the plan stands by now
+-- the same answer, even if the plan has changed since
 SELECT pg_temp.submit('once', 'a');
 SELECT pg_temp.plain(stepwise.create_plan('once', 'test', '[{"name": "a"}]', inputs => '{"x": 1}', idempotency_key => 'create once'));
 -- from another session too
 SELECT a -> 'existing' FROM stepwise.create_plan('once', 'test', '[{"name": "a"}]', inputs => '{"x": 1}', session_id => 'other', idempotency_key => 'create once') AS a;
--- with another content
+-- with other arguments
 SELECT pg_temp.try(call) FROM unnest(ARRAY[
     $$stepwise.create_plan('twice', 'test', '[{"name": "a"}]', inputs => '{"x": 1}', idempotency_key => 'create once')$$,
     $$stepwise.create_plan('once', 'other', '[{"name": "a"}]', inputs => '{"x": 1}', idempotency_key => 'create once')$$,
@@ -39,15 +39,15 @@ SELECT pg_temp.try(call) FROM unnest(ARRAY[
     $$stepwise.create_plan('once', 'test', '[{"name": "a"}]', inputs => '{"x": 1}', design_rationale => 'why', idempotency_key => 'create once')$$,
     $$stepwise.create_plan('once', 'test', '[{"name": "a"}]', inputs => '{"x": 1}', stall_after => '1 hour', idempotency_key => 'create once')$$,
     $$stepwise.start_workflow('once', idempotency_key => 'create once')$$]) AS call;
--- what was refused took no key
+-- a refused call does not use up its key
 SELECT pg_temp.try($$stepwise.create_plan('refused', 'test', '[]', idempotency_key => 'create refused')$$);
 SELECT a -> 'existing' FROM stepwise.create_plan('refused', 'test', '[{}]', idempotency_key => 'create refused') AS a;
--- a key is one tenant's
+-- a key belongs to one tenant
 BEGIN;
 SELECT stepwise.enter_tenant('regress_create');
 SELECT a -> 'existing' FROM stepwise.create_plan('once', 'test', '[{"name": "b"}]', idempotency_key => 'create once') AS a;
 ROLLBACK;
--- without a key each call makes a plan; a key is a text that can be found again
+-- without a key each call creates a plan; an empty or too long key is refused
 SELECT stepwise.create_plan('no key', 'test', '[{}]') -> 'existing' FROM generate_series(1, 2);
 SELECT count(*) FROM stepwise.plan AS p WHERE p.name = 'no key';
 SELECT pg_temp.try($$stepwise.create_plan('empty key', 'test', '[{}]', idempotency_key => '')$$);
@@ -61,7 +61,7 @@ SELECT stepwise.define_workflow('{"name": "create w", "description": "Say it", "
 SELECT pg_temp.plain(stepwise.start_workflow('create w', '{"word": "hello"}'));
 SELECT p.goal, p.on_failure, p.inputs, p.stall_after, p.separate_reviewer, p.workflow, p.version, d.output_formatting_notes
 FROM stepwise.plan AS p JOIN stepwise.plan_detail AS d ON d.plan_id = p.id WHERE p.id = (SELECT pg_temp.plan('create w'));
--- a new version: plans keep theirs; the newest is started unless one is named
+-- a new version: existing plans keep theirs; the default is the newest
 SELECT stepwise.define_workflow('{"name": "create w", "description": "Say it twice", "inputs": {"word": {"type": "string"}}, "steps": [{"name": "say"}, {"name": "again"}]}') ->> 'version';
 SELECT pg_temp.next('create w');
 SELECT a -> 'version', a -> 'stepCount' FROM stepwise.start_workflow('create w', '{"word": "hello"}') AS a;
@@ -109,7 +109,7 @@ SELECT pg_temp.next('large');
 SELECT pg_temp.submit('large', 'step_10000');
 SELECT pg_temp.next('large');
 SELECT pg_temp.try($$stepwise.create_plan('larger', 'test', (SELECT jsonb_agg('{}'::jsonb) FROM generate_series(1, 10001)))$$);
--- as a chain of dependencies, which a failure takes down at once
+-- as a chain of dependencies, all of which a failure skips at once
 SELECT a -> 'stepCount' FROM stepwise.create_plan('chain', 'test', (SELECT jsonb_agg(CASE i WHEN 1 THEN '{}'::jsonb ELSE jsonb_build_object('dependsOn', jsonb_build_array('step_' || i - 1)) END ORDER BY i) FROM generate_series(1, 2000) AS i)) AS a;
 SELECT s.wave FROM stepwise.step AS s WHERE s.id = (SELECT pg_temp.step('chain', 'step_2000'));
 SELECT pg_temp.fail('chain', 'step_1');
@@ -118,7 +118,7 @@ SELECT p.skipped, p.status, p.outcome FROM stepwise.plan AS p WHERE p.id = (SELE
 SELECT stepwise.create_plan('skips', 'test', (SELECT jsonb_agg(jsonb_build_object('condition', CASE i WHEN 2000 THEN 'true' ELSE '${inputs.x} > 1' END) ORDER BY i) FROM generate_series(1, 2000) AS i), inputs => '{"x": 1}') ->> 'status';
 SELECT pg_temp.next('skips');
 
--- ---------- nonsense (what define.sql does not have) ----------
+-- ---------- invalid calls (in addition to define.sql) ----------
 
 SELECT left(pg_temp.try(call), 200) FROM unnest(ARRAY[
     $$stepwise.create_plan(NULL, NULL, NULL)$$,
@@ -139,7 +139,7 @@ SELECT left(pg_temp.try(call), 200) FROM unnest(ARRAY[
 
 SELECT pg_temp.unsound();
 
--- the many steps go again, so that the tests after this one stay quick
+-- remove the many steps, so that later tests stay fast
 SET client_min_messages = warning;
 SELECT count(stepwise.cancel_plan(p.id, 'done')) > 0 FROM stepwise.plan AS p
 WHERE p.tenant = stepwise.current_tenant() AND p.completed_at IS NULL AND p.parent_step_id IS NULL;

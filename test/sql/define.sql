@@ -1,5 +1,5 @@
--- Definitions: what is accepted, and what is refused, with the SQLSTATE, the path of the element, and a hint. Nothing of a
--- refused definition is stored.
+-- Definitions: which are accepted, and which are refused, with the SQLSTATE, the path of the element, and a hint. A refused
+-- definition leaves nothing stored.
 
 \pset format unaligned
 \pset tuples_only on
@@ -25,7 +25,7 @@ CREATE FUNCTION pg_temp.faults(definition jsonb) RETURNS SETOF text LANGUAGE sql
     FROM jsonb_array_elements(stepwise.validate_definition(definition) -> 'errors') AS e
 $$;
 
--- A definition whose steps are given, and what else.
+-- A definition with the given steps and other keys.
 CREATE FUNCTION pg_temp.def(steps jsonb, more jsonb = '{}') RETURNS jsonb LANGUAGE sql AS $$
     SELECT jsonb_build_object('name', 'w', 'steps', steps) || more
 $$;
@@ -192,7 +192,7 @@ INSERT INTO malformed (label, definition) VALUES
 
 SELECT n, label, pg_temp.try(definition) FROM malformed ORDER BY n;
 
--- each was refused, with an error of ours, and validate_definition names the same paths
+-- each was refused with an SQLSTATE of class SW, and validate_definition names the same paths
 SELECT count(*) AS malformed, count(*) FILTER (WHERE pg_temp.try(definition) !~ '^SW') AS "not refused",
        count(*) FILTER (WHERE (stepwise.validate_definition(definition) ->> 'valid')::boolean) AS "found valid",
        count(*) FILTER (WHERE substr(pg_temp.try(definition), 7) <>
@@ -227,7 +227,7 @@ SELECT * FROM pg_temp.error(pg_temp.def('[{"name": "fetch"}, {"dependsOn": ["fec
 SELECT * FROM pg_temp.error(pg_temp.def('[{"name": "a"}, {"dependsOn": ["b", "c"]}]'));
 \x
 
--- a definition that is wrong in every step: the list has an end
+-- a definition with a fault in every step: the list of faults is limited
 SELECT jsonb_array_length(v -> 'errors'), v -> 'errors' -> -1 ->> 'message'
 FROM stepwise.validate_definition(pg_temp.def((SELECT jsonb_agg('{"tool": 1}'::jsonb) FROM generate_series(1, 5000)))) AS v;
 
@@ -267,12 +267,12 @@ INSERT INTO wellformed (label, definition) VALUES
 
 SELECT n, label, stepwise.validate_definition(definition) -> 'errors' FROM wellformed ORDER BY n;
 
--- what may not be meant is told, but no error
+-- possible mistakes give warnings, but no error
 SELECT jsonb_pretty(stepwise.validate_definition(pg_temp.def('[{"tool": "mine"}, {}, {"tool": "state_read"}]')) -> 'warnings');
 
 -- ---------- many steps ----------
 
--- a sequence, each step with a reference to the first; then a chain of dependencies, so that each ancestor is far away
+-- a sequence in which each step refers to the first; then a chain of dependencies, in which the ancestors are far away
 CREATE FUNCTION pg_temp.many(n int, chained boolean) RETURNS jsonb LANGUAGE sql AS $$
     SELECT pg_temp.def(jsonb_agg(jsonb_strip_nulls(jsonb_build_object('name', 's' || i, 'tool', 't',
         'arguments', CASE WHEN i > 1 THEN '{"x": "${steps.s1.outputs}"}'::jsonb END,
@@ -283,7 +283,7 @@ SELECT pg_temp.try(pg_temp.many(10000, false) || '{"name": "many"}'),
        pg_temp.try(pg_temp.many(10001, false) || '{"name": "too many"}');
 SELECT pg_temp.try(pg_temp.many(10000, true) || '{"name": "chained"}');
 
--- a cycle through all of them is spelled, but not to the end
+-- a cycle through all of them is shown in part
 SELECT regexp_replace(f, 's\d+ → ', '', 'g') FROM pg_temp.faults(pg_temp.def((SELECT jsonb_agg(jsonb_build_object('name', 's' || i,
     'dependsOn', jsonb_build_array('s' || i % 1000 + 1)) ORDER BY i) FROM generate_series(1, 1000) AS i))) AS f;
 
@@ -296,7 +296,7 @@ RESET stepwise.max_steps;
 
 SELECT stepwise.drop_workflow('many'), stepwise.drop_workflow('chained');
 SELECT stepwise.define_workflow('{"name": "v", "steps": [{"name": "a"}]}');
--- the same again, written otherwise, is no new version
+-- the same definition in another notation is no new version
 SELECT stepwise.define_workflow('{"steps": [{"name":   "a"}], "name": "v"}');
 SELECT stepwise.define_workflow('{"name": "v", "description": "changed", "steps": [{"name": "a"}, {}], "inputs": {"x": {}}}');
 -- back to the first is a change
@@ -325,7 +325,7 @@ SELECT pg_temp.try('{"name": "adds", "steps": [{}], "branchingConditions": [{"af
     "ifTrueAction": "add_steps", "actionParams": {"steps": [{"workflow": "outer"}]}}]}');
 SELECT pg_temp.faults('{"name": "v", "steps": [{}, {"workflow": "adds"}]}');
 SELECT pg_temp.faults('{"name": "v", "steps": [{"workflow": "v"}]}');
--- what is called stays: a version that is named, and the last one
+-- workflows that are called cannot be dropped: a version that is named, and the last version
 SELECT stepwise.drop_workflow('v', 1);
 SELECT stepwise.drop_workflow('v');
 SELECT stepwise.drop_workflow('v', 3);
@@ -335,7 +335,7 @@ SELECT stepwise.drop_workflow('v', 3);
 SELECT stepwise.drop_workflow('outer');
 SELECT stepwise.drop_workflow('adds'), stepwise.drop_workflow('outer');
 SELECT stepwise.drop_workflow('v', 1);
--- recursion, where it is allowed, may name itself before it exists
+-- with recursion allowed, a workflow may name itself before it exists
 SET stepwise.allow_recursion = on;
 SELECT pg_temp.try('{"name": "again", "steps": [{"workflow": "again"}]}');
 SELECT pg_temp.try('{"name": "again2", "steps": [{"workflow": "again3"}]}');
@@ -377,11 +377,11 @@ SELECT pg_temp.start('{"text": "x", "numbr": 1, "zzzzzzzzz": 1}');
 SELECT pg_temp.start('["text"]');
 SELECT pg_temp.start(jsonb_build_object('text', repeat('x', 1100000)));
 SELECT count(*) AS plans FROM stepwise.plan WHERE workflow = 'typed';
--- a version that an unfinished plan runs stays, until the plan ends
+-- a version that an unfinished plan uses cannot be dropped until the plan ends
 SELECT stepwise.drop_workflow('typed');
 UPDATE stepwise.step SET status = 'skipped' WHERE status = 'pending';
 SELECT stepwise.drop_workflow('typed');
--- so does one that a step of the plan is yet to open
+-- the same for a version that a step of the plan will open
 SELECT pg_temp.try('{"name": "inner", "steps": [{}]}'), pg_temp.try('{"name": "outer", "steps": [{"workflow": "inner"}]}');
 SELECT stepwise.start_workflow('outer') ->> 'status';
 SELECT stepwise.drop_workflow('outer');

@@ -1,5 +1,5 @@
--- An owner may take the NOT NULL from the audit log, and then anything from an entry: verify_audit says which entry is not
--- what it was, and does not stumble over what is missing.
+-- An owner may drop the NOT NULL constraints of the audit log, and then set columns of an entry to null. verify_audit names the
+-- changed entry, and does not fail on the nulls.
 
 SELECT (stepwise.create_plan('emptied', 'g', '[{"name": "a"}]') ->> 'planId')::uuid AS plan \gset
 SELECT stepwise.submit_step_result(id, '1') ->> 'planStatus' AS status FROM stepwise.step WHERE plan_id = :'plan';

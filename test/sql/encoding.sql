@@ -1,5 +1,5 @@
--- Databases that are not in UTF-8: text that has a UTF-8 form is taken, and hashed in it; bytes that have none are refused
--- with SW005, wherever they come in.
+-- Databases with an encoding other than UTF-8. Text that can be converted to UTF-8 is accepted, and hashed in UTF-8. Bytes that
+-- cannot be converted are refused with SW005 in every argument.
 
 \pset format unaligned
 \pset tuples_only on
@@ -10,7 +10,7 @@ CREATE DATABASE regress_sql_ascii ENCODING 'SQL_ASCII' TEMPLATE template0 LC_COL
 CREATE DATABASE regress_win1252 ENCODING 'WIN1252' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C';
 CREATE DATABASE regress_euc_jp ENCODING 'EUC_JP' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C';
 
--- e with an acute accent, or a Japanese letter; and a byte that is no character, or a character that is not in Unicode
+-- good: e with an acute accent, or a Japanese letter; bad: a byte that is no character, or a character that is not in Unicode
 \c regress_sql_ascii
 \set good 'SELECT convert_from(\'\\xc3a9\', \'SQL_ASCII\')'
 \set bad 'SELECT convert_from(\'\\x6281\', \'SQL_ASCII\')'

@@ -1,4 +1,4 @@
--- fork_plan: a new plan with what an old one did before a step, to try another way from there.
+-- fork_plan creates a plan that keeps what an old plan did before a step, to try another way from there.
 
 \set ECHO none
 \i test/trees.sql
@@ -14,7 +14,7 @@ CREATE FUNCTION pg_temp.log(plan_id uuid) RETURNS SETOF text LANGUAGE sql AS $$
     WHERE a.tenant = 'default' AND a.plan_id = $1 ORDER BY a.id
 $$;
 
--- Fork a plan; the fork gets a label of its own.
+-- Fork a plan; the fork gets its own label.
 CREATE FUNCTION pg_temp.fork(label text, of uuid, from_step text) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
     x jsonb := stepwise.fork_plan(of, from_step);
@@ -49,15 +49,15 @@ SELECT pg_temp.fork('again', 'seq', 'four');
 SELECT pg_temp.show('again');
 SELECT (SELECT array_agg(k ORDER BY k) FROM jsonb_object_keys(x) AS k), (x ->> 'forkedFrom')::uuid = pg_temp.plan('seq') AS from
 FROM stepwise.fork_plan(pg_temp.plan('seq'), 'two') AS x;
--- what begins again has done nothing yet
+-- steps that start over have no result yet
 SELECT name, status, attempt, execution_order, worker, holder, lease_expires_at, started_at IS NULL AS started, completed_at IS NULL AS completed, inputs, message
 FROM stepwise.step WHERE plan_id = (SELECT pg_temp.plan('again')) ORDER BY step_order;
--- another way leads to another end; the old plan stays as it is
+-- the fork ends differently; the old plan is unchanged
 SELECT pg_temp.next('again', 'bob');
 SELECT pg_temp.submit('again', 'four', '{"v": 31}');
 SELECT pg_temp.show('again');
 SELECT pg_temp.show('seq');
--- both chains know of each other, and cover what was kept
+-- both chains refer to each other, and cover the kept results
 SELECT pg_temp.log(pg_temp.plan('seq'));
 SELECT pg_temp.log(pg_temp.plan('again'));
 SELECT x -> 'valid' FROM stepwise.verify_audit(pg_temp.plan('again')) AS x;
@@ -74,11 +74,11 @@ SELECT pg_temp.next('middle');
 SELECT pg_temp.submit('middle', 'two', '{"v": 200}');
 SELECT pg_temp.next('middle');
 SELECT pg_temp.show('middle');
--- of a plan that still runs: what is in progress begins again there
+-- of a running plan: steps in progress start over in the fork
 SELECT pg_temp.fork('running', 'middle', 'four');
 SELECT pg_temp.show('running');
 SELECT pg_temp.next('running');
--- the key of the old plan, and its final output, stay with it; its variables and its notes come along
+-- the fork does not get the key and the final output of the old plan, but gets its variables and notes
 SELECT x ->> 'planId' AS keyed FROM stepwise.create_plan('keyed', 'Try keys', '[{"name": "a"}]', idempotency_key => 'fork', output_formatting_notes => 'short') AS x \gset
 SELECT x ->> 'planId' IS NOT NULL FROM stepwise.store_output(:'keyed', 'the end') AS x;
 SELECT x ->> 'planId' IS NOT NULL FROM stepwise.set_variables(:'keyed', '{"k": 1}') AS x;
@@ -107,7 +107,7 @@ CREATE FUNCTION pg_temp.readiness(label text) RETURNS TABLE (step text, status s
 LANGUAGE sql AS $$
     SELECT name, status, blockers, ready, execution_order FROM stepwise.step WHERE plan_id = (SELECT pg_temp.plan(label)) ORDER BY step_order
 $$;
--- from b: what does not hang on it is kept
+-- from b: steps that do not depend on it are kept
 SELECT pg_temp.fork('from b', 'dag', 'b');
 SELECT * FROM pg_temp.readiness('from b');
 SELECT pg_temp.next('from b');
@@ -116,7 +116,7 @@ SELECT * FROM pg_temp.readiness('from b');
 -- from end: its parent did not succeed, so it is skipped at once, and the fork has ended
 SELECT pg_temp.fork('from end', 'dag', 'end');
 SELECT pg_temp.show('from end');
--- a step that failed begins again, and so does what was skipped for it
+-- a failed step starts over, and so do the steps that were skipped because of it
 SELECT pg_temp.start('failing', 'dag');
 SELECT pg_temp.submit('failing', 'a'), stepwise.fail_step(pg_temp.step('failing', 'b'), 'no') ->> 'planStatus';
 SELECT pg_temp.show('failing');
@@ -134,7 +134,7 @@ SELECT pg_temp.fork('from failed', 'failed', 'b');
 SELECT pg_temp.show('from failed');
 SELECT pg_temp.submit('from failed', 'b');
 SELECT pg_temp.next('from failed');
--- a fork of it asks anew; each has its own checkpoint
+-- a fork of a waiting plan asks again; each plan has its own checkpoint
 SELECT pg_temp.fork('asks', 'from failed', 'ask');
 SELECT pg_temp.fork('asks later', 'from failed', 'c');
 SELECT pg_temp.show('asks');
@@ -142,13 +142,13 @@ SELECT pg_temp.next('asks');
 SELECT pg_temp.plain(stepwise.resume(pg_temp.checkpoint('asks', 'ask'), '"there"'));
 SELECT pg_temp.show('from failed');
 SELECT pg_temp.plain(stepwise.cancel_plan(pg_temp.plan('from failed'), 'enough'));
--- what was skipped only because the plan was cancelled begins again
+-- steps that were skipped only because the plan was cancelled start over
 SELECT pg_temp.fork('from cancelled', 'from failed', 'c');
 SELECT pg_temp.show('from cancelled');
 
 -- ---------- branches ----------
 
--- a branch that was taken is not taken again; one that is to be decided anew does not find what it added
+-- a branch that fired does not fire again; if it is decided again, the steps that it added are not there
 SELECT pg_temp.define('branching', '[{"name": "look"}, {"name": "write"}, {"name": "end"}]', '{"branchingConditions": [
     {"afterStepOrder": 1, "conditionExpression": "confidence < 0.5", "ifTrueAction": "add_steps", "actionParams": {"steps": [{"name": "look_again"}]}},
     {"afterStepOrder": 2, "conditionExpression": "confidence < 0.5", "ifTrueAction": "request_review", "actionParams": {"summary": "Good?", "questions": ["Sure?"]}}]}');
@@ -164,7 +164,7 @@ SELECT x #>> '{branch,action}' FROM stepwise.submit_step_result(pg_temp.step('fr
 SELECT step_order, wave, name, status FROM stepwise.step WHERE plan_id = (SELECT pg_temp.plan('from look')) ORDER BY step_order;
 SELECT pg_temp.fork('from write', 'branching', 'write');
 SELECT pg_temp.show('from write');
--- a review that was asked for before the step is asked for again: nobody gets around it
+-- a review that was requested before the step is requested again, so that a fork cannot bypass it
 SELECT pg_temp.fork('review again', 'branching', 'end');
 SELECT pg_temp.show('review again');
 SELECT pg_temp.next('review again');
@@ -190,7 +190,7 @@ SELECT * FROM pg_temp.readiness('dag from look');
 SELECT pg_temp.fork('dag from end', 'branching dag', 'end');
 SELECT * FROM pg_temp.readiness('dag from end');
 
--- what a branch skipped, and what was skipped for that, begins again when the branch is to be decided anew, and only then
+-- steps that a branch skipped, directly or by cascade, start over only if the branch is decided again
 SELECT pg_temp.define('skipping dag', '[{"name": "s", "dependsOn": []}, {"name": "x", "dependsOn": []}, {"name": "e", "dependsOn": []}, {"name": "y", "dependsOn": ["x"]},
     {"name": "by_hand", "dependsOn": []}]', '{"branchingConditions": [
     {"afterStepOrder": 1, "conditionExpression": "confidence < 0.5", "ifTrueAction": "skip_to", "actionParams": {"stepName": "e"}}]}');
@@ -205,7 +205,7 @@ SELECT x #>> '{branch,action}' FROM stepwise.submit_step_result(pg_temp.step('sk
 SELECT pg_temp.next('skipping from s');
 SELECT pg_temp.fork('skipping from e', 'skipping dag', 'e');
 SELECT pg_temp.show('skipping from e');
--- so in a fork of a fork, which has its branches from the first
+-- the same in a fork of a fork, which has the branches of the first plan
 SELECT pg_temp.log(pg_temp.plan('skipping from e'));
 SELECT pg_temp.fork('skipping from e from s', 'skipping from e', 's');
 SELECT * FROM pg_temp.readiness('skipping from e from s');
@@ -213,14 +213,14 @@ SELECT pg_temp.fork('from write from look', 'from write', 'look');
 SELECT pg_temp.show('from write from look');
 SELECT pg_temp.fork('dag from end from look', 'dag from end', 'look');
 SELECT * FROM pg_temp.readiness('dag from end from look');
--- and a review that a fork asks for is asked for again in its forks
+-- a review that a fork requests is requested again in its forks
 SELECT pg_temp.start('branching twice', 'branching');
 SELECT x #>> '{branch,action}' FROM stepwise.submit_step_result(pg_temp.step('branching twice', 'look'), '{}', confidence => 0.9) AS x;
 SELECT x #>> '{branch,action}' FROM stepwise.submit_step_result(pg_temp.step('branching twice', 'write'), '{}', confidence => 0.1) AS x;
 SELECT pg_temp.fork('review once more', 'branching twice', 'end');
 SELECT pg_temp.fork('review twice more', 'review once more', 'end');
 SELECT pg_temp.show('review twice more');
--- in a sequence a step that was skipped may have been moved before the one that skipped it
+-- in a sequence a skipped step may have been moved before the step that skipped it
 SELECT pg_temp.define('skipping', '[{"name": "s"}, {"name": "x"}, {"name": "e"}]', '{"branchingConditions": [
     {"afterStepOrder": 1, "conditionExpression": "confidence < 0.5", "ifTrueAction": "skip_to", "actionParams": {"stepName": "e"}}]}');
 SELECT pg_temp.start('skipping', 'skipping');
@@ -242,7 +242,7 @@ SELECT pg_temp.start('top', 'top');
 SELECT pg_temp.next('top'), pg_temp.submit('top', 'm/l/x', '{"v": 1}'), pg_temp.submit('top', 'm/l/y', '{}', 'failure'), pg_temp.submit('top', 'm/z');
 SELECT pg_temp.next('top'), pg_temp.submit('top', 'n/l/x', '{"v": 2}');
 SELECT pg_temp.show('top');
--- what is kept comes with its tree, and references lead into the copy; what begins again opens a new one
+-- a kept step is copied with its nested plans, and references read the copy; a step that starts over opens a new nested plan
 SELECT pg_temp.fork('from n', 'top', 'n');
 SELECT pg_temp.show('from n');
 SELECT count(*), count(*) FILTER (WHERE root_id = (SELECT pg_temp.plan('from n'))) FROM stepwise.plan WHERE id IN ((SELECT pg_temp.nested('from n', 'm')), (SELECT pg_temp.nested('from n', 'm/l')));
@@ -258,14 +258,14 @@ SELECT pg_temp.next('from n');
 SELECT pg_temp.plain(stepwise.skip_step(pg_temp.step('top', 'n'), 'enough'));
 SELECT pg_temp.fork('from use', 'top', 'use');
 SELECT pg_temp.show('from use');
--- a failed one begins anew
+-- a failed one starts over
 SELECT pg_temp.start('failing top', 'top');
 SELECT pg_temp.next('failing top');
 SELECT pg_temp.plain(stepwise.cancel_plan(pg_temp.nested('failing top', 'm'), 'stuck'));
 SELECT pg_temp.fork('from failing', 'failing top', 'use');
 SELECT pg_temp.show('from failing');
 SELECT pg_temp.next('from failing');
--- one that failed below a kept one is copied as it stands, with what still waited; its chain has only moves that a step may make
+-- a failed plan below a kept step is copied unchanged, with its waiting steps; its chain has only allowed transitions
 SELECT pg_temp.define('fails waiting', '[{"name": "ask", "prompt": "Well?", "dependsOn": []}, {"name": "work", "dependsOn": []}, {"name": "more", "dependsOn": []}]', '{"onFailure": "fail"}');
 SELECT pg_temp.define('goes on', '[{"name": "f", "workflow": "fails waiting"}]');
 SELECT pg_temp.define('keeps', '[{"name": "g", "workflow": "goes on"}, {"name": "after"}]');
@@ -282,7 +282,7 @@ SELECT depth, parent_step_id, root_id = id AS root FROM stepwise.plan WHERE id =
 SELECT pg_temp.next('nested');
 SELECT pg_temp.submit('nested', 'z');
 SELECT pg_temp.show('nested');
--- what its workflow calls may be gone meanwhile
+-- a workflow that it calls may have been dropped since
 SELECT pg_temp.define('short-lived', '[{"name": "x"}]');
 SELECT x ->> 'planId' AS plan FROM stepwise.create_plan('calls', 'Call it', '[{"name": "h", "workflow": "short-lived"}, {"name": "after"}]') AS x \gset
 SELECT x ->> 'status' FROM stepwise.get_next_step(:'plan') AS x;

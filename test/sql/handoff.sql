@@ -1,4 +1,4 @@
--- why and handoff: for each pause reason, for plans that wait on nobody, and for those that have ended.
+-- why and handoff for each pause reason, for plans that wait for nobody, and for plans that have ended.
 
 \set ECHO none
 \i test/tools.sql
@@ -11,11 +11,11 @@ SET search_path = regress_handoff;
 CREATE FUNCTION plan(steps jsonb, on_failure text = 'continue', inputs jsonb = '{}') RETURNS uuid LANGUAGE sql AS $$
     SELECT (stepwise.create_plan('deploy', 'Bring it out', steps, on_failure => on_failure, inputs => inputs) ->> 'planId')::uuid
 $$;
--- Ids are others each time.
+-- Replace ids, which differ in each run.
 CREATE FUNCTION pg_temp.veil(text) RETURNS text LANGUAGE sql AS $$
     SELECT regexp_replace($1, '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}', 'ID', 'g')
 $$;
--- Run a plan, then tell; the time must lie in the run, and the call must be one that there is, with arguments that it has.
+-- Run a plan, then show why and handoff. The time must be within the run. The call must exist and have these arguments.
 CREATE FUNCTION pg_temp.tell(id uuid, run boolean = true) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     w jsonb;
@@ -32,7 +32,7 @@ BEGIN
     RETURN pg_temp.veil(format(E'%s | %s | %s\n%s', w ->> 'waitingOn', w -> 'reason' ->> 'type', w -> 'nextCall', stepwise.handoff(id)));
 END $$;
 CREATE FUNCTION step_id(plan uuid, named text) RETURNS uuid LANGUAGE sql AS $$ SELECT s.id FROM stepwise.step AS s WHERE s.plan_id = $1 AND s.name = $2 $$;
--- Run a plan, and make the call that why names, as it stands: the reason, the call, how its step is then, and how the next run ends.
+-- Run a plan, and make the call that why names without changes. Show the reason, the call, the state of its step, and the next run.
 CREATE FUNCTION pg_temp.follow(id uuid) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     w jsonb;
@@ -52,7 +52,7 @@ CREATE FUNCTION fail(a jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$ BEGIN RAISE E
 SELECT stepwise.register_tool('say', 'say(jsonb)') ->> 'name', stepwise.register_tool('fail', 'fail(jsonb)') ->> 'name',
     stepwise.register_tool('try_again', 'fail(jsonb)', retryable => true) ->> 'name', stepwise.register_tool('ship', 'say(jsonb)', '{"required": ["zone", "config"], "properties": {"zone": {"enum": ["a"]}}}') ->> 'name';
 
--- ---------- plans that nothing holds up ----------
+-- ---------- plans that are not blocked ----------
 
 SELECT pg_temp.tell(plan('[{"name": "a", "tool": "say", "arguments": {"x": "${inputs.x}"}}, {"name": "b", "tool": "mine"}]', inputs => '{"x": 1}'), false);
 SELECT pg_temp.tell(plan('[{"name": "a", "instructions": "think"}]'), false);
@@ -81,20 +81,20 @@ SELECT stepwise.get_next_step(:'id') ->> 'name', stepwise.request_user_review(st
 SELECT pg_temp.tell(:'id');
 SELECT pg_temp.tell(plan('[{"name": "a", "tool": "say", "condition": "${inputs.x} > 1"}]', inputs => '{"x": "one"}'));
 
--- ---------- steps that only the engine can do: they are left out, and the plan goes on ----------
+-- ---------- steps that only the engine can do: why proposes to skip them ----------
 
 SELECT stepwise.define_workflow('{"name": "need", "inputs": {"n": {"type": "integer"}}, "steps": [{"name": "in", "tool": "say"}]}') ->> 'name';
 SELECT plan('[{"name": "k", "tool": "say"}, {"name": "u", "workflow": "need", "arguments": {"n": "${steps.k.outputs.zip}"}}, {"name": "z", "tool": "say"}]') AS id \gset
 SELECT pg_temp.tell(:'id');
 SELECT stepwise.get_plan_context(:'id') -> 'nextCall' ->> 'function';
--- its work is done by a step that is added before
+-- an added step before it does its work
 SELECT stepwise.modify_plan(:'id', 'add_steps', '{"steps": [{"name": "u2", "workflow": "need", "arguments": {"n": 7}}], "insertAfterOrder": 2}') ->> 'planStatus';
 SELECT pg_temp.follow(:'id');
 SELECT s.name, s.status, s.message FROM stepwise.step AS s WHERE s.plan_id = :'id' ORDER BY s.step_order;
--- the step that makes the value was skipped, or failed: one that failed is tried again
+-- the step that produces the value was skipped or failed: a failed one is retried
 SELECT pg_temp.follow(plan('[{"name": "k", "tool": "say", "condition": "false"}, {"name": "u", "workflow": "need", "arguments": {"n": "${steps.k.outputs.n}"}}, {"name": "z", "tool": "say"}]'));
 SELECT pg_temp.follow(plan('[{"name": "k", "tool": "fail"}, {"name": "u", "workflow": "need", "arguments": {"n": "${steps.k.outputs.n}"}}, {"name": "z", "tool": "say"}]'));
--- a question that lacks a value, and conditions that cannot be decided
+-- a prompt with a missing value, and undecided conditions
 SELECT pg_temp.follow(plan('[{"name": "ask", "prompt": "Keep ${inputs.o.p}?"}, {"name": "z", "tool": "say"}]', inputs => '{"o": {}}'));
 SELECT pg_temp.follow(plan('[{"name": "ask", "prompt": "Sure?", "condition": "${inputs.x} > 1"}, {"name": "z", "tool": "say"}]', inputs => '{"x": "one"}'));
 SELECT plan('[{"name": "u", "workflow": "need", "arguments": {"n": 1}, "condition": "${inputs.x} > 1"}, {"name": "z", "tool": "say"}]', inputs => '{"x": "one"}') AS id \gset
@@ -111,21 +111,21 @@ SELECT pg_temp.tell(:'id', false);
 -- asked for the nested plan itself
 SELECT pg_temp.tell(id, false) FROM stepwise.plan WHERE root_id = :'id' AND depth = 1;
 
--- several nested plans that are blocked at once: what is left of each
+-- several nested plans that are blocked at once: the open work of each
 SELECT stepwise.define_workflow('{"name": "deep", "steps": [{"name": "far", "workflow": "inner"}, {"name": "near", "tool": "say"}]}') ->> 'name';
 SELECT plan('[{"name": "l", "workflow": "inner", "dependsOn": []}, {"name": "r", "workflow": "deep", "dependsOn": []}, {"name": "z", "tool": "say", "dependsOn": ["l", "r"]}]') AS id \gset
 SELECT pg_temp.tell(:'id');
 SELECT pg_temp.follow(:'id');
 SELECT pg_temp.tell(:'id');
 
--- a value that a step of a nested plan did not make: a step of the same name outside has nothing to do with it
+-- a step of a nested plan did not produce a value: a step of the same name outside does not matter
 SELECT stepwise.define_workflow(format('{"name": "made_%1$s", "onFailure": "%1$s", "steps": [{"name": "b", "tool": "fail"}, {"name": "z", "tool": "say"}]}', f)::jsonb) ->> 'name'
 FROM unnest('{continue,fail}'::text[]) AS f;
 SELECT plan('[{"name": "b", "tool": "fail"}, {"name": "k", "workflow": "made_continue"}, {"name": "p", "tool": "say", "arguments": {"v": "${steps.k.steps.b.outputs.v}"}}]') AS id \gset
 SELECT stepwise.run(:'id') -> 'pause_reason';
 SELECT pg_temp.veil(stepwise.why(:'id') ->> 'nextCall');
 SELECT pg_temp.follow(:'id');
--- when the nested plan has failed with it, the step that holds that is tried again
+-- if the nested plan has failed, the step that holds it is retried
 SELECT plan('[{"name": "b", "tool": "fail"}, {"name": "k", "workflow": "made_fail"}, {"name": "p", "tool": "say", "arguments": {"v": "${steps.k.steps.b.outputs.v}"}}]') AS id \gset
 SELECT stepwise.run(:'id') ->> 'task_status', (stepwise.why(:'id') #>> '{nextCall,arguments,step_id}')::uuid = step_id(:'id', 'k');
 SELECT pg_temp.follow(:'id');
@@ -138,7 +138,7 @@ SELECT plan('[{"name": "a", "tool": "say"}]') AS id \gset
 SELECT stepwise.cancel_plan(:'id', 'no longer wanted') ->> 'planStatus';
 SELECT pg_temp.tell(:'id');
 
--- ---------- what a refused call says: a true detail, and a hint with a call that works ----------
+-- ---------- a refused call has a correct detail, and a hint with a call that works ----------
 
 CREATE FUNCTION pg_temp.refused(statement text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -160,14 +160,14 @@ SELECT stepwise.release_step(step_id(:'id', 'a')) ->> 'stepStatus', stepwise.req
 SELECT pg_temp.refused(format(call, step_id(:'id', 'a'))) FROM unnest(ARRAY['SELECT stepwise.submit_step_result(%L, ''1'')', 'SELECT stepwise.release_step(%L)']) AS call;
 SELECT pg_temp.refused(format('SELECT stepwise.record_tool_result(%L, %L, %L, step_name => %L)', :'id', 'mine', '1', 'a'));
 SELECT stepwise.submit_user_decision(checkpoint_id, 'approve') ->> 'stepStatus' FROM stepwise.checkpoints WHERE plan_id = :'id';
--- one that holds a nested plan: its steps are handed out, or it is ended
+-- a step that holds a nested plan: work on the steps of that plan, or end the step
 SELECT stepwise.get_next_step(:'id') -> 'path';
 SELECT pg_temp.refused(format(call, step_id(:'id', 'h'))) FROM unnest(ARRAY['SELECT stepwise.request_user_review(%L, ''Look'')', 'SELECT stepwise.retry_step(%L)']) AS call;
 SELECT stepwise.skip_step(step_id(:'id', 'h')) ->> 'stepStatus';
--- where it is the table of transitions that refuses, the detail is what it allows
+-- if the transition is not allowed, the detail lists the allowed ones
 SELECT pg_temp.refused(format('SELECT stepwise.fail_step(%L, %L)', step_id(:'id', 'h'), 'no'));
 
--- ---------- many steps, and nonsense ----------
+-- ---------- many steps, and invalid calls ----------
 
 SELECT pg_temp.tell(plan((SELECT jsonb_agg(jsonb_build_object('name', 's' || n, 'tool', 'mine')) FROM generate_series(1, 25) AS n)));
 SELECT pg_temp.try(format('SELECT stepwise.%s(%L)', f, id)) FROM unnest('{why,handoff}'::text[]) AS f, unnest('{NULL,00000000-0000-7000-8000-000000000000}'::uuid[]) AS id;

@@ -1,4 +1,4 @@
--- record_tool_result without a name, and steps that others have claimed.
+-- record_tool_result without a step name, with steps that other workers have claimed.
 
 \set ECHO none
 \i test/agent.sql
@@ -8,14 +8,14 @@ CREATE FUNCTION pg_temp.record(plan text, tool text, result jsonb) RETURNS text 
 $$;
 \set ECHO all
 
--- a worker holds the first step of the tool: its result is not given to the next one
+-- a worker has claimed the first step of the tool: the result does not go to the next step
 SELECT pg_temp.make('worker', '[{"name": "a", "tool": "t"}, {"name": "b", "tool": "t"}]');
 SELECT pg_temp.next('worker', 'w');
 SELECT pg_temp.record('worker', 't', '{"n": 1}');
 SELECT pg_temp.show('worker');
 SELECT pg_temp.submit('worker', 'a');
 SELECT pg_temp.record('worker', 't', '{"n": 1}');
--- so does a lease, until it expires
+-- the same with a lease, until it expires
 SELECT pg_temp.make('lease', '[{"name": "a", "tool": "t"}, {"name": "b", "tool": "t"}]');
 SELECT pg_temp.next('lease', lease => '1 hour');
 SELECT pg_temp.record('lease', 't', '{"n": 1}');
@@ -23,25 +23,25 @@ SELECT stepwise.heartbeat(pg_temp.step('lease', 'a'), 1, '1 microsecond') ->> 's
 SELECT pg_sleep(0.01);
 SELECT pg_temp.record('lease', 't', '{"n": 1}');
 SELECT pg_temp.show('lease');
--- nobody in particular has claimed it: it takes the result
+-- a claim without worker and lease: the step takes the result
 SELECT pg_temp.make('nobody', '[{"name": "a", "tool": "t"}, {"name": "b", "tool": "t"}]');
 SELECT pg_temp.next('nobody');
 SELECT pg_temp.record('nobody', 't', '{"n": 1}');
 SELECT pg_temp.record('nobody', 't', '{"n": 2}');
--- the only step of the tool is held: that is not kept as a variable either
+-- the only step of the tool is claimed: the result is not stored as a variable either
 SELECT pg_temp.make('only', '[{"name": "a", "tool": "t"}, {"name": "b", "tool": "u"}]');
 SELECT pg_temp.next('only', 'w');
 SELECT pg_temp.record('only', 't', '{"n": 1}');
 SELECT pg_temp.record('only', 'u', '{"n": 1}');
--- a later step is blocked by its arguments, but the one before it is held
+-- a later step is blocked by its arguments, but the step before it is claimed
 SELECT pg_temp.make('blocked', '[{"name": "a", "tool": "t"}, {"name": "b", "tool": "t", "arguments": {"x": "${inputs.n.missing}"}}]', inputs => '{"n": {}}');
 SELECT pg_temp.next('blocked', 'w'), pg_temp.next('blocked', 'v');
 SELECT pg_temp.record('blocked', 't', '{"n": 1}');
--- a failed step that pauses the plan takes it first
+-- a failed step that pauses the plan takes the result first
 SELECT pg_temp.make('failed', '[{"name": "a", "tool": "t"}, {"name": "b", "tool": "t"}]', on_failure => 'pause');
 SELECT pg_temp.next('failed', 'w'), pg_temp.next('failed', 'v'), pg_temp.fail('failed', 'b');
 SELECT pg_temp.record('failed', 't', '{"n": 1}');
--- with dependencies the steps stand beside each other: what is held is passed over
+-- with dependencies the steps are parallel: a claimed step is passed over
 SELECT pg_temp.make('beside', '[{"name": "a", "tool": "t"}, {"name": "b", "tool": "t"}, {"name": "c", "dependsOn": ["a", "b"]}]');
 SELECT pg_temp.next('beside', 'w');
 SELECT pg_temp.record('beside', 't', '{"n": 1}');

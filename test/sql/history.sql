@@ -1,10 +1,10 @@
--- execution_as_of: the execution tree as it was, from the audit chain.
+-- execution_as_of shows the execution tree of a past time, rebuilt from the audit chain.
 
 \set ECHO none
 \i test/trees.sql
 \set ECHO all
 
--- A block and what is in it, line by line.
+-- A block and its blocks, one per line.
 CREATE FUNCTION pg_temp.lines(name text, block jsonb, indent int = 0) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
     m jsonb := block -> 'metadata';
@@ -22,7 +22,7 @@ CREATE FUNCTION pg_temp.as_of(label text, at timestamptz) RETURNS SETOF text LAN
     SELECT pg_temp.lines(label, stepwise.execution_as_of(pg_temp.plan(label), at))
 $$;
 
--- Does the chain tell of now what the rows tell, to the microsecond? (But for who did it, and how long what still runs has run.)
+-- Whether execution_as_of(now) equals execution, to the microsecond. (Except for actors, and for the duration of running steps.)
 CREATE FUNCTION pg_temp.same(plan_id uuid) RETURNS boolean LANGUAGE sql AS $$
     SELECT regexp_replace(regexp_replace(stepwise.execution_as_of(plan_id, 'infinity')::text, ', "(as_of|actor)": ("[^"]*"|null)|"(as_of|actor)": ("[^"]*"|null), ', '', 'g'),
                           '"execution_time_ms": [0-9.]+', '', 'g')
@@ -70,7 +70,7 @@ FROM stepwise.execution_as_of(pg_temp.plan('told'), :'nested') AS x;
 SELECT (x #>> '{blocks,first,metadata,execution_time_ms}')::numeric BETWEEN 0 AND extract(epoch FROM :'first'::timestamptz - :'created'::timestamptz) * 1000 AS time
 FROM stepwise.execution_as_of(pg_temp.plan('told'), :'first') AS x;
 
--- ---------- when there is nothing to tell, or no end of it ----------
+-- ---------- times without a tree, and unusual times ----------
 
 SELECT left(pg_temp.try(format($$SELECT stepwise.execution_as_of(pg_temp.plan('told'), %L)$$, :'before')), 5),
        left(pg_temp.try($$SELECT stepwise.execution_as_of(pg_temp.plan('told'), '-infinity')$$), 5),
@@ -91,7 +91,7 @@ SELECT x #> '{blocks,h,blocks,work,outputs}', x #>> '{blocks,h,blocks,work,metad
 SELECT x #> '{blocks,h,blocks,work,outputs}' FROM stepwise.execution(pg_temp.plan('told')) AS x;
 ROLLBACK;
 
--- ---------- at a time that the rows tell, a change has happened ----------
+-- ---------- at the time stored in a row, the change is visible ----------
 
 CREATE FUNCTION pg_temp.status_at(label text, path text[], at timestamptz) RETURNS text LANGUAGE sql STRICT AS $$
     SELECT stepwise.execution_as_of(pg_temp.plan(label), at) #>> (path || '{metadata, status}')
@@ -109,13 +109,13 @@ FROM stepwise.step AS s WHERE s.plan_id = (SELECT pg_temp.nested('told', 'h')) O
 SELECT p.started_at = min(s.started_at) AS started, p.completed_at = max(s.completed_at) AS completed
 FROM stepwise.plan AS p JOIN stepwise.step AS s ON s.plan_id = p.id WHERE p.id IN ((SELECT pg_temp.plan('told')), (SELECT pg_temp.nested('told', 'h')))
 GROUP BY p.id, p.started_at, p.completed_at;
--- what a branch adds is there with the completion that added it
+-- steps that a branch adds appear with the completion that added them
 INSERT INTO labelled SELECT 'adds', (x ->> 'planId')::uuid FROM stepwise.create_plan('adds', 'Add a step', '[{"name": "a"}]',
     '[{"afterStepOrder": 1, "conditionExpression": "1 < 2", "ifTrueAction": "add_steps", "actionParams": {"steps": [{"name": "more"}]}}]') AS x;
 SELECT pg_temp.submit('adds', 'a');
 SELECT pg_temp.status_at('adds', '{blocks, more}', s.completed_at), pg_temp.status_at('adds', '{blocks, more}', s.completed_at - interval '1 microsecond') IS NULL
 FROM stepwise.step AS s WHERE s.id = (SELECT pg_temp.step('adds', 'a'));
--- by hand: the rows of a statement move at one time, also where their plan has changed since it began
+-- by plain SQL: all rows of a statement change at one time, even if their plan has changed since the statement began
 SELECT pg_temp.define('raw', '[{"name": "a"}, {"name": "b"}, {"name": "c"}, {"name": "d"}, {"name": "e"}]');
 SELECT pg_temp.start('raw', 'raw');
 UPDATE stepwise.step SET status = 'in_progress' WHERE plan_id = (SELECT pg_temp.plan('raw')) AND name IN ('a', 'b');
@@ -129,7 +129,7 @@ WHERE plan_id = (SELECT pg_temp.plan('raw')) AND name IN ('d', 'e');
 SELECT s.name, s.status, s.message, s.started_at = min(s.started_at) OVER () AS first, pg_temp.status_at('raw', ARRAY['blocks', s.name], s.completed_at) AS completed
 FROM stepwise.step AS s WHERE s.plan_id = (SELECT pg_temp.plan('raw')) ORDER BY s.step_order;
 SELECT count(*) FROM stepwise.audit AS a JOIN stepwise.audit AS b ON b.plan_id = a.plan_id AND b.id = a.id + 1 WHERE b.at < a.at;
--- a clock that was set back does not turn the chain around
+-- setting the clock back does not reverse the order of the chain
 SELECT pg_temp.start('back', 'raw');
 BEGIN;
 SET LOCAL session_replication_role = replica;
@@ -186,7 +186,7 @@ SELECT clock_timestamp() AS given_back \gset
 SELECT stepwise.execution(pg_temp.plan('shrinks')) -> 'blocks' AS then \gset
 SELECT x ->> 'action' FROM stepwise.modify_plan(pg_temp.plan('shrinks'), 'remove_step', jsonb_build_object('stepId', pg_temp.step('shrinks', 'gone'))) AS x;
 SELECT clock_timestamp() AS removed \gset
--- another of the same name comes, and goes too
+-- another step of the same name is added, and removed too
 SELECT x ->> 'action' FROM stepwise.modify_plan(pg_temp.plan('shrinks'), 'add_steps', '{"steps": [{"name": "gone"}]}') AS x;
 SELECT clock_timestamp() AS back \gset
 SELECT x ->> 'action' FROM stepwise.modify_plan(pg_temp.plan('shrinks'), 'remove_step', jsonb_build_object('stepId', pg_temp.step('shrinks', 'gone'))) AS x;
@@ -196,11 +196,11 @@ SELECT pg_temp.as_of('shrinks', :'given_back');
 SELECT pg_temp.as_of('shrinks', :'removed');
 SELECT pg_temp.as_of('shrinks', :'back');
 SELECT pg_temp.as_of('shrinks', 'infinity');
--- the step that is gone is shown as it was shown
+-- the removed step is shown as it was
 SELECT x #> '{blocks,gone,inputs}' = :'then'::jsonb #> '{gone,inputs}' AS inputs, x #> '{blocks,gone,outputs}' AS outputs, x #> '{blocks,gone,blocks}' AS blocks,
        (x #> '{blocks,gone,metadata}') - 'actor' = :'then'::jsonb #> '{gone,metadata}' AS metadata
 FROM stepwise.execution_as_of(pg_temp.plan('shrinks'), :'given_back') AS x;
--- what a branch added is not there before it, also if it was removed since; one of the same name was
+-- a step that a branch added does not appear before that, even if it was removed since; an earlier step of the same name does
 INSERT INTO labelled SELECT 'adds again', (x ->> 'planId')::uuid FROM stepwise.create_plan('adds again', 'Add a step', '[{"name": "a"}, {"name": "more"}]',
     '[{"afterStepOrder": 1, "conditionExpression": "1 < 2", "ifTrueAction": "add_steps", "actionParams": {"steps": [{"name": "extra"}]}}]') AS x;
 SELECT x ->> 'action' FROM stepwise.modify_plan(pg_temp.plan('adds again'), 'add_steps', '{"steps": [{"name": "extra", "arguments": {"by": "hand"}}]}') AS x;
@@ -225,13 +225,13 @@ SELECT x ->> 'task_status' FROM stepwise.run(pg_temp.plan('pauses')) AS x;
 SELECT clock_timestamp() AS paused \gset
 SELECT pg_temp.as_of('pauses', 'infinity');
 SELECT pg_temp.same(pg_temp.plan('pauses')), pg_temp.same(pg_temp.nested('pauses', 'b')), pg_temp.same(pg_temp.nested('pauses', 'b/c'));
--- it goes on: at every level the pause has ended, and the chain says so
+-- it continues: the pause ends at every level, and the chain records that
 SELECT x ->> 'task_status' FROM stepwise.record_tool_result(pg_temp.nested('pauses', 'b/c'), 'loudspeaker', '"said"') AS x;
 SELECT pg_temp.as_of('pauses', 'infinity');
 SELECT pg_temp.as_of('pauses', :'paused');
 SELECT p.name, a.event, a.detail #>> '{reason,type}' FROM stepwise.audit AS a JOIN stepwise.plan AS p ON p.id = a.plan_id
 WHERE p.root_id = (SELECT pg_temp.plan('pauses')) AND a.event = 'plan_paused' ORDER BY p.depth, a.id;
--- a failed step under pause; the plan goes on, pauses again and is cancelled, which needs no word of the pause
+-- a failed step under pause; the plan continues, pauses again and is cancelled, without an entry for the end of the pause
 SELECT pg_temp.start('pauses again', 'rough');
 SELECT pg_temp.next('pauses again');
 SELECT x ->> 'planStatus' FROM stepwise.fail_step(pg_temp.step('pauses again', 'a'), 'broke') AS x;
@@ -244,7 +244,7 @@ SELECT x ->> 'planStatus' FROM stepwise.fail_step(pg_temp.step('pauses again', '
 SELECT x ->> 'planStatus' FROM stepwise.cancel_plan(pg_temp.plan('pauses again')) AS x;
 SELECT pg_temp.as_of('pauses again', 'infinity');
 SELECT a.detail #>> '{reason,error}' FROM stepwise.audit AS a WHERE a.plan_id = (SELECT pg_temp.plan('pauses again')) AND a.event = 'plan_paused' ORDER BY a.id;
--- a plan that never pauses has no word of it
+-- a plan that never pauses has no entry for it
 SELECT count(*) FROM stepwise.audit AS a WHERE a.plan_id = (SELECT pg_temp.plan('raw')) AND a.event = 'plan_paused';
 
 -- ---------- forks ----------
@@ -258,7 +258,7 @@ SELECT pg_temp.fork('fork from first', 'told', 'first');
 SELECT pg_temp.as_of('fork', 'infinity');
 SELECT pg_temp.as_of('fork from first', 'infinity');
 
--- ---------- the chain tells of now what the rows tell ----------
+-- ---------- the chain agrees with the rows ----------
 
 SELECT l.label FROM labelled AS l WHERE NOT pg_temp.same(l.plan_id);
 SELECT pg_temp.same(pg_temp.nested('told', 'h')), pg_temp.same(pg_temp.nested('fork', 'h'));

@@ -1,5 +1,5 @@
--- The agent's loop beside get_next_step: submit, advance, fail, retry, skip, release, heartbeat, leases, cancel; each
--- repeated as by a client that lost the answer, and refused where it must be, with nothing changed.
+-- The agent's loop except get_next_step: submit, advance, fail, retry, skip, release, heartbeat, leases, cancel. Each call is
+-- repeated, as by a client that lost the answer. Each is refused where it must be, and then changes nothing.
 
 \set ECHO none
 \i test/agent.sql
@@ -7,7 +7,7 @@
 
 -- ---------- submit ----------
 
--- from in_progress, with everything that belongs to a result
+-- from in_progress, with all arguments
 SELECT pg_temp.make('submit', '[{"name": "a"}, {"name": "b"}, {"name": "c"}]');
 SELECT pg_temp.next('submit');
 SELECT pg_temp.plain(stepwise.submit_step_result(pg_temp.step('submit', 'a'), '{"n": [1, {"m": null}]}', 'found one', 0.75, '{"ms": 12}', 'as a list', 'success', 1));
@@ -19,7 +19,7 @@ SELECT pg_temp.submit('submit', 'c');
 SELECT pg_temp.log('submit');
 SELECT s.attempt, s.execution_order FROM stepwise.step AS s WHERE s.id = (SELECT pg_temp.step('submit', 'c'));
 
--- the last one completes the plan
+-- the last submission completes the plan
 SELECT pg_temp.submit('submit', 'b', outcome => 'failure');
 SELECT p.status, p.outcome, p.completed_at >= p.started_at FROM stepwise.plan AS p WHERE p.id = (SELECT pg_temp.plan('submit'));
 
@@ -36,7 +36,7 @@ SELECT pg_temp.submit('kinds', 'step_6', '[]');
 SELECT pg_temp.submit('kinds', 'step_7', '{}');
 SELECT p.outputs FROM stepwise.plan AS p WHERE p.id = (SELECT pg_temp.plan('kinds'));
 
--- arguments are resolved also for a step that was not handed out: submitted, reviewed, asked or set by hand
+-- arguments are also resolved for a step that was not handed out: submitted, reviewed, prompted or moved by plain SQL
 SELECT pg_temp.make('unasked', '[
     {"name": "submitted", "arguments": {"x": "${inputs.v}"}}, {"name": "reviewed", "arguments": {"x": "${steps.submitted.inputs.x}"}},
     {"name": "asked", "prompt": "Well?", "arguments": {"x": "${steps.reviewed.inputs.x}"}}, {"name": "by_hand", "arguments": {"x": "${steps.asked.inputs.x}"}},
@@ -52,7 +52,7 @@ UPDATE stepwise.step SET status = 'completed' WHERE id = (SELECT pg_temp.step('u
 SELECT pg_temp.submit('unasked', 'cannot');
 SELECT stepwise.get_next_step(pg_temp.plan('unasked')) ->> 'instructions';
 SELECT s.name, s.inputs FROM stepwise.step AS s WHERE s.plan_id = (SELECT pg_temp.plan('unasked')) ORDER BY s.step_order;
--- what is tried again is resolved again
+-- a retried step is resolved again
 SELECT pg_temp.make('anew', '[{"name": "a", "arguments": {"x": "${inputs.v}"}}]', inputs => '{"v": 5}', on_failure => 'pause');
 SELECT pg_temp.next('anew');
 SELECT pg_temp.fail('anew', 'a');
@@ -62,7 +62,7 @@ SELECT pg_temp.next('anew');
 
 -- ---------- the same again ----------
 
--- the identical submission: the same answer, and that it is a duplicate; whatever happened since
+-- an identical submission gets the same answer, marked as a duplicate, whatever happened since
 SELECT pg_temp.make('twice', '[{"name": "a"}, {"name": "b"}]', '[{"afterStepOrder": 1, "conditionExpression": "confidence > 0.5", "ifTrueAction": "continue"}]');
 SELECT pg_temp.next('twice');
 SELECT pg_temp.plain(stepwise.submit_step_result(pg_temp.step('twice', 'a'), '{"n": 1}', 'one', 0.9, '{"r": 1}', 'bold'));
@@ -81,7 +81,7 @@ SELECT pg_temp.submit('twice', 'b');
 SELECT pg_temp.submit('twice', 'b');
 SELECT count(*) FROM stepwise.audit AS a WHERE a.plan_id = (SELECT pg_temp.plan('twice')) AND a.event = 'step_completed';
 
--- ---------- a plan that ended meanwhile ----------
+-- ---------- a plan that has ended since the claim ----------
 
 SELECT pg_temp.make('over', '[{"name": "a"}, {"name": "b"}, {"name": "c"}]', on_failure => 'fail');
 SELECT pg_temp.next('over');
@@ -98,7 +98,7 @@ SELECT pg_temp.try($$stepwise.request_user_review(pg_temp.step('over', 'b'), 'lo
 SELECT pg_temp.try($$stepwise.cancel_plan(pg_temp.plan('over'))$$);
 SELECT pg_temp.show('over');
 
--- ---------- steps that are not the agent's to submit ----------
+-- ---------- steps that an agent cannot submit ----------
 
 SELECT stepwise.define_workflow('{"name": "loop inner", "steps": [{"name": "x"}]}') ->> 'version';
 SELECT pg_temp.make('not yours', '[{"name": "a", "prompt": "Well?"}, {"name": "b", "workflow": "loop inner"}, {"name": "c"}]');
@@ -124,22 +124,22 @@ SELECT pg_temp.plain(stepwise.advance(pg_temp.step('advance', 'a'), '{"n": 1}', 
 -- repeated: the submission is a duplicate, and the worker gets its claim again
 SELECT a -> 'submitted' ->> 'duplicate', a -> 'next' ->> 'name', a -> 'next' ->> 'again'
 FROM stepwise.advance(pg_temp.step('advance', 'a'), '{"n": 1}', attempt => 1, worker => 'anna') AS a;
--- the last: the plan's end is in the same answer
+-- the last step: the answer contains the end of the plan
 SELECT pg_temp.plain(stepwise.advance(pg_temp.step('advance', 'b'), '{"n": 2}', worker => 'anna'));
 SELECT a -> 'submitted' ->> 'duplicate', a -> 'next' ->> 'status' FROM stepwise.advance(pg_temp.step('advance', 'b'), '{"n": 2}', worker => 'anna') AS a;
--- one transaction: what cannot be submitted claims nothing
+-- one transaction: if the submission is refused, nothing is claimed
 SELECT pg_temp.make('advance not', '[{"name": "a"}, {"name": "b"}]');
 SELECT pg_temp.next('advance not');
 SELECT pg_temp.try($$stepwise.advance(pg_temp.step('advance not', 'a'), '{}', attempt => 7)$$);
 SELECT pg_temp.try($$stepwise.advance(pg_temp.step('advance not', 'a'), '{}', confidence => 2)$$);
 SELECT pg_temp.try($$stepwise.advance(pg_temp.step('advance not', 'a'), '{}', lease => '-1')$$);
 SELECT pg_temp.show('advance not');
--- a branch that ends the plan: the next answer says so, even to a worker that holds a claim in it
+-- a branch that ends the plan: the answer tells so, even to a worker that has a claim in it
 SELECT pg_temp.make('advance ends', '[{"name": "a"}, {"name": "b"}]', '[{"afterStepOrder": 2, "conditionExpression": "outcome == ''failure''", "ifTrueAction": "fail", "actionParams": {"reason": "too bad"}}]');
 SELECT pg_temp.next('advance ends', 'anna');
 SELECT pg_temp.next('advance ends', 'bert');
 SELECT pg_temp.plain(stepwise.advance(pg_temp.step('advance ends', 'b'), '{}', outcome => 'failure', worker => 'anna'));
--- next is that of the root, wherever the step was
+-- next is the next step of the root plan, at any depth of the step
 SELECT pg_temp.make('advance root', '[{"name": "a", "workflow": "loop inner"}, {"name": "b"}]');
 SELECT pg_temp.next('advance root', 'anna');
 SELECT a -> 'submitted' ->> 'planStatus', a -> 'next' ->> 'path' FROM stepwise.advance(pg_temp.step('loop inner', 'x'), '{}', worker => 'anna') AS a;
@@ -152,7 +152,7 @@ SELECT p.session_id FROM stepwise.plan AS p WHERE p.id = (SELECT pg_temp.plan('a
 SELECT pg_temp.make('moves', '[{"name": "a"}, {"name": "b"}, {"name": "c"}, {"name": "d"}]');
 SELECT pg_temp.next('moves');
 SELECT pg_temp.plain(stepwise.fail_step(pg_temp.step('moves', 'a'), 'broken', true));
--- the same again is no error, another one is
+-- the same call again is no error, a different call is
 SELECT pg_temp.fail('moves', 'a', 'broken');
 SELECT pg_temp.try($$pg_temp.fail('moves', 'a', 'broken otherwise')$$);
 SELECT pg_temp.try($$pg_temp.submit('moves', 'a')$$);
@@ -160,7 +160,7 @@ SELECT pg_temp.try($$pg_temp.submit('moves', 'a')$$);
 SELECT pg_temp.fail('moves', 'b');
 SELECT pg_temp.plain(stepwise.skip_step(pg_temp.step('moves', 'c'), 'not needed'));
 SELECT pg_temp.show('moves');
--- only what failed is retried; a skipped step is final
+-- only a failed step can be retried; a skipped step is final
 SELECT pg_temp.try($$stepwise.retry_step(pg_temp.step('moves', 'c'))$$);
 SELECT pg_temp.try($$stepwise.retry_step(pg_temp.step('moves', 'd'))$$);
 SELECT pg_temp.try($$stepwise.skip_step(pg_temp.step('moves', 'c'))$$);
@@ -174,14 +174,14 @@ SELECT stepwise.skip_step(pg_temp.step('moves', 'd')) ->> 'planStatus';
 SELECT pg_temp.show('moves');
 SELECT pg_temp.log('moves');
 
--- who is tried again after what it depends on was skipped is skipped too: it would wait for nobody
+-- a step that is retried after its dependency was skipped is skipped too, since it would wait forever
 SELECT pg_temp.make('late retry', '[{"name": "s1"}, {"name": "s2", "dependsOn": ["s1"]}, {"name": "s3", "dependsOn": ["s2"]}, {"name": "s4", "dependsOn": []}]');
 SELECT pg_temp.fail('late retry', 's2');
 SELECT stepwise.skip_step(pg_temp.step('late retry', 's1')) ->> 'stepStatus';
 SELECT stepwise.retry_step(pg_temp.step('late retry', 's2')) ->> 'stepStatus';
 SELECT pg_temp.submit('late retry', 's4');
 SELECT pg_temp.show('late retry');
--- the same by hand, both in one statement
+-- the same by plain SQL, both in one statement
 SELECT pg_temp.make('late by hand', '[{"name": "s1"}, {"name": "s2", "dependsOn": ["s1"]}, {"name": "s3", "dependsOn": []}]');
 SELECT pg_temp.fail('late by hand', 's2');
 UPDATE stepwise.step SET status = CASE name WHEN 's1' THEN 'skipped' ELSE 'pending' END::stepwise.step_status
@@ -192,7 +192,7 @@ SELECT pg_temp.show('late by hand');
 
 SELECT pg_temp.make('claims', '[{"name": "a"}, {"name": "b"}]');
 SELECT pg_temp.next('claims', 'anna');
--- released: the old number is stale, for the step is nobody's, and then another's
+-- released: the old attempt number is stale, both before and after another worker claims the step
 SELECT pg_temp.plain(stepwise.release_step(pg_temp.step('claims', 'a'), 1));
 SELECT pg_temp.try($$pg_temp.submit('claims', 'a', attempt => 1)$$);
 SELECT pg_temp.try($$stepwise.release_step(pg_temp.step('claims', 'a'), 1)$$);
@@ -217,14 +217,14 @@ SELECT pg_temp.next('claims', 'bert', '2 hours');
 SELECT s.lease_expires_at - clock_timestamp() BETWEEN '119 minutes' AND '2 hours' FROM stepwise.step AS s WHERE s.id = (SELECT pg_temp.step('claims', 'b'));
 SELECT pg_temp.try($$stepwise.heartbeat(pg_temp.step('claims', 'a'), 2)$$);
 
--- an expired lease counts as released: whoever asks next gets the step, with a new number
+-- an expired lease counts as released: the next worker that asks gets the step, with a new attempt number
 SELECT pg_temp.make('expire', '[{"name": "a", "maxAttempts": 2}, {"name": "b"}]');
 SELECT pg_temp.next('expire', 'anna', '1 millisecond');
 SELECT pg_sleep(0.01);
 SELECT pg_temp.next('expire', 'bert', '1 millisecond');
 SELECT pg_temp.try($$pg_temp.submit('expire', 'a', attempt => 1)$$);
 SELECT pg_sleep(0.01);
--- also the holder itself; and the last attempt was the second
+-- also the same worker; and the second attempt was the last
 SELECT pg_temp.next('expire', 'bert');
 SELECT pg_temp.show('expire');
 SELECT pg_temp.log('expire');
@@ -256,7 +256,7 @@ SELECT pg_temp.next('cancel below');
 SELECT stepwise.cancel_plan(pg_temp.plan('loop inner'), 'no more') ->> 'planStatus';
 SELECT pg_temp.show('cancel below');
 
--- ---------- limits: refused whole, and nothing changes ----------
+-- ---------- limits: the call is refused, and nothing changes ----------
 
 SELECT pg_temp.make('limits', '[{"name": "a"}, {"name": "b"}]');
 CREATE FUNCTION pg_temp.deep(levels int) RETURNS jsonb LANGUAGE sql AS $$ SELECT (repeat('[', levels) || repeat(']', levels))::jsonb $$;
@@ -273,13 +273,13 @@ SELECT pg_temp.try($$stepwise.skip_step(pg_temp.step('limits', 'a'), repeat('x',
 SELECT pg_temp.try($$stepwise.cancel_plan(pg_temp.plan('limits'), repeat('x', 1048577))$$);
 SELECT pg_temp.show('limits');
 SELECT count(*) FROM stepwise.audit AS a WHERE a.plan_id = (SELECT pg_temp.plan('limits'));
--- what just fits is taken
+-- values at the limit are accepted
 SELECT pg_temp.submit('limits', 'a', pg_temp.deep(64));
 SET stepwise.max_result_bytes = 1024;
 SELECT pg_temp.try($$pg_temp.submit('limits', 'b', to_jsonb(repeat('x', 1024)))$$);
 RESET stepwise.max_result_bytes;
 SELECT pg_temp.submit('limits', 'b', to_jsonb(repeat('x', 1024)));
--- arguments that resolve to too much block their step, and it alone; so do those that resolve too deeply
+-- arguments that resolve to a value that is too large or too deep block only their step
 SELECT pg_temp.make('too much', '[{"name": "a", "arguments": {"both": ["${inputs.x}", "${inputs.x}"]}}, {"name": "b", "arguments": {"deep": [["${inputs.deep}"]]}},
     {"name": "c", "instructions": "${inputs.x}${inputs.x}"}, {"name": "d", "prompt": "${inputs.x} ${inputs.x}"}, {"name": "e"}, {"name": "f", "dependsOn": ["e"]}]',
     inputs => jsonb_build_object('x', repeat('x', 600000), 'deep', pg_temp.deep(62)));
@@ -287,7 +287,7 @@ SELECT pg_temp.next('too much');
 SELECT pg_temp.next('too much');
 SELECT pg_temp.show('too much');
 
--- ---------- nonsense ----------
+-- ---------- invalid calls ----------
 
 SELECT pg_temp.make('nonsense', '[{"name": "a"}, {"name": "b"}]');
 SELECT pg_temp.next('nonsense');
@@ -327,7 +327,7 @@ SELECT pg_temp.try(call) FROM unnest(ARRAY[
     $$stepwise.cancel_plan('00000000-0000-7000-8000-000000000000')$$]) AS call;
 SELECT pg_temp.show('nonsense');
 SELECT pg_temp.log('nonsense');
--- 0 and 1 are confidences
+-- 0 and 1 are valid confidences
 SELECT pg_temp.submit('nonsense', 'a', confidence => 0);
 SELECT pg_temp.submit('nonsense', 'b', confidence => 1.000);
 

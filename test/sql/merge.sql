@@ -1,4 +1,4 @@
--- What grows by many calls keeps to the limits as what one call gives: SW007, and nothing has changed.
+-- The limits also hold for values that grow by many calls: SW007, and nothing changes.
 \set VERBOSITY sqlstate
 SET stepwise.max_result_bytes = '10kB';
 
@@ -8,7 +8,7 @@ SELECT stepwise.log_skill_execution('grow', 'executing', 'merge', metadata => js
 SELECT stepwise.log_skill_execution('grow', 'completed', 'merge', metadata => jsonb_build_object('b', repeat('x', 6000)));
 SELECT e.status, k.key, length(e.metadata ->> k.key)
 FROM stepwise.skill_execution AS e, jsonb_object_keys(e.metadata) AS k (key) WHERE e.skill_name = 'grow';
--- what replaces is no growth
+-- replacing a value is no growth
 SELECT stepwise.log_skill_execution('grow', 'completed', 'merge', metadata => jsonb_build_object('a', repeat('y', 9000))) ->> 'status';
 
 -- variables of a plan

@@ -1,4 +1,4 @@
--- modify_plan: its five actions, what they refuse, and that orders, counters, branches and dependencies stay true.
+-- modify_plan: its five actions, and what they refuse. Orders, counters, branches and dependencies stay consistent.
 
 \pset format unaligned
 \pset tuples_only on
@@ -69,7 +69,7 @@ SELECT pg_temp.modify(:'plan', 'add_steps', '{"steps": [{"name": "middle", "argu
 SELECT pg_temp.steps(:'plan');
 SELECT every(wave = step_order - 1) FROM stepwise.step WHERE plan_id = :'plan';
 
--- nothing of a refused call stays
+-- a refused call changes nothing
 SELECT pg_temp.faults(:'plan', 'add_steps', '{"steps": [{"name": "x"}], "insertAfterOrder": 9}');
 SELECT pg_temp.faults(:'plan', 'add_steps', '{"steps": [{"name": "x"}], "insertAfterOrder": -1}');
 SELECT pg_temp.faults(:'plan', 'add_steps', '{"steps": [{"name": "x"}], "insertAfterOrder": 1.5}');
@@ -132,7 +132,7 @@ SELECT pg_temp.faults(:'plan', 'update_step_instructions', pg_temp.step(:'plan',
 SELECT pg_temp.faults(:'plan', 'update_step_instructions', pg_temp.step(:'plan', 'search'));
 SELECT pg_temp.faults(:'plan', 'update_step_instructions', pg_temp.step(:'plan', 'search', '{"instructions": 1}'));
 
--- why it could not go on is forgotten with the instructions that were to blame
+-- the pause reason is cleared with the instructions that caused it
 SELECT stepwise.create_plan('blamed', 'test', '[{"name": "a"}, {"name": "b", "instructions": "As ${steps.a.outputs.nowhere} says"}]') ->> 'planId' AS blamed \gset
 SELECT stepwise.submit_step_result(pg_temp.id(:'blamed', 'a'), '1') ->> 'stepStatus', stepwise.get_next_step(:'blamed') ->> 'status';
 SELECT message IS NOT NULL, pause_reason IS NOT NULL FROM stepwise.step WHERE id = pg_temp.id(:'blamed', 'b');
@@ -147,7 +147,7 @@ SELECT pg_temp.modify(:'plan', 'fail_step', pg_temp.step(:'plan', 'last', '{"rea
 SELECT pg_temp.faults(:'plan', 'fail_step', pg_temp.step(:'plan', 'last', '{"reason": "again"}'));
 SELECT pg_temp.faults(:'plan', 'fail_step', pg_temp.step(:'plan', 'search'));
 SELECT message FROM stepwise.step WHERE id = pg_temp.id(:'plan', 'last');
--- a pending step may stand before finished ones: it is the next
+-- a pending step may be moved before finished ones, and is then the next
 SELECT pg_temp.modify(:'plan', 'add_steps', '{"steps": [{"name": "before"}], "insertAfterOrder": 0}');
 SELECT stepwise.get_next_step(:'plan') ->> 'name';
 SELECT stepwise.submit_step_result(pg_temp.id(:'plan', 'before'), '{}') ->> 'planStatus';
@@ -155,16 +155,16 @@ SELECT pg_temp.modify(:'plan', 'reorder_steps', pg_temp.sequence(:'plan', 'searc
 SELECT pg_temp.modify(:'plan', 'update_step_instructions', pg_temp.step(:'plan', 'before', '{"instructions": "Done already."}'));
 SELECT pg_temp.steps(:'plan');
 SELECT stepwise.get_next_step(:'plan') ->> 'name';
--- the branch goes to the step it was meant for, whatever its order is now
+-- the branch goes to its target, even if the order of that step has changed
 SELECT stepwise.submit_step_result(pg_temp.id(:'plan', 'search'), '{"urls": []}', confidence => 0.1) #>> '{branch,action}';
 SELECT pg_temp.steps(:'plan');
--- a branch that was decided holds nothing any more; what is not pending is not removed
+-- a branch that was decided no longer protects its target; a step that is not pending cannot be removed
 SELECT pg_temp.faults(:'plan', 'remove_step', pg_temp.step(:'plan', 'check'));
 SELECT pg_temp.faults(:'plan', 'remove_step', pg_temp.step(:'plan', 'write'));
 SELECT stepwise.advance((stepwise.get_next_step(:'plan') ->> 'stepId')::uuid, '"text"') #>> '{next,outputs}';
 SELECT pg_temp.faults(:'plan', 'add_steps', '{"steps": [{"name": "x"}]}');
 
--- ---------- what is no modification ----------
+-- ---------- invalid modifications ----------
 
 SELECT stepwise.create_plan('other', 'for another', '[{"name": "only"}]') ->> 'planId' AS other \gset
 SELECT pg_temp.faults(:'other', 'remove_steps', '{}');
@@ -182,7 +182,7 @@ SELECT pg_temp.faults(:'other', 'reorder_steps', pg_temp.sequence(:'plan', 'writ
 SELECT stepwise.modify_plan(:'other', 'add_steps', '{"steps": [{"name": "x"}]}', repeat('x', 2000000));
 SELECT pg_temp.steps(:'other');
 
--- removing the last pending step completes the plan; adding steps to a plan that is not begun leaves it so
+-- removing the last pending step completes the plan; adding steps to a plan that has not started does not start it
 SELECT pg_temp.modify(:'other', 'add_steps', '{"steps": [{"name": "more"}]}');
 SELECT stepwise.submit_step_result(pg_temp.id(:'other', 'only'), '1') ->> 'planStatus';
 SELECT pg_temp.modify(:'other', 'remove_step', pg_temp.step(:'other', 'more'));
@@ -216,14 +216,14 @@ SELECT pg_temp.faults(:'plan', 'remove_step', pg_temp.step(:'plan', 'b'));
 SELECT pg_temp.faults(:'plan', 'add_steps', '{"steps": [{"name": "g", "dependsOn": ["h"]}, {"name": "h", "dependsOn": ["g"]}]}');
 SELECT pg_temp.faults(:'plan', 'update_step_instructions', pg_temp.step(:'plan', 'd', '{"instructions": "${steps.a.outputs}"}'));
 SELECT pg_temp.modify(:'plan', 'update_step_instructions', pg_temp.step(:'plan', 'e', '{"instructions": "${steps.a.outputs} ${inputs.x}"}'));
--- order does not decide what runs before what: it may be any
+-- the order of steps is arbitrary, since dependencies decide which step runs first
 SELECT pg_temp.modify(:'plan', 'reorder_steps', pg_temp.sequence(:'plan', 'c d e f b a'));
 SELECT string_agg(format('%s:%s', name, wave), ' ' ORDER BY step_order) FROM stepwise.step WHERE plan_id = :'plan';
 SELECT pg_temp.modify(:'plan', 'remove_step', pg_temp.step(:'plan', 'e'));
 SELECT count(*) FROM stepwise.dependency WHERE plan_id = :'plan';
 SELECT stepwise.get_next_step(:'plan') ->> 'name';
 SELECT stepwise.get_next_step(:'plan') ->> 'name';
--- a failed step takes with it what needs it, and what is added to need it
+-- a failed step causes its required dependents to be skipped, also those that are added later
 SELECT pg_temp.modify(:'plan', 'fail_step', pg_temp.step(:'plan', 'a', '{"reason": "no"}'));
 SELECT pg_temp.modify(:'plan', 'add_steps', '{"steps": [{"name": "late", "dependsOn": ["a"]}, {"name": "later", "dependsOn": ["late", "d"]}]}');
 SELECT pg_temp.steps(:'plan');
@@ -231,7 +231,7 @@ SELECT stepwise.submit_step_result(pg_temp.id(:'plan', 'd'), '1') ->> 'planStatu
 
 -- ---------- reasons and nested plans ----------
 
--- why a step could not go on may have been its instructions
+-- the instructions may be the cause of a pause reason
 SELECT stepwise.create_plan('paused', 'to be unblocked', '[{"name": "a"}, {"name": "b", "instructions": "${steps.a.outputs.x}"}]') ->> 'planId' AS plan \gset
 SELECT stepwise.advance((stepwise.get_next_step(:'plan') ->> 'stepId')::uuid, '{}') #>> '{next,pauseReason,type}';
 SELECT pg_temp.modify(:'plan', 'update_step_instructions', pg_temp.step(:'plan', 'b', '{"instructions": "Without it."}'));
@@ -253,7 +253,7 @@ SELECT pg_temp.steps(:'below'), pg_temp.steps(:'plan');
 SELECT stepwise.retry_step(pg_temp.id(:'plan', 'n')) ->> 'stepStatus';
 SELECT pg_temp.faults(:'plan', 'remove_step', pg_temp.step(:'plan', 'n'));
 
--- no circle comes in by added steps, near or far
+-- added steps cannot create a circle, direct or indirect
 SELECT stepwise.define_workflow('{"name": "modify inner", "steps": [{"name": "x"}, {"name": "z"}]}') ->> 'version',
        stepwise.define_workflow('{"name": "modify outer", "steps": [{"name": "in", "workflow": "modify inner"}, {"name": "last"}]}') ->> 'version';
 SELECT stepwise.start_workflow('modify outer') ->> 'planId' AS outer \gset
@@ -280,7 +280,7 @@ SELECT (stepwise.modify_plan(:'plan', 'reorder_steps', jsonb_build_object('stepI
            (SELECT jsonb_agg(id ORDER BY step_order DESC) FROM stepwise.step WHERE plan_id = :'plan')))) ->> 'stepCount';
 SELECT stepwise.get_next_step(:'plan') ->> 'name';
 
--- ---------- what is left behind ----------
+-- ---------- final checks ----------
 
 SELECT a.event, a.detail ->> 'action', a.detail ->> 'name', a.detail ->> 'rationale'
 FROM stepwise.audit AS a JOIN stepwise.plan AS p ON p.id = a.plan_id

@@ -1,4 +1,4 @@
--- get_next_step: every answer that it can give, and what the search does on its way.
+-- get_next_step: every possible answer, and the side effects of the search.
 
 \set ECHO none
 \i test/agent.sql
@@ -12,27 +12,27 @@ SELECT pg_temp.make('keys', '[{"name": "a", "type": "search", "tool": "find", "i
 SELECT pg_temp.plain(stepwise.get_next_step(pg_temp.plan('keys'), lease => '5 minutes'));
 SELECT pg_temp.log('keys');
 
--- path and plans are those of the step, rootPlanId that of the tree
+-- path and planId belong to the step, rootPlanId to the tree
 SELECT pg_temp.make('plainest', '[{}]');
 SELECT a ->> 'planId' = pg_temp.plan('plainest')::text, a ->> 'rootPlanId' = pg_temp.plan('plainest')::text,
        a ->> 'stepId' = pg_temp.step('plainest', 'step_1')::text, a - '{planId,rootPlanId,stepId}'::text[]
 FROM stepwise.get_next_step(pg_temp.plan('plainest')) AS a;
 
--- in a sequence a step in progress does not hold back the next: each call claims another
+-- in a sequence a step in progress does not block the next one: each call claims another step
 SELECT pg_temp.make('line', '[{"name": "a"}, {"name": "b"}, {"name": "c"}]');
 SELECT pg_temp.next('line');
 SELECT pg_temp.next('line');
 SELECT pg_temp.next('line');
 SELECT pg_temp.plain(stepwise.get_next_step(pg_temp.plan('line')));
 
--- unless it reads what that one makes
+-- unless the next step reads its result
 SELECT pg_temp.make('reads', '[{"name": "a"}, {"name": "b", "arguments": {"x": "${steps.a.outputs.x}"}}, {"name": "c"}]');
 SELECT pg_temp.next('reads');
 SELECT pg_temp.next('reads');
 SELECT pg_temp.submit('reads', 'a', '{"x": [1]}');
 SELECT pg_temp.next('reads');
 
--- or how that one ends
+-- or its outcome
 SELECT pg_temp.make('asks', '[{"name": "a"}, {"name": "b", "condition": "${steps.a.succeeded}"}, {"name": "c", "condition": "not ${steps.a.failed}"}]');
 SELECT pg_temp.next('asks');
 SELECT pg_temp.next('asks');
@@ -40,7 +40,7 @@ SELECT pg_temp.submit('asks', 'a');
 SELECT pg_temp.next('asks');
 SELECT pg_temp.next('asks');
 
--- a worker that asks again gets its claim again, as often as it asks, whatever else is ready
+-- a worker that asks again gets its claim again, whatever else is ready
 SELECT pg_temp.make('lost', '[{"name": "a", "instructions": "Say ${inputs.x}", "arguments": {"x": "${inputs.x}"}}, {"name": "b"}]', inputs => '{"x": 1}');
 SELECT pg_temp.next('lost', 'anna');
 SELECT pg_temp.next('lost', 'anna');
@@ -49,7 +49,7 @@ SELECT pg_temp.next('lost', 'bert');
 SELECT pg_temp.submit('lost', 'a');
 SELECT pg_temp.next('lost', 'anna');
 
--- ---------- on the way ----------
+-- ---------- side effects of the search ----------
 
 -- conditions that are false skip their steps, several in one call
 SELECT pg_temp.make('skips', '[{"name": "a", "condition": "${inputs.n} > 9"}, {"name": "b", "condition": "not ${inputs.yes}"},
@@ -63,13 +63,13 @@ SELECT pg_temp.make('none', '[{"name": "a", "condition": "${inputs.n} > 9"}, {"n
 SELECT pg_temp.next('none');
 SELECT pg_temp.log('none', 'plan_status_changed');
 
--- skipped with what depends on them
+-- their dependents are skipped too
 SELECT pg_temp.make('skips tree', '[{"name": "a", "condition": "${inputs.n} > 9"}, {"name": "b", "dependsOn": ["a"]},
     {"name": "c", "dependsOn": [{"step": "a", "required": false}]}]', inputs => '{"n": 3}');
 SELECT pg_temp.next('skips tree');
 SELECT pg_temp.show('skips tree');
 
--- a claim too many: the step fails, and the search goes on
+-- all attempts are used: the step fails, and the search goes on
 SELECT pg_temp.make('often', '[{"name": "a", "maxAttempts": 2}, {"name": "b"}]');
 SELECT pg_temp.next('often');
 SELECT pg_temp.plain(stepwise.release_step(pg_temp.step('often', 'a')));
@@ -85,7 +85,7 @@ SELECT stepwise.release_step(pg_temp.step('often tree', 'a')) ->> 'stepStatus';
 SELECT pg_temp.next('often tree');
 SELECT pg_temp.show('often tree');
 
--- retry_step puts a step back always, for one attempt more than it had
+-- retry_step always works, and allows one more attempt
 SELECT pg_temp.make('again', '[{"name": "a", "maxAttempts": 1}, {"name": "b"}]');
 SELECT pg_temp.next('again');
 SELECT pg_temp.fail('again', 'a');
@@ -97,7 +97,7 @@ SELECT pg_temp.show('again');
 
 -- ---------- with dependsOn ----------
 
--- what is ready, in order; no barrier between the waves
+-- ready steps in order; waves are no barriers
 SELECT pg_temp.make('tree', '[{"name": "a"}, {"name": "b"}, {"name": "c", "dependsOn": ["a"]}, {"name": "d", "dependsOn": ["b", "c"]}]');
 SELECT s.name, s.wave FROM stepwise.step AS s WHERE s.plan_id = (SELECT pg_temp.plan('tree')) ORDER BY s.step_order;
 SELECT pg_temp.next('tree');
@@ -112,7 +112,7 @@ SELECT pg_temp.next('tree');
 SELECT pg_temp.submit('tree', 'd');
 SELECT s.name, s.execution_order FROM stepwise.step AS s WHERE s.plan_id = (SELECT pg_temp.plan('tree')) ORDER BY s.step_order;
 
--- what is blocked or waits holds back only what depends on it, and shows when nothing else is ready
+-- a blocked or waiting step blocks only its dependents, and is reported when no other step is ready
 SELECT pg_temp.make('looks on', '[{"name": "blocked", "arguments": {"x": "${inputs.missing.y}"}}, {"name": "asked", "prompt": "Well?"},
     {"name": "after_blocked", "dependsOn": ["blocked"]}, {"name": "after_asked", "dependsOn": ["asked"]}, {"name": "free"}]',
     inputs => '{"missing": {}}');
@@ -133,7 +133,7 @@ SELECT pg_temp.plain(stepwise.get_next_step(pg_temp.plan('busy')));
 
 -- ---------- plan_complete ----------
 
--- with outputs, and everything that says how the answer is to look
+-- with outputs and all formatting notes
 INSERT INTO stepwise.skill_execution (tenant, id, session_id, skill_name, status, metadata)
 VALUES ('default', stepwise.uuid7(), 'next session', 'writer', 'started',
         '{"outputMediaType": "text/markdown", "outputFormattingInstructions": "Use headings", "other": 1}');
@@ -144,7 +144,7 @@ SELECT stepwise.submit_step_result(pg_temp.step('formatted', 'b'), '{}') ->> 'pl
 SELECT stepwise.submit_step_result(pg_temp.step('formatted', 'c'), '{}', output_formatting_notes => 'In bold') ->> 'planStatus';
 SELECT pg_temp.plain(stepwise.get_next_step(pg_temp.plan('formatted')));
 
--- without any of it the keys are there, and null
+-- without them the keys are null
 SELECT pg_temp.make('bare', '[{"name": "a"}]');
 SELECT pg_temp.submit('bare', 'a', outcome => 'failure');
 SELECT pg_temp.plain(stepwise.get_next_step(pg_temp.plan('bare')));
@@ -195,7 +195,7 @@ SELECT pg_temp.next('fail', 'bert', '1 millisecond');
 SELECT pg_temp.fail('fail', 'a');
 SELECT pg_temp.plain(stepwise.get_next_step(pg_temp.plan('fail')));
 SELECT pg_temp.show('fail');
--- who still holds a claim is told too, even if it expired
+-- a worker with a claim is told too, even if the claim has expired
 SELECT pg_sleep(0.01);
 SELECT pg_temp.next('fail', 'bert');
 
@@ -246,17 +246,17 @@ SELECT pg_temp.submit('outer', 'b');
 SELECT pg_temp.next('outer');
 SELECT pg_temp.next('inner');
 
--- a nested plan that cannot go on lets the search go on where it may
+-- if a nested plan is blocked, the search continues where it may
 SELECT stepwise.define_workflow('{"name": "cannot", "onFailure": "fail", "inputs": {"v": {"type": "string"}}, "steps": [{"name": "x", "workflow": "inner", "arguments": {"n": "${inputs.v}"}}]}') ->> 'version';
 SELECT pg_temp.make('go on', '[{"name": "a", "workflow": "cannot", "arguments": {"v": "no number"}}, {"name": "b"}]');
 SELECT pg_temp.next('go on');
 SELECT pg_temp.show('go on');
--- and ends the plan where it must
+-- otherwise the plan ends
 SELECT pg_temp.make('go no more', '[{"name": "a", "workflow": "cannot", "arguments": {"v": "no number"}}, {"name": "b"}]', on_failure => 'fail');
 SELECT pg_temp.next('go no more');
 SELECT pg_temp.show('go no more');
 
--- another session goes on: noted on the plan that was asked for, also when the step is one of a nested plan
+-- another session continues: this is recorded in the plan of the call, even if the step belongs to a nested plan
 SELECT stepwise.create_plan('sessions', 'test', '[{"name": "a", "workflow": "inner", "arguments": {"n": 1}}]', session_id => 's1') ->> 'status';
 SELECT a ->> 'name' FROM stepwise.get_next_step(pg_temp.plan('sessions'), session_id => 's1') AS a;
 SELECT a ->> 'name' FROM stepwise.get_next_step(pg_temp.plan('sessions'), 'anna', session_id => 's2') AS a;
@@ -265,7 +265,7 @@ SELECT a ->> 'status' FROM stepwise.get_next_step(pg_temp.plan('sessions'), sess
 SELECT pg_temp.log('sessions', 'session_resumed');
 SELECT pg_temp.log('inner', 'session_resumed');
 
--- a plan that has failed hands out nothing, also of nested plans that were open
+-- a failed plan hands out nothing, not even steps of open nested plans
 SELECT pg_temp.make('ended', '[{"name": "a", "workflow": "inner", "arguments": {"n": 1}}, {"name": "b"}]', on_failure => 'fail');
 SELECT pg_temp.next('ended', 'anna');
 SELECT pg_temp.fail('ended', 'b');
@@ -273,7 +273,7 @@ SELECT pg_temp.next('ended');
 SELECT pg_temp.next('ended', 'anna');
 SELECT pg_temp.next('inner');
 
--- ---------- nonsense ----------
+-- ---------- invalid calls ----------
 
 SELECT pg_temp.try($$stepwise.get_next_step(NULL)$$);
 SELECT pg_temp.try($$stepwise.get_next_step('00000000-0000-7000-8000-000000000000')$$);

@@ -1,5 +1,5 @@
--- Why a run stops: each pause reason with exactly its keys, what becomes of the blocked step, of later steps and of the plan,
--- and how it goes on. Errors of resources are in resource.
+-- Why a run stops: each pause reason with its exact keys, the state of the blocked step, of later steps and of the plan, and how
+-- the plan continues. Test "resource" has the errors of resources.
 
 \pset format unaligned
 \pset tuples_only on
@@ -9,7 +9,7 @@ CREATE SCHEMA regress_pause;
 GRANT USAGE ON SCHEMA regress_pause TO PUBLIC;
 SET search_path = regress_pause;
 
--- What a run answers, without the id.
+-- The answer of a run without the id.
 CREATE FUNCTION told(answer jsonb) RETURNS text LANGUAGE sql AS $$
     SELECT concat_ws(' | ', answer ->> 'task_status',
         (SELECT string_agg(s ->> 'name' || ' ' || (s ->> 'status'), ', ') FROM jsonb_array_elements(answer -> 'steps') AS s))
@@ -17,7 +17,7 @@ $$;
 CREATE FUNCTION plan(steps jsonb, on_failure text = 'continue', inputs jsonb = '{}') RETURNS uuid LANGUAGE sql AS $$
     SELECT (stepwise.create_plan('plan', 'to be run', steps, on_failure => on_failure, inputs => inputs) ->> 'planId')::uuid
 $$;
--- Run: the answer, the plan's status, its reason (a checkpoint's id is another each time), and that all who tell of it tell the same.
+-- Run a plan. Show the answer, the status, and the reason without the checkpoint's id. Check that all functions show the same reason.
 CREATE FUNCTION pg_temp.run(id uuid, OUT told text, OUT plan text, OUT reason jsonb, OUT same boolean) LANGUAGE plpgsql AS $$
 DECLARE
     answer jsonb := stepwise.run(run.id);
@@ -42,7 +42,7 @@ SELECT stepwise.register_tool('say', 'say(jsonb)') ->> 'name', stepwise.register
         "properties": {"zone": {"type": "string", "enum": ["a", "b"]}, "config": {"type": "object"}, "region": {"type": ["string", "null"]},
                        "count": {"type": "integer"}, "size": {"type": "number"}, "any": true}}') ->> 'name';
 
--- ---------- unresolvableParams: the argument at fault, not the first ----------
+-- ---------- unresolvableParams names the argument at fault, not the first argument ----------
 
 SELECT plan('[{"name": "make", "tool": "say", "arguments": {"x": 1}},
               {"name": "use", "tool": "say", "arguments": {"a": "${steps.make.outputs.x}", "b": {"c": ["${inputs.none.deeper}"]}, "d": "${plan.name}"}},
@@ -52,7 +52,7 @@ SELECT status, attempt, message FROM stepwise.step WHERE plan_id = :'id' AND nam
 SELECT plan('[{"name": "use", "tool": "say", "instructions": "go to ${inputs.url.host}"}]', inputs => '{"url": "x"}') AS id \gset
 SELECT * FROM pg_temp.run(:'id');
 
--- ---------- schemaMismatch: all that is missing, in the order of the schema; wrong types beside ----------
+-- ---------- schemaMismatch: all missing fields in the order of the schema, and wrong types ----------
 
 SELECT plan('[{"name": "ship", "tool": "deploy", "arguments": {"count": "${inputs.count}"}}, {"name": "last", "tool": "say"}]', inputs => '{"count": 1.5}') AS id \gset
 SELECT * FROM pg_temp.run(:'id');
@@ -62,7 +62,7 @@ FROM unnest(ARRAY['{"zone": "a", "config": {}, "region": null, "count": 2.0, "si
                   '{"zone": 1, "config": [], "region": 7}', '{"zone": "b", "config": {}, "region": "x", "size": "1"}']::jsonb[]) AS arguments,
      plan(jsonb_build_array(jsonb_build_object('name', 'ship', 'tool', 'deploy', 'arguments', arguments))) AS id, pg_temp.run(id) AS r;
 
--- ---------- clientTool: what is not in the database, with resolved arguments and instructions ----------
+-- ---------- clientTool: a tool that is not in the database, with resolved arguments and instructions ----------
 
 SELECT stepwise.register_tool('call', description => 'calls somebody', input_schema => '{"required": ["never"]}') ->> 'inDatabase';
 SELECT r.told, r.plan, r.reason, r.same
@@ -70,10 +70,10 @@ FROM unnest(ARRAY['{"tool": "unheard_of", "arguments": {"x": "${inputs.x}"}}', '
                   '{"instructions": "think about ${inputs.x}"}', '{}']::jsonb[]) AS step,
      plan(jsonb_build_array('{"name": "first", "tool": "say"}'::jsonb, step || '{"name": "mine"}', '{"name": "last", "tool": "say"}'::jsonb), inputs => '{"x": {"y": "it"}}') AS id,
      pg_temp.run(id) AS r;
--- with dependencies, only what depends on it waits
+-- with dependencies, only its dependents wait
 SELECT r.* FROM plan('[{"name": "mine", "tool": "unheard_of"}, {"name": "after", "tool": "say", "dependsOn": ["mine"]}, {"name": "other", "tool": "say"},
     {"name": "yours", "tool": "unheard_of"}, {"name": "end", "tool": "say", "dependsOn": ["other"]}]') AS id, pg_temp.run(id) AS r;
--- an agent that asks for it gets it, and the reason is gone
+-- an agent that asks gets the step, and the reason is cleared
 SELECT plan('[{"name": "mine", "tool": "unheard_of", "arguments": {"x": 1}}, {"name": "last", "tool": "say"}]') AS id \gset
 SELECT r.reason ->> 'type' FROM pg_temp.run(:'id') AS r;
 SELECT n ->> 'status', n ->> 'name', n ->> 'tool', n ->> 'arguments', n ->> 'attempt' FROM stepwise.get_next_step(:'id') AS n;
@@ -97,11 +97,11 @@ SELECT * FROM pg_temp.run(:'id');
 SELECT plan('[{"name": "make", "tool": "fail", "binding": "made"}, {"name": "use", "tool": "say", "arguments": {"a": 1, "x": "${bindings.made.y}"}}, {"name": "last", "tool": "say"}]') AS id \gset
 SELECT * FROM pg_temp.run(:'id');
 SELECT status, message FROM stepwise.step WHERE plan_id = :'id' AND name = 'use';
--- the producer is tried again: nothing is blocked until it has failed again
+-- the producer is retried: nothing is blocked until it fails again
 SELECT stepwise.retry_step(pg_temp.step_id(:'id', 'make')) ->> 'stepStatus';
 SELECT pause_reason, paused FROM stepwise.plan WHERE id = :'id';
 SELECT r.reason ->> 'type' FROM pg_temp.run(:'id') AS r;
--- or the client brings what it should have made
+-- or the client supplies the missing result
 SELECT told(stepwise.record_tool_result(:'id', 'fail', '{"y": 7}'));
 SELECT * FROM pg_temp.run(:'id');
 SELECT result FROM stepwise.step WHERE plan_id = :'id' AND name = 'use';

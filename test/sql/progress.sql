@@ -1,5 +1,5 @@
--- How a plan stands, stalls by their four thresholds, and claims that are taken back. As an agent, in a tenant of its own,
--- because reclaim_stalled looks at all plans of the tenant.
+-- The progress of a plan, the four thresholds of a stall, and reclaiming. The test runs as an agent in its own tenant, because
+-- reclaim_stalled works on all plans of the tenant.
 
 \set ECHO none
 \i test/agent.sql
@@ -42,7 +42,7 @@ SELECT stepwise.get_plan_status(pg_temp.plan('percent')) -> 'progress';
 -- a step that waits is the current one; the reason is shown
 SELECT stepwise.request_user_review(pg_temp.step('percent', 'step_4'), 'Look') ->> 'planStatus';
 SELECT a ->> 'status', a ->> 'derivedStatus', a -> 'currentStep' ->> 'status', pg_temp.plain(a -> 'pauseReason') FROM stepwise.get_plan_status(pg_temp.plan('percent')) AS a;
--- status and derived status part ways where §2 says so
+-- cases in which status and derived status differ
 SELECT stepwise.cancel_plan(pg_temp.plan('percent')) ->> 'planStatus';
 SELECT pg_temp.status('percent');
 SELECT pg_temp.make('back', '[{"name": "a"}]');
@@ -70,11 +70,11 @@ SELECT pg_temp.status('stall', '0');
 -- so does a submission
 SELECT pg_temp.submit('stall', 'a');
 SELECT pg_temp.status('stall', '1 hour');
--- and the holder that asks again
+-- and the worker that asks again
 SELECT pg_temp.status('stall', '0');
 SELECT pg_temp.next('stall', 'bert');
 SELECT pg_temp.status('stall');
--- the plan's goes before the setting's, which is the last
+-- the threshold of the plan precedes the setting
 SELECT stepwise.create_plan('plan stall', 'test', '[{"name": "a"}]', stall_after => '2 hours') ->> 'status';
 SELECT pg_temp.make('setting stall', '[{"name": "a"}]');
 SELECT pg_temp.next('plan stall'), pg_temp.next('setting stall');
@@ -94,14 +94,14 @@ SELECT pg_temp.next('alive');
 SELECT pg_sleep(0.3);
 SELECT stepwise.heartbeat(pg_temp.step('alive', 'a'), 1) ->> 'stepStatus';
 SELECT pg_temp.status('alive', (SELECT (clock_timestamp() - s.started_at) / 2 FROM stepwise.step AS s WHERE s.id = (SELECT pg_temp.step('alive', 'a'))));
--- what waits for a person is not stalled, nor what nobody has claimed; only an executing plan is marked
+-- steps that wait for a person and unclaimed steps are not stalled; only an executing plan is marked
 SELECT pg_temp.make('quiet', '[{"name": "a"}, {"name": "b"}]');
 SELECT pg_temp.status('quiet', '0');
 SELECT stepwise.request_user_review(pg_temp.step('quiet', 'a'), 'Look') ->> 'planStatus';
 SELECT pg_temp.status('quiet', '0');
 SELECT stepwise.skip_step(pg_temp.step('quiet', 'a')) ->> 'planStatus';
 SELECT pg_temp.status('quiet', '0');
--- a claim below stalls the plans above it; and brings them back
+-- a claim in a nested plan stalls the plans above, and wakes them
 SELECT stepwise.define_workflow('{"name": "progress inner", "steps": [{"name": "x"}, {"name": "y"}]}') ->> 'version';
 SELECT pg_temp.make('above', '[{"name": "a", "workflow": "progress inner"}]');
 SELECT pg_temp.next('above', 'anna');
@@ -121,14 +121,14 @@ SELECT p.status FROM stepwise.plan AS p WHERE p.id = (SELECT pg_temp.plan('quiet
 
 -- ---------- reclaim ----------
 
--- end what is left from above
+-- end the plans that are left
 SELECT count(*) > 0 FROM stepwise.plan AS p, LATERAL stepwise.cancel_plan(p.id) WHERE p.status NOT IN ('completed', 'failed', 'cancelled') AND p.parent_step_id IS NULL;
 SELECT pg_temp.make('reclaim', '[{"name": "a", "maxAttempts": 2}, {"name": "b"}, {"name": "c", "stallAfter": "1 millisecond"}, {"name": "d"}]');
 SELECT pg_temp.next('reclaim', 'anna', '1 hour');
 SELECT pg_temp.next('reclaim', 'bert', '1 millisecond');
 SELECT pg_temp.make('reclaim other', '[{"name": "a"}]');
 SELECT pg_temp.next('reclaim other');
--- nothing is stalled yet but what its lease, or its own threshold, says
+-- only claims with an expired lease or with their own threshold are stalled yet
 SELECT pg_sleep(0.01);
 SELECT pg_temp.reclaim();
 SELECT pg_temp.next('reclaim', 'carl'), pg_temp.next('reclaim', 'dora');
@@ -136,7 +136,7 @@ SELECT pg_sleep(0.01);
 SELECT pg_temp.reclaim();
 SELECT pg_temp.show('reclaim');
 SELECT pg_temp.reclaim();
--- older than given: also claims with a lease that has not expired
+-- with older_than: also claims whose lease has not expired
 SELECT pg_temp.reclaim('1 hour');
 SELECT pg_temp.reclaim('0');
 SELECT pg_temp.log('reclaim', 'step_released');
@@ -150,11 +150,11 @@ SELECT pg_temp.show('reclaim');
 SELECT pg_temp.status('reclaim', '0');
 SELECT pg_temp.reclaim('0');
 SELECT pg_temp.status('reclaim');
--- the second attempt was the last that it had
+-- the second attempt was the last
 SELECT pg_temp.next('reclaim', 'emil');
 SELECT pg_temp.show('reclaim');
 SELECT stepwise.cancel_plan(pg_temp.plan('reclaim')) ->> 'planStatus', stepwise.cancel_plan(pg_temp.plan('reclaim other')) ->> 'planStatus';
--- claims below; a plan that has ended keeps its steps as they are
+-- claims in nested plans; the steps of a plan that has ended do not change
 SELECT pg_temp.make('reclaim above', '[{"name": "a", "workflow": "progress inner"}]');
 SELECT pg_temp.next('reclaim above', 'anna');
 SELECT pg_temp.make('reclaim ended', '[{"name": "a"}, {"name": "b"}]', on_failure => 'fail');
@@ -164,7 +164,7 @@ SELECT pg_sleep(0.01);
 SELECT pg_temp.reclaim('0');
 SELECT pg_temp.next('reclaim above', 'bert');
 
--- ---------- nonsense ----------
+-- ---------- invalid calls ----------
 
 SELECT pg_temp.try(call) FROM unnest(ARRAY[
     $$stepwise.get_plan_status(NULL)$$,

@@ -1,5 +1,5 @@
--- Values that plain SQL may bring in and the functions never do: times that are infinite or look like none, ids of other
--- tenants, and one id in two tenants.
+-- Values that only plain SQL can store: infinite times, the time that is stored as 0, ids of other tenants, and one id in two
+-- tenants.
 
 \pset format unaligned
 \pset tuples_only on
@@ -16,7 +16,7 @@ END $$;
 CREATE ROLE regress_values;
 SELECT stepwise.grant_agent('regress_values') ->> 'granted', stepwise.add_member('regress_values', 'values A') ->> 'added';
 
--- ---------- a time is a time, also the one that is stored as 0 ----------
+-- ---------- the time that is stored as 0 is a valid time ----------
 
 BEGIN;
 SELECT stepwise.enter_tenant('values A');
@@ -25,7 +25,7 @@ SELECT stepwise.get_next_step(:'plan', 'anna') ->> 'stepId' AS step \gset
 COMMIT;
 UPDATE stepwise.step SET lease_expires_at = '2000-01-01 00:00+00', active_at = '2000-01-01 00:00+00' WHERE id = :'step';
 SELECT s.lease_expires_at = '2000-01-01 00:00+00', s.active_at = '2000-01-01 00:00+00' FROM stepwise.step AS s WHERE s.id = :'step';
--- it is the first lease in this tree; it is over, so the step goes to whoever asks, and the tree is not blocked
+-- it is the first lease in this tree; it has expired, so the next worker gets the step
 BEGIN;
 SELECT stepwise.enter_tenant('values A');
 SELECT x ->> 'status', x ->> 'name', x ->> 'attempt' FROM stepwise.get_next_step(:'plan', 'bert') AS x;
@@ -33,7 +33,7 @@ SELECT x ->> 'status', x ->> 'name', x ->> 'attempt' FROM stepwise.get_next_step
 COMMIT;
 SELECT detail ->> 'reason' FROM stepwise.audit WHERE plan_id = :'plan' AND event = 'step_released';
 
--- a claim that began then is stalled, and shows since when
+-- a claim of that time is stalled, and its time is shown
 UPDATE stepwise.step SET started_at = '2000-01-01 00:00+00', active_at = '2000-01-01 00:00+00' WHERE plan_id = :'plan' AND status = 'in_progress';
 BEGIN;
 SELECT stepwise.enter_tenant('values A');
@@ -54,7 +54,7 @@ SELECT a.attname, v.value, pg_temp.try(format('UPDATE stepwise.step SET %I = %L 
 FROM pg_attribute AS a, (VALUES ('infinity'), ('-infinity')) AS v (value)
 WHERE a.attrelid = 'stepwise.step'::regclass AND a.atttypid = 'timestamptz'::regtype ORDER BY a.attnum, v.value;
 SELECT pg_temp.try(format('UPDATE stepwise.step SET status = %L, %I = %L WHERE id = %L', 'completed', 'lease_expires_at', 'infinity', :'step'));
--- the longest that there are will do
+-- the largest finite values are accepted
 UPDATE stepwise.step SET active_at = '4713-01-01 00:00+00 BC', lease_expires_at = '294276-12-31 00:00+00' WHERE id = :'step';
 BEGIN;
 SELECT stepwise.enter_tenant('values A');
@@ -71,7 +71,7 @@ GRANT INSERT ON stepwise.step TO regress_values;
 SET ROLE regress_values;
 SELECT t.tenant, replace(pg_temp.try(format('INSERT INTO stepwise.step (tenant, plan_id, step_order, name) VALUES (%L, %L, 2, ''z'')', t.tenant, p.id)), p.id, 'ID')
 FROM (VALUES ('values A'), ('values B'), ('nobody')) AS t (tenant), (VALUES (:'foreign_plan'), ('00000000-0000-7000-8000-000000000000')) AS p (id) ORDER BY 1;
--- one for a plan of its own tenant is taken
+-- a step for a plan of its own tenant is accepted
 INSERT INTO stepwise.step (tenant, plan_id, step_order, name) VALUES ('values A', :'plan', 3, 'c');
 RESET ROLE;
 SELECT tenant, name, status FROM stepwise.step WHERE name = 'c' AND plan_id = :'plan';
@@ -83,7 +83,7 @@ SELECT stepwise.enter_tenant('values A');
 SELECT stepwise.create_plan('twin', 'test', '[{"name": "a"}]') AS a \gset
 COMMIT;
 INSERT INTO stepwise.step (tenant, id, plan_id, step_order, name) VALUES ('values B', (:'a'::jsonb #>> '{stepIds,0}')::uuid, :'foreign_plan', 2, 'b');
--- this session knows where the one belongs; the other is where it is
+-- this session has cached the place of one step; the other step is found at its own place
 BEGIN;
 SELECT stepwise.enter_tenant('values A');
 SELECT x ->> 'planStatus' FROM stepwise.submit_step_result((:'a'::jsonb #>> '{stepIds,0}')::uuid, '1') AS x;
@@ -91,7 +91,7 @@ SELECT stepwise.enter_tenant('values B');
 SELECT x ->> 'planId' = :'foreign_plan', x ->> 'planStatus' FROM stepwise.skip_step((:'a'::jsonb #>> '{stepIds,0}')::uuid) AS x;
 COMMIT;
 
--- ---------- all is as it should be ----------
+-- ---------- final checks ----------
 
 BEGIN;
 SELECT stepwise.enter_tenant('values A');

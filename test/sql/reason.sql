@@ -1,15 +1,15 @@
--- A pause reason is small, whatever the step that it is about holds: what is long is cut, or replaced by the call that reads it.
--- So are the messages that go from one plan to many steps and plans.
+-- A pause reason is small, even if its step has large values: long texts are cut, and long values are replaced by the call that
+-- reads them. The same holds for messages that are copied from one plan to many steps and plans.
 \set ON_ERROR_STOP on
 \set VERBOSITY sqlstate
 SET stepwise.max_result_bytes = '4MB';
 
--- the keys of a reason, and whether it keeps to the limit
+-- the keys of a reason, and whether it is within the limit
 CREATE FUNCTION in_brief(reason jsonb) RETURNS TABLE (keys text, fits boolean) LANGUAGE sql AS $$
     SELECT string_agg(key, ' ' ORDER BY key), length(reason::text) <= 8192 FROM jsonb_object_keys(reason) AS key
 $$;
 
--- ---------- what a reason keeps whole ----------
+-- ---------- values that are not cut ----------
 
 SELECT stepwise.create_plan('short', 'go', '[{"name": "call", "tool": "client", "arguments": {"text": "short"}, "instructions": "Call it"}]') ->> 'planId' AS plan \gset
 SELECT stepwise.run(:'plan') -> 'pause_reason';
@@ -28,7 +28,7 @@ SELECT right(:'reason'::jsonb ->> 'instructions', 40) AS instructions,
        (:'reason'::jsonb #>> '{arguments,call,arguments,step_id}')::uuid = s.id AS of_the_step,
        :'reason'::jsonb #> '{arguments,bytes}' AS bytes
 FROM stepwise.step AS s WHERE s.plan_id = :'plan';
--- the call reads them whole
+-- the call returns them uncut
 SELECT length(stepwise.get_step_context((:'reason'::jsonb #>> '{arguments,call,arguments,step_id}')::uuid) #>> '{arguments,text}');
 
 -- ---------- texts ----------
@@ -43,7 +43,7 @@ SELECT stepwise.fail_step(:'step', repeat('no! ', 20000)) ->> 'stepStatus';
 SELECT (in_brief(pause_reason)).fits, right(pause_reason ->> 'error', 35) FROM stepwise.plan WHERE id = :'plan';
 SELECT length(message) FROM stepwise.step WHERE id = :'step';
 
--- a review that asks much; the same request again is known by all of it
+-- a review with long questions; a repeated request is recognized by its full text
 SELECT stepwise.create_plan('review', 'go', '[{"name": "do", "instructions": "Do"}]') ->> 'planId' AS plan \gset
 SELECT stepwise.get_next_step(:'plan') ->> 'stepId' AS step \gset
 SELECT jsonb_agg('Is it good? ' || i) AS questions FROM generate_series(1, 2000) AS i \gset
@@ -76,13 +76,13 @@ SELECT stepwise.start_workflow('level_1') ->> 'planId' AS plan \gset
 CHECKPOINT;
 SELECT pg_current_wal_insert_lsn() AS before \gset
 SELECT (in_brief(stepwise.run(:'plan') -> 'pause_reason')).*;
--- the arguments themselves are written once, with the step; before, with each of 150 copies of the reason
+-- the arguments are stored once, with the step; formerly each of 150 copies of the reason had them
 SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), :'before') < 12 * 1000 * 1000 AS little;
 SELECT count(*), bool_and(pause_reason #>> '{arguments,call,function}' = 'get_step_context') AS all_refer,
        max(length(pause_reason::text)) <= 8192 AS all_fit
 FROM stepwise.plan WHERE root_id = :'plan';
 
--- what a failure says goes up, but not all of it
+-- the message of a failure is copied to the plans above, but cut
 SELECT id AS step FROM stepwise.step WHERE root_id = :'plan' AND name = 'call' \gset
 SELECT stepwise.fail_step(:'step', (SELECT string_agg(md5(i::text), '') FROM generate_series(1, 62500) AS i)) ->> 'stepStatus';
 SELECT length(message) AS at_the_bottom FROM stepwise.step WHERE id = :'step';

@@ -1,4 +1,4 @@
--- Continuation: what a client got from a tool that it called itself, by tool and by step; errors, no match, duplicates, ends.
+-- record_tool_result: results of tools that the client calls, by tool and by step; errors, results without a step, duplicates, ends.
 
 \set ECHO none
 \i test/tools.sql
@@ -43,12 +43,12 @@ SELECT event, step_id IS NOT NULL, detail - 'resultDigest' FROM stepwise.audit W
 -- the plan ends by itself after the last step
 SELECT plan('[{"name": "a", "tool": "x"}]') AS id \gset
 SELECT told(stepwise.record_tool_result(:'id', 'x', '1'));
--- and takes nothing more, nor keeps it
+-- then it accepts no more results, and stores none
 SELECT pg_temp.try(format('SELECT stepwise.record_tool_result(%L, %L, %L)', :'id', 'x', '2'));
 SELECT pg_temp.try(format('SELECT stepwise.record_tool_result(%L, %L, %L)', :'id', 'z', '2'));
 SELECT pg_temp.try(format('SELECT stepwise.record_tool_result(%L, %L, %L, step_name => %L)', :'id', 'x', '2', 'a'));
 SELECT variables FROM stepwise.plan_detail WHERE plan_id = :'id';
--- but for the same again
+-- except a repeated call
 SELECT told(stepwise.record_tool_result(:'id', 'x', '1', step_name => 'a'));
 
 -- ---------- by name ----------
@@ -58,13 +58,13 @@ SELECT told(stepwise.record_tool_result(:'id', 'x', '"b"', step_name => 'b'));
 SELECT told(stepwise.record_tool_result(:'id', 'x', '"b"', step_name => 'b'));
 SELECT pg_temp.try(format('SELECT stepwise.record_tool_result(%L, %L, %L, step_name => %L)', :'id', 'x', '"other"', 'b'));
 SELECT pg_temp.try(format('SELECT stepwise.record_tool_result(%L, %L, %L, step_name => %L, outcome => %L)', :'id', 'x', '"b"', 'b', 'failure'));
--- with another tool than was planned, and with none
+-- with another tool than planned, and for a step without a tool
 SELECT told(stepwise.record_tool_result(:'id', 'y', '"d"', step_name => 'd'));
 SELECT told(stepwise.record_tool_result(:'id', '', '"c"', step_name => 'c'));
 SELECT told(stepwise.record_tool_result(:'id', NULL, '"a"', step_name => 'a'));
 SELECT pg_temp.try(format('SELECT stepwise.record_tool_result(%L, %L, %L, step_name => %L)', :'id', 'x', '1', 'ask'));
 SELECT pg_temp.try(format('SELECT stepwise.record_tool_result(%L, %L, %L, step_name => %L)', :'id', 'x', '1', 'none'));
--- one that a worker has claimed is answered only by name
+-- a step that a worker has claimed takes a result only by name
 SELECT plan('[{"name": "a", "tool": "x"}]') AS id \gset
 SELECT stepwise.get_next_step(:'id', worker => 'w') ->> 'name';
 SELECT pg_temp.try(format('SELECT stepwise.record_tool_result(%L, %L, %L)', :'id', 'x', '1'));
@@ -89,14 +89,14 @@ SELECT told(stepwise.record_tool_result(:'id', 'y', '{"isError": true}'));
 SELECT steps(:'id');
 SELECT status, outcome FROM stepwise.plan WHERE id = :'id';
 
--- a failed step of a run takes what the client brings, and the plan goes on
+-- a failed step of a run takes a result from the client, and the plan goes on
 SELECT plan('[{"name": "a", "tool": "fail", "binding": "made"}, {"name": "b", "tool": "say", "arguments": {"made": "${bindings.made.n}"}, "dependsOn": ["a"]}]', 'pause') AS id \gset
 SELECT told(stepwise.run(:'id'));
 SELECT told(stepwise.record_tool_result(:'id', 'fail', '{"n": 1}'));
 SELECT told(stepwise.run(:'id'));
 SELECT steps(:'id');
 
--- ---------- from the root, into nested plans: the one that blocks first ----------
+-- ---------- called for the root, reaching nested plans: the first blocking step ----------
 
 SELECT stepwise.define_workflow('{"name": "inner", "steps": [{"name": "first", "tool": "x"}, {"name": "second", "tool": "x"}], "outputs": {"x": "${steps.second.outputs}"}}') ->> 'name';
 SELECT plan('[{"name": "outer", "workflow": "inner"}, {"name": "later", "tool": "x"}]') AS id \gset
@@ -104,14 +104,14 @@ SELECT told(stepwise.run(:'id'));
 SELECT told(stepwise.record_tool_result(:'id', 'x', '"to first"'));
 SELECT told(stepwise.run(:'id'));
 SELECT told(stepwise.record_tool_result(:'id', 'x', '"to second"', step_name => 'second'));
--- the nested plan has ended with it; the answer may still have been lost
+-- the nested plan has ended; the client may have lost the answer, and repeats the call
 SELECT told(stepwise.record_tool_result(:'id', 'x', '"to second"', step_name => 'second'));
 SELECT pg_temp.try(format('SELECT stepwise.record_tool_result(%L, %L, %L, step_name => %L)', :'id', 'x', '1', 'second'));
 SELECT told(stepwise.record_tool_result(:'id', 'x', '"to later"'));
 SELECT p.name, steps(p.id) FROM stepwise.plan AS p WHERE p.root_id = :'id' ORDER BY p.depth;
 SELECT pg_temp.try(format('SELECT stepwise.record_tool_result(%L, %L, %L, step_name => %L)', :'id', 'x', '1', 'outer'));
 
--- ---------- names that stand in several nested plans: a call that is made again goes to no other step ----------
+-- ---------- names that occur in several nested plans: a repeated call does not reach another step ----------
 
 CREATE FUNCTION tree(id uuid) RETURNS text LANGUAGE sql AS $$
     SELECT string_agg(concat_ws(' ', concat_ws('/', holder.name, s.name), s.status, s.result, s.message), ', ' ORDER BY p.depth, holder.step_order, p.id, s.step_order)
@@ -133,18 +133,18 @@ END $$;
 SELECT stepwise.define_workflow('{"name": "branch", "steps": [{"name": "cli", "tool": "x"}, {"name": "use", "tool": "say", "arguments": {"v": "${steps.cli.outputs.w}"}}]}') ->> 'name';
 SELECT stepwise.define_workflow('{"name": "strict", "onFailure": "fail", "steps": [{"name": "cli", "tool": "x"}]}') ->> 'name';
 
--- parallel: the other one waits for the same tool
+-- parallel: the other step waits for the same tool
 SELECT plan('[{"name": "l", "workflow": "branch", "dependsOn": []}, {"name": "r", "workflow": "branch", "dependsOn": []}]') AS id \gset
 SELECT stepwise.run(:'id') -> 'pause_reason' -> 'path';
 SELECT told(stepwise.record_tool_result(:'id', 'x', '{"w": "first"}', step_name => 'cli'));
 SELECT told(stepwise.record_tool_result(:'id', 'x', '{"w": "first"}', step_name => 'cli'));
 SELECT tree(:'id');
--- as why says it, the same result is no duplicate
+-- with the call that why names, the same result is no duplicate
 SELECT twice(:'id', '{"w": "first"}');
 SELECT told(stepwise.run(:'id'));
 SELECT tree(:'id');
 
--- in sequence: the nested plan of the call has ended meanwhile, and then all have
+-- in sequence: the nested plan of the call has ended, and then all have ended
 SELECT plan('[{"name": "l", "workflow": "strict"}, {"name": "r", "workflow": "strict"}]') AS id \gset
 SELECT told(stepwise.run(:'id'));
 SELECT told(stepwise.record_tool_result(:'id', 'x', '"first"', step_name => 'cli'));
@@ -155,7 +155,7 @@ SELECT told(stepwise.record_tool_result(:'id', 'x', '"second"', step_name => 'cl
 SELECT told(stepwise.record_tool_result(:'id', 'x', '"first"', step_name => 'cli'));
 SELECT pg_temp.try(format('SELECT stepwise.record_tool_result(%L, %L, %L, step_name => %L)', :'id', 'x', '"third"', 'cli'));
 
--- one that has ended does not hide one that is open; errors are recognised too
+-- an ended plan does not hide an open one; repeated errors are recognized too
 SELECT plan('[{"name": "l", "workflow": "strict", "dependsOn": []}, {"name": "r", "workflow": "strict", "dependsOn": []}]') AS id \gset
 SELECT stepwise.get_next_step(:'id') -> 'path', stepwise.get_next_step(:'id') -> 'path';
 SELECT told(stepwise.record_tool_result(:'id', 'x', '"no"', true, step_name => 'cli'));
@@ -163,7 +163,7 @@ SELECT told(stepwise.record_tool_result(:'id', 'x', '"no"', true, step_name => '
 SELECT told(stepwise.record_tool_result(:'id', 'x', '"yes"', step_name => 'cli'));
 SELECT tree(:'id');
 
--- a step that is tried again opens a new nested plan, and what the old one got does not count there
+-- a retried step opens a new nested plan; results of the old one do not count there
 SELECT plan('[{"name": "l", "workflow": "branch"}]', 'pause') AS id \gset
 SELECT told(stepwise.run(:'id'));
 SELECT told(stepwise.record_tool_result(:'id', 'x', '{"w": 1}', step_name => 'cli'));
@@ -173,7 +173,7 @@ SELECT told(stepwise.run(:'id'));
 SELECT told(stepwise.record_tool_result(:'id', 'x', '{"w": 1}', step_name => 'cli'));
 SELECT tree(:'id');
 
--- a name of the plan itself comes first; but one that holds a nested plan takes nothing
+-- a step of the plan itself comes first, but a step that holds a nested plan takes no result
 SELECT plan('[{"name": "l", "workflow": "strict", "dependsOn": []}, {"name": "cli", "tool": "x", "dependsOn": []}]') AS id \gset
 SELECT stepwise.run(:'id') -> 'pause_reason' -> 'path';
 SELECT twice(:'id', '1');
@@ -184,7 +184,7 @@ SELECT plan('[{"name": "cli", "workflow": "strict"}]') AS id \gset
 SELECT told(stepwise.run(:'id'));
 SELECT told(stepwise.record_tool_result(:'id', 'x', '1', step_name => 'cli'));
 
--- ---------- nonsense ----------
+-- ---------- invalid calls ----------
 
 SELECT plan('[{"name": "a", "tool": "x"}]') AS id \gset
 SELECT pg_temp.try('SELECT stepwise.record_tool_result(NULL, ''x'', ''1'')');

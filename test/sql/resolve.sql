@@ -1,8 +1,8 @@
--- References at run time: which value, of which type, in which text; and what is said when there is none.
+-- References at run time: their values and types, references inside text, and the messages for missing values.
 
 \set ECHO none
 \i test/agent.sql
--- Resolve arguments, given inputs: what the only step of a plan is handed, or why it is not.
+-- Resolve arguments with given inputs: the arguments of the only step of a plan, or why it is blocked.
 CREATE FUNCTION pg_temp.resolve(arguments jsonb, inputs jsonb = '{}') RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     answer jsonb;
@@ -25,19 +25,19 @@ SELECT pg_temp.resolve('{"s": "${inputs.s}", "e": "${inputs.e}", "n": "${inputs.
     '{"s": "text", "e": "", "n": 1.50, "t": true, "f": false, "z": null, "a": [1, [2]], "o": {"k": {}}}');
 -- numbers beyond float, exact
 SELECT pg_temp.resolve('{"n": "${inputs.n}", "text": "n=${inputs.n}", "deep": "${inputs.o}"}', '{"n": 123456789012345678901234567890.000000000000000000000000000001, "o": {"n": 1e400, "m": -0.10}}');
--- inside other text strings stay as they are, and others become compact JSON
+-- inside other text, strings are inserted unchanged, and other values as compact JSON
 SELECT pg_temp.resolve('{"x": "<${inputs.s}> <${inputs.e}> <${inputs.n}> <${inputs.t}> <${inputs.z}> <${inputs.a}> <${inputs.o}>"}',
     '{"s": "a \"quoted\" \\ text", "e": "", "n": 1.50, "t": true, "z": null, "a": [1, "two", [null]], "o": {"k": "v", "l": {"m": [1, 2]}}}');
 -- two references and nothing else are a text
 SELECT pg_temp.resolve('{"x": "${inputs.n}${inputs.n}", "y": " ${inputs.n}", "z": "${inputs.n} "}', '{"n": 1}');
--- at any depth; keys stay as they are, and so does what is no string
+-- at any depth; keys and values that are not strings do not change
 SELECT pg_temp.resolve('{"a": [1, {"b": ["${inputs.x}", {"${inputs.x}": "k ${inputs.x}"}]}, null, true, ""]}', '{"x": {"y": 1}}');
 SELECT pg_temp.resolve('{}');
 
 -- ---------- escapes, one pass ----------
 
 SELECT pg_temp.resolve('{"a": "$${inputs.x}", "b": "$$${inputs.x}", "c": "$$$${inputs.x}", "d": "$ {inputs.x}", "e": "$", "f": "$$", "g": "{inputs.x}", "h": "${inputs.x}$${${inputs.x}", "i": "100$"}', '{"x": "v"}');
--- a value that contains a reference, or an escape, is not looked at again
+-- references and escapes inside a value are not resolved again
 SELECT pg_temp.resolve('{"whole": "${inputs.x}", "part": "-${inputs.x}-", "deep": "${inputs.o}"}', '{"x": "${inputs.y} $${inputs.y}", "y": "no", "o": {"k": ["${inputs.y}"]}}');
 
 -- ---------- paths ----------
@@ -56,7 +56,7 @@ SELECT pg_temp.resolve('{"x": "${inputs.größe.日本}", "y": "→${inputs.grö
 
 -- ---------- nothing there ----------
 
--- the segment, and what was there instead: keys, few of many; or of which kind it is
+-- the message has the segment and what was found: some of the keys, or the type
 SELECT pg_temp.resolve('{"ok": 1, "x": "${inputs.o.c}"}', '{"o": {"b": 1, "a": 2}}');
 SELECT pg_temp.resolve('{"x": "${inputs.o.missing.deeper}"}', '{"o": {}}');
 SELECT pg_temp.resolve('{"x": "${inputs.o.x}"}', jsonb_build_object('o', (SELECT jsonb_object_agg('key' || lpad(i::text, 2, '0'), i) FROM generate_series(1, 25) AS i)));
@@ -66,7 +66,7 @@ SELECT pg_temp.resolve('{"x": "${inputs.v.x}"}', '{"v": 1}');
 SELECT pg_temp.resolve('{"x": "${inputs.v.x}"}', '{"v": null}');
 SELECT pg_temp.resolve('{"x": "${inputs.v.x}"}', '{"v": true}');
 SELECT pg_temp.resolve('{"x": "${inputs.v.x}"}', '{"v": []}');
--- the argument at fault is named, not the first
+-- the message names the argument at fault, not the first argument
 SELECT pg_temp.resolve('{"first": "${inputs.o.a}", "second": {"deep": ["${inputs.o.b}"]}, "third": "${inputs.o.a}"}', '{"o": {"a": 1}}');
 -- refused when it is defined
 SELECT pg_temp.resolve('{"x": "${inputs.o.__internal__}"}', '{"o": {}}');
@@ -100,7 +100,7 @@ SELECT pg_temp.next('scalar');
 SELECT pg_temp.next('scalar');
 SELECT pg_temp.show('scalar');
 
--- a value that would come from a failed or a skipped step, or from one that never resolved its arguments
+-- a value of a failed or skipped step, or of a step that never resolved its arguments
 SELECT pg_temp.make('failed', '[{"name": "a", "tool": "t", "binding": "b"}, {"name": "x", "tool": "u", "arguments": {"v": "${bindings.b.n}"}}]');
 SELECT pg_temp.fail('failed', 'a');
 SELECT pg_temp.next('failed');
@@ -132,7 +132,7 @@ SELECT pg_temp.next('nested');
 SELECT pg_temp.next('nested');
 SELECT pg_temp.show('nested');
 
--- a nested plan that failed stays navigable; what never ran there has no value, and never will
+-- steps of a failed nested plan can be referred to; steps that did not run have no value
 SELECT stepwise.define_workflow('{"name": "resolve d", "onFailure": "fail", "steps": [{"name": "p"}, {"name": "q"}]}') ->> 'version';
 SELECT pg_temp.make('below failed', '[{"name": "top", "workflow": "resolve d"}, {"name": "x", "arguments": {"p": "${steps.top.steps.p.failed}", "q": "${steps.top.steps.q.status}", "s": "${steps.top.steps.q.succeeded}"}},
     {"name": "y", "arguments": {"q": "${steps.top.steps.q.outputs.v}"}}]');
@@ -147,7 +147,7 @@ SELECT pg_temp.next('below none');
 
 -- ---------- outputs of a plan ----------
 
--- what names a failed or skipped step, or nothing, is null, and holds nothing up
+-- a reference to a failed or skipped step, or to a missing value, gives null, and blocks nothing
 SELECT pg_temp.make('outputs', '[{"name": "a"}, {"name": "b"}, {"name": "c", "condition": "false"}]',
     outputs => '{"a": "${steps.a.outputs.n}", "a_missing": "${steps.a.outputs.m.o}", "b": "${steps.b.outputs.n}", "c": "${steps.c.outputs}", "text": "a ${steps.a.outputs.n}", "bad_text": "b ${steps.b.outputs.n}",
         "nested": {"list": ["${steps.c.outputs}", "${inputs.x}", 1]}, "c_skipped": "${steps.c.skipped}", "literal": "$${x}"}', inputs => '{"x": {"y": 1}}');
@@ -155,7 +155,7 @@ SELECT pg_temp.submit('outputs', 'a', '{"n": 5}');
 SELECT pg_temp.fail('outputs', 'b');
 SELECT pg_temp.next('outputs');
 SELECT p.outputs FROM stepwise.plan AS p WHERE p.id = (SELECT pg_temp.plan('outputs'));
--- bounded: a template that names a large value very often
+-- the size is limited: a template that refers to a large value many times
 SELECT pg_temp.make('large outputs', '[{"name": "a"}]', outputs => jsonb_build_object('l', (SELECT jsonb_agg('${inputs.x}'::text) FROM generate_series(1, 1000))), inputs => jsonb_build_object('x', repeat('x', 100000)));
 SELECT pg_temp.submit('large outputs', 'a');
 SELECT count(*), count(*) FILTER (WHERE e <> 'null') BETWEEN 100 AND 200 FROM stepwise.plan AS p, LATERAL jsonb_array_elements(p.outputs -> 'l') AS e WHERE p.id = (SELECT pg_temp.plan('large outputs'));

@@ -1,4 +1,4 @@
--- Resource steps: artifacts and what registered functions read; alone and beside a tool; and what goes wrong.
+-- Steps with resources: artifacts and registered functions, without and with a tool, and errors.
 
 \pset format unaligned
 \pset tuples_only on
@@ -40,7 +40,7 @@ SELECT stepwise.store_artifact(:'id', 'report', content, media_type => 'text/pla
 SELECT told(stepwise.run(:'id'));
 SELECT name, jsonb_pretty(result) FROM stepwise.step WHERE plan_id = :'id' ORDER BY step_order;
 
--- an artifact with data; of the plan itself, otherwise of its tree, never of another
+-- an artifact with data: of the plan itself, else of its tree, never of another tree
 SELECT stepwise.define_workflow('{"name": "reader", "steps": [{"name": "read", "resources": ["stepwise://artifact/a", "stepwise://artifact/b"]}], "outputs": {"read": "${steps.read.outputs.resources}"}}') ->> 'name';
 SELECT plan('[{"name": "make", "instructions": "make it"}, {"name": "nested", "workflow": "reader"}]') AS id \gset
 SELECT stepwise.store_artifact(:'id', 'a', 'of the root', data => '{"x": 1}') ->> 'name', stepwise.store_artifact(:'id', 'b', 'of the root') ->> 'name';
@@ -49,25 +49,25 @@ SELECT told(stepwise.run(:'id'));
 SELECT jsonb_pretty(result) FROM stepwise.step WHERE plan_id = :'id' AND name = 'nested';
 SELECT stepwise.run(plan('[{"name": "read", "resources": ["stepwise://artifact/a"]}]', 'pause')) -> 'pause_reason';
 
--- ---------- handed out to an agent, filled; also when he asks again ----------
+-- ---------- handed out to an agent with resolved URIs, also when it asks again ----------
 
 SELECT plan('[{"name": "read", "resources": ["docs://${inputs.x}"]}]', inputs => '{"x": "one"}') AS id \gset
 SELECT n -> 'resources', n -> 'again' FROM stepwise.get_next_step(:'id', 'w') AS n;
 SELECT n -> 'resources', n -> 'again' FROM stepwise.get_next_step(:'id', 'w') AS n;
 
--- ---------- errors: never silently ----------
+-- ---------- errors are always reported ----------
 
 SELECT uri, told(r)
 FROM unnest('{docs://none,down://x,nowhere://x,stepwise://artifact/none,stepwise://plan/x,stepwise://,"",docs:/one}'::text[]) AS uri,
      LATERAL (SELECT stepwise.run(plan(jsonb_build_array(jsonb_build_object('name', 'read', 'resources', jsonb_build_array('docs://one', uri || '${inputs.nothing}')),
                                                          '{"name": "next", "tool": "summarize"}'::jsonb), 'pause', '{"nothing": ""}')) AS r OFFSET 0) AS r;
 SELECT count(*) FROM page WHERE uri = 'never';
--- beside a tool, the tool is the suggested one; nothing after it, none
+-- with a tool, that tool is suggested; without a later tool, none
 SELECT stepwise.run(plan('[{"name": "read", "tool": "say", "resources": ["down://x"], "retryable": true}]', 'pause')) -> 'pause_reason';
 SELECT stepwise.run(plan('[{"name": "read", "resources": ["down://x"]}]', 'pause')) -> 'pause_reason' ->> 'suggestedTool' = '';
--- all that is read together must be storable
+-- the sum of all resources must be within the limit
 SELECT stepwise.run(plan('[{"name": "read", "resources": ["huge://1", "huge://2"]}]', 'pause')) -> 'pause_reason';
--- as any failed step: retried, and by on_failure
+-- like any failed step: on_failure applies, and it can be retried
 SELECT plan('[{"name": "read", "resources": ["docs://later"]}, {"name": "use", "tool": "say", "arguments": {"x": "${steps.read.outputs.resources.0.content.text}"}}]', 'pause') AS id \gset
 SELECT told(stepwise.run(:'id'));
 INSERT INTO page VALUES ('docs://later', 'now it is there');
@@ -75,11 +75,11 @@ SELECT stepwise.retry_step(id) ->> 'stepStatus' FROM stepwise.step WHERE plan_id
 SELECT told(stepwise.run(:'id'));
 SELECT result FROM stepwise.step WHERE plan_id = :'id' AND name = 'use';
 SELECT on_failure, told(stepwise.run(plan('[{"name": "read", "resources": ["docs://none"]}, {"name": "next", "tool": "say"}]', on_failure))) FROM unnest('{continue,fail}'::text[]) AS on_failure;
--- a URI without a value is no error of the resource
+-- a missing value in a URI is not an error of the resource
 SELECT stepwise.run(plan('[{"name": "read", "resources": ["docs://${inputs.a.b}"]}]', inputs => '{"a": 1}')) -> 'pause_reason';
--- a client tool with resources: the client reads them himself
+-- a client tool with resources: the client reads them
 SELECT stepwise.run(plan('[{"name": "read", "tool": "mine", "resources": ["docs://one"], "arguments": {"x": 1}}]')) -> 'pause_reason';
--- the schema of a tool may ask for them
+-- the schema of a tool may require them
 SELECT stepwise.register_tool('strict', 'say(jsonb)', '{"required": ["resources", "x"], "properties": {"resources": {"type": "array"}}}') ->> 'name';
 SELECT told(stepwise.run(plan('[{"name": "read", "tool": "strict", "resources": ["docs://one"], "arguments": {"x": 1}}]')));
 

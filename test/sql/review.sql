@@ -1,4 +1,4 @@
--- Reviews: requested, decided in four ways, bound to what was shown, used once. Prompts, and the answers to them.
+-- Reviews: requests, the four decisions, approval only of what was shown, single use. Also prompts and their answers.
 
 \set ECHO none
 \i test/agent.sql
@@ -22,20 +22,20 @@ SELECT pg_temp.plain(stepwise.request_user_review(pg_temp.step('ask', 'a'), 'Is 
 -- the same request again, by a client that lost the answer: the same checkpoint
 SELECT pg_temp.plain(stepwise.request_user_review(pg_temp.step('ask', 'a'), 'Is it good?', '["Why?", {"q": "How?"}]'));
 SELECT count(DISTINCT stepwise.request_user_review(pg_temp.step('ask', 'a'), 'Is it good?', '["Why?", {"q": "How?"}]') ->> 'checkpointId') FROM generate_series(1, 3);
--- another one is refused, also one that differs in its questions only
+-- a different request is refused, even if only the questions differ
 SELECT pg_temp.try($$stepwise.request_user_review(pg_temp.step('ask', 'a'), 'Is it good?', '["Who?"]')$$);
 SELECT pg_temp.try($$stepwise.request_user_review(pg_temp.step('ask', 'a'), 'Is it good?')$$);
 SELECT pg_temp.try($$pg_temp.review('ask', 'a', 'Is it bad?')$$);
 SELECT pg_temp.show('ask');
 SELECT pg_temp.log('ask');
--- the claim is no more; the worker is told to wait, as is everybody
+-- the claim has ended; every worker is told to wait
 SELECT s.worker, s.holder, s.lease_expires_at FROM stepwise.step AS s WHERE s.id = (SELECT pg_temp.step('ask', 'a'));
 SELECT pg_temp.plain(stepwise.get_next_step(pg_temp.plan('ask'), 'anna'));
 SELECT k.kind, k.prompt, k.path FROM stepwise.checkpoints AS k WHERE k.plan_id = (SELECT pg_temp.plan('ask'));
 
 -- ---------- the four decisions ----------
 
--- modify: in progress again, the same attempt, with the feedback below the instructions; who had it gets it again
+-- modify: in progress again with the same attempt, and with the feedback below the instructions; the same worker gets it again
 SELECT pg_temp.decide('ask', 'a', 'modify', E'Shorter.\nAnd ${kinder}', '{"Why?": "because"}', 'paul');
 SELECT s.instructions, s.status, s.attempt, s.worker FROM stepwise.step AS s WHERE s.id = (SELECT pg_temp.step('ask', 'a'));
 SELECT pg_temp.next('ask', 'anna');
@@ -43,7 +43,7 @@ SELECT pg_temp.next('ask', 'anna');
 SELECT pg_temp.review('ask', 'a', 'Better?');
 SELECT pg_temp.decide('ask', 'a', 'modify', 'Still shorter');
 SELECT s.instructions FROM stepwise.step AS s WHERE s.id = (SELECT pg_temp.step('ask', 'a'));
--- approve: without a result of its own the step gets the decision
+-- approve: the decision becomes the result of a step without a result
 SELECT pg_temp.review('ask', 'a', 'Now?', '["Really?"]');
 SELECT pg_temp.decide('ask', 'a', 'approve', 'fine', '{"Really?": true}', 'paul');
 SELECT s.result, s.outcome FROM stepwise.step AS s WHERE s.id = (SELECT pg_temp.step('ask', 'a'));
@@ -51,13 +51,13 @@ SELECT pg_temp.next('ask', 'anna');
 SELECT pg_temp.log('ask', 'user_reviewed');
 SELECT a.actor FROM stepwise.audit AS a WHERE a.plan_id = (SELECT pg_temp.plan('ask')) AND a.detail ->> 'action' = 'approve';
 
--- feedback is no template, whatever the instructions are
+-- references in feedback are not resolved
 SELECT pg_temp.make('no template', '[{"name": "a", "instructions": "Say ${inputs.x}"}]', inputs => '{"x": "hello"}');
 SELECT pg_temp.next('no template', 'anna');
 SELECT pg_temp.review('no template', 'a');
 SELECT pg_temp.decide('no template', 'a', 'modify', 'not ${inputs.x} nor $${inputs.x}');
 SELECT stepwise.get_next_step(pg_temp.plan('no template'), 'anna') ->> 'instructions';
--- a step without instructions has the feedback only
+-- a step without instructions gets only the feedback
 SELECT pg_temp.make('no words', '[{"name": "a"}]');
 SELECT pg_temp.review('no words', 'a');
 SELECT pg_temp.decide('no words', 'a', 'modify', 'Do something');
@@ -75,7 +75,7 @@ SELECT pg_temp.review('reject tree', 'c');
 SELECT pg_temp.waiting('reject tree', 'c') AS other \gset
 SELECT pg_temp.decide('reject tree', 'a', 'reject');
 SELECT pg_temp.show('reject tree');
--- what else waited stays as it is, but waits no more
+-- other waiting steps keep their state, but their checkpoints are closed
 SELECT count(*) FROM stepwise.checkpoints AS k WHERE k.plan_id = (SELECT pg_temp.plan('reject tree'));
 SELECT pg_temp.try(format($$stepwise.submit_user_decision(%L, 'approve')$$, :'other'));
 
@@ -86,7 +86,7 @@ SELECT pg_temp.decide('skip', 'a', 'skip', 'not worth it');
 SELECT pg_temp.show('skip');
 SELECT pg_temp.next('skip');
 
--- branches look at an approved step like at any other
+-- branching conditions are evaluated after an approved step
 SELECT pg_temp.make('branch', '[{"name": "a"}, {"name": "b"}, {"name": "c"}]', '[{"afterStepOrder": 1, "conditionExpression": "result.answers.jump == true", "ifTrueAction": "skip_to", "actionParams": {"stepName": "c"}}]');
 SELECT pg_temp.review('branch', 'a');
 SELECT pg_temp.decide('branch', 'a', 'approve', answers => '{"jump": true}');
@@ -109,14 +109,14 @@ SELECT pg_temp.try(format($$stepwise.resume(%L, '1')$$, :'used'));
 -- a new review has a new id, and does not revive the old one
 SELECT stepwise.request_user_review(pg_temp.step('once', 'a'), 'Look') ->> 'checkpointId' <> :'used';
 SELECT pg_temp.try(format($$stepwise.submit_user_decision(%L, 'approve')$$, :'used'));
--- what ends the step by another way uses its checkpoint up too
+-- ending the step in another way also closes its checkpoint
 SELECT pg_temp.waiting('once', 'a') AS used \gset
 SELECT stepwise.skip_step(pg_temp.step('once', 'a')) ->> 'planStatus';
 SELECT pg_temp.try(format($$stepwise.submit_user_decision(%L, 'approve')$$, :'used'));
 
--- ---------- bound to what was shown ----------
+-- ---------- an approval holds for what was shown ----------
 
--- another instruction, or other arguments, since the review was requested: no approval; the other decisions stand
+-- instructions or arguments have changed since the request: approve is refused, other decisions are accepted
 SELECT pg_temp.make('shown', '[{"name": "a", "instructions": "Pay 10", "arguments": {"sum": 10}}, {"name": "b"}]');
 SELECT pg_temp.review('shown', 'a');
 SET session_replication_role = replica;
@@ -131,7 +131,7 @@ SELECT pg_temp.show('shown');
 SELECT pg_temp.decide('shown', 'a', 'modify', 'Look again');
 SELECT pg_temp.review('shown', 'a');
 SELECT pg_temp.decide('shown', 'a', 'approve');
--- what the arguments resolved to is shown, and what they are written as
+-- both the resolved and the written arguments are compared
 SELECT pg_temp.make('resolved', '[{"name": "a", "arguments": {"sum": "${inputs.sum}", "to": "Paul"}}]', inputs => '{"sum": 10}');
 SELECT pg_temp.next('resolved');
 SELECT pg_temp.review('resolved', 'a');
@@ -139,7 +139,7 @@ SET session_replication_role = replica;
 UPDATE stepwise.step SET arguments = '{"sum": "${inputs.sum}", "to": "Mallory"}' WHERE id = (SELECT pg_temp.step('resolved', 'a'));
 RESET session_replication_role;
 SELECT pg_temp.try($$pg_temp.decide('resolved', 'a', 'approve')$$);
--- the instructions do not grow over the limit by feedback
+-- feedback cannot make the instructions exceed the limit
 SELECT pg_temp.make('grows', '[{"name": "a"}]');
 SELECT pg_temp.review('grows', 'a');
 SELECT pg_temp.decide('grows', 'a', 'modify', repeat('x', 1000000));
@@ -154,7 +154,7 @@ SELECT stepwise.grant_agent('regress_stepwise_reviewer') IS NOT NULL, stepwise.a
 SELECT pg_temp.make('two persons', '[{"name": "a"}, {"name": "b"}, {"name": "c"}]', separate_reviewer => true);
 SELECT pg_temp.next('two persons', 'anna');
 SELECT pg_temp.review('two persons', 'a');
--- the one who asked, under his name or none
+-- the requester, with its name or without a name
 SELECT pg_temp.try($$pg_temp.decide('two persons', 'a', 'approve', decided_by => 'anna')$$);
 SELECT pg_temp.try($$pg_temp.decide('two persons', 'a', 'approve')$$);
 SELECT pg_temp.try($$pg_temp.decide('two persons', 'a', 'reject', decided_by => 'anna')$$);
@@ -167,11 +167,11 @@ SELECT pg_temp.waiting('two persons', 'b') AS checkpoint \gset
 SET ROLE regress_stepwise_reviewer;
 SELECT stepwise.submit_user_decision(:'checkpoint', 'approve', decided_by => 'anna') ->> 'stepStatus';
 RESET ROLE;
--- asked without a name
+-- requested without a name
 SELECT pg_temp.review('two persons', 'c');
 SELECT pg_temp.try($$pg_temp.decide('two persons', 'c', 'approve')$$);
 SELECT pg_temp.decide('two persons', 'c', 'approve', decided_by => 'paul');
--- a review that a branch asks for is that of the one who submitted; an empty name is none
+-- the requester of a branch's review is the submitter of the step; an empty name counts as none
 SELECT pg_temp.make('two by branch', '[{"name": "a"}, {"name": "b"}]',
                     '[{"afterStepOrder": 1, "conditionExpression": "true", "ifTrueAction": "request_review", "actionParams": {"summary": "Look"}}]',
                     separate_reviewer => true);
@@ -187,7 +187,7 @@ SELECT pg_temp.next('two nested', 'anna');
 SELECT pg_temp.review('review inner', 'a');
 SELECT pg_temp.try($$pg_temp.decide('review inner', 'a', 'approve', decided_by => 'anna')$$);
 SELECT pg_temp.decide('review inner', 'a', 'approve', decided_by => 'paul');
--- where nobody asks for it, one is enough
+-- without separateReviewer the requester may decide
 SELECT pg_temp.make('one person', '[{"name": "a"}]');
 SELECT pg_temp.next('one person', 'anna');
 SELECT pg_temp.review('one person', 'a');
@@ -203,7 +203,7 @@ SELECT pg_temp.next('several');
 SELECT pg_temp.next('several');
 SELECT pg_temp.review('several', 'b', 'Second first');
 SELECT pg_temp.review('several', 'a', 'First second');
--- in a sequence nothing goes on behind the first that waits; the oldest is shown
+-- in a sequence the first waiting step stops the plan; the oldest checkpoint is shown
 SELECT stepwise.get_next_step(pg_temp.plan('several')) ->> 'prompt';
 SELECT k.prompt FROM stepwise.checkpoints AS k WHERE k.plan_id = (SELECT pg_temp.plan('several')) ORDER BY k.since;
 SELECT pg_temp.decide('several', 'b', 'approve');
@@ -213,7 +213,7 @@ SELECT pg_temp.next('several');
 -- from any session
 SELECT a ->> 'status' FROM stepwise.get_next_step(pg_temp.plan('several'), session_id => 'another') AS a;
 
--- with dependsOn what does not depend goes on
+-- with dependsOn independent steps go on
 SELECT pg_temp.make('several tree', '[{"name": "a"}, {"name": "b"}, {"name": "c", "dependsOn": ["a"]}, {"name": "d", "dependsOn": ["b"]}]');
 SELECT pg_temp.review('several tree', 'a');
 SELECT pg_temp.submit('several tree', 'b');
@@ -235,14 +235,14 @@ SELECT s.result FROM stepwise.step AS s WHERE s.id = (SELECT pg_temp.step('promp
 SELECT pg_temp.try(format($$stepwise.resume(%L, '{"it": 3}')$$, :'used'));
 SELECT pg_temp.next('prompt');
 SELECT pg_temp.log('prompt', 'step_completed');
--- what it answers when the plan is done, or waits again
+-- the answer when the plan has ended or waits again
 SELECT pg_temp.make('prompts', '[{"name": "a", "prompt": "one"}, {"name": "b", "prompt": "two"}]', outputs => '{"a": "${steps.a.outputs.response}"}');
 SELECT pg_temp.next('prompts') LIKE 'awaiting_review%';
 SELECT pg_temp.plain(stepwise.resume(pg_temp.waiting('prompts', 'a'), 'null'), 'planId', 'stepId');
 SELECT pg_temp.next('prompts') LIKE 'awaiting_review%';
 SELECT pg_temp.plain(stepwise.resume(pg_temp.waiting('prompts', 'b'), NULL), 'planId', 'stepId');
 SELECT s.name, s.result FROM stepwise.step AS s WHERE s.plan_id = (SELECT pg_temp.plan('prompts')) ORDER BY s.step_order;
--- a review is not for resume
+-- resume does not accept a review
 SELECT pg_temp.make('other way', '[{"name": "a"}]');
 SELECT pg_temp.review('other way', 'a');
 SELECT pg_temp.try($$stepwise.resume(pg_temp.waiting('other way', 'a'), '1')$$);
@@ -255,20 +255,20 @@ EXCEPTION WHEN OTHERS THEN
     GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
     RAISE WARNING '%', hint;
 END $$;
--- an answer that fits, but not as a result
+-- an answer within the limits that exceeds them as a result
 SET stepwise.max_json_depth = 3;
 SELECT pg_temp.make('deep answer', '[{"name": "a", "prompt": "How deep?"}]');
 SELECT pg_temp.next('deep answer') LIKE 'awaiting_review%';
 SELECT pg_temp.try($$stepwise.resume(pg_temp.waiting('deep answer', 'a'), '[[[1]]]')$$);
 SELECT stepwise.resume(pg_temp.waiting('deep answer', 'a'), '[[1]]') ->> 'planStatus';
 RESET stepwise.max_json_depth;
--- a prompt has no review of its own, and no agent
+-- a prompt cannot be reviewed or claimed
 SELECT pg_temp.make('no agent', '[{"name": "a", "prompt": "Well?"}]');
 SELECT pg_temp.try($$pg_temp.review('no agent', 'a')$$);
 SELECT pg_temp.next('no agent') LIKE 'awaiting_review%';
 SELECT pg_temp.try($$pg_temp.review('no agent', 'a')$$);
 
--- ---------- nonsense ----------
+-- ---------- invalid calls ----------
 
 SELECT pg_temp.make('nonsense', '[{"name": "a"}, {"name": "b"}, {"name": "c"}]');
 SELECT pg_temp.review('nonsense', 'a');

@@ -1,5 +1,5 @@
--- Running in the database: run and run_steps, errors of tools, rights, what a tool may do to its own plan. Why a run stops,
--- is in pause.
+-- Running in the database: run and run_steps, errors of tools, rights, and tools that change their own plan. Test "pause" has the
+-- reasons for which a run stops.
 
 \set ECHO none
 \i test/tools.sql
@@ -9,7 +9,7 @@ CREATE SCHEMA regress_runner;
 GRANT USAGE ON SCHEMA regress_runner TO PUBLIC;
 SET search_path = regress_runner;
 
--- What a run answers, without the id.
+-- The answer of a run without the id.
 CREATE FUNCTION pg_temp.told(answer jsonb) RETURNS text LANGUAGE sql AS $$
     SELECT concat_ws(' | ', answer ->> 'task_status',
         (SELECT string_agg(s ->> 'name' || ' ' || (s ->> 'status'), ', ') FROM jsonb_array_elements(answer -> 'steps') AS s),
@@ -66,7 +66,7 @@ SELECT plan('[{"name": "one", "tool": "note", "arguments": {"text": "one"}}, {"n
 CALL stepwise.run_steps(:'id') \gset
 SELECT pg_temp.told(:'result'), :'result'::jsonb = stepwise.run(:'id');
 SELECT name, xmin::text <> lag(xmin::text) OVER (ORDER BY step_order) AS own_transaction FROM stepwise.step WHERE plan_id = :'id' AND status = 'completed';
--- in a transaction it cannot commit, and says so
+-- in a transaction block it cannot commit, and raises an error
 BEGIN;
 CALL stepwise.run_steps(:'id');
 ROLLBACK;
@@ -124,7 +124,7 @@ SELECT name, step(:'id', name) FROM stepwise.step WHERE plan_id = :'id' ORDER BY
 SELECT status, outcome FROM stepwise.plan WHERE id = :'id';
 TRUNCATE note;
 
--- what cannot be stored is the tool's error, and its writes are gone
+-- a result that cannot be stored is an error of the tool, and its writes are rolled back
 CREATE FUNCTION large(a jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO note (text) VALUES ('never seen');
@@ -139,7 +139,7 @@ SELECT name, step(:'id', name) FROM stepwise.step WHERE plan_id = :'id' ORDER BY
 SELECT count(*) FROM note;
 TRUNCATE note;
 
--- ---------- errors of tools: kept with their SQLSTATE, their writes rolled back and only theirs ----------
+-- ---------- errors of tools are stored with their SQLSTATE; only the writes of the tool are rolled back ----------
 
 SELECT plan('[{"name": "a", "tool": "note", "arguments": {"text": "a"}},
               {"name": "b", "tool": "fail", "arguments": {"message": "Ünïcode, \"quotes\"\nand lines", "code": "22012"}},
@@ -150,17 +150,17 @@ SELECT detail ->> 'code', detail ->> 'message' FROM stepwise.audit WHERE plan_id
 SELECT string_agg(text, ' ' ORDER BY at) FROM note;
 SELECT status, outcome FROM stepwise.plan WHERE id = :'id';
 
--- any SQLSTATE, but those of the transaction and the server: they go through, and the run is rolled back whole
+-- any SQLSTATE, except those of the transaction and the server, which are not caught and roll back the whole run
 SELECT code, pg_temp.try(format($$ SELECT step(id, 'x') FROM (SELECT id, stepwise.run(id) FROM plan('[{"name": "x", "tool": "fail",
     "arguments": {"code": "%s"}}]') AS id OFFSET 0) AS r $$, code))
 FROM unnest('{P0001,22012,23505,42501,42883,0A000,55P03,08001,54001,SW001,ZZZZZ,40001,40P01,53100,53200,57P01,58030,XX000,XX001}'::text[]) AS code;
--- those two WHEN OTHERS does not catch
+-- the two that WHEN OTHERS does not catch
 SELECT plan('[{"name": "x", "tool": "fail", "arguments": {"code": "P0004"}}]') AS id \gset
 SELECT pg_temp.told(stepwise.run(:'id'));
 SELECT plan('[{"name": "x", "tool": "fail", "arguments": {"code": "57014"}}]') AS id \gset
 SELECT pg_temp.told(stepwise.run(:'id'));
 SELECT step(:'id', 'x');
--- a caught one leaves the catcher's transaction as it was
+-- an error that the caller catches does not damage its transaction
 DO $$
 DECLARE
     id uuid := plan('[{"name": "a", "tool": "note", "arguments": {"text": "rolled back"}}, {"name": "b", "tool": "fail", "arguments": {"code": "40001"}}]');
@@ -199,7 +199,7 @@ TRUNCATE note;
 SELECT on_failure, pg_temp.told(stepwise.run(id)), (SELECT p.status || ' ' || p.outcome || coalesce(' ' || p.message, '') FROM stepwise.plan AS p WHERE p.id = r.id)
 FROM (SELECT on_failure, plan('[{"name": "a", "tool": "fail"}, {"name": "b", "tool": "note"}]', on_failure) AS id
       FROM unnest('{continue,pause,fail}'::text[]) AS on_failure OFFSET 0) AS r;
--- with dependencies: under pause independent branches wait too, under continue what depends on it is skipped
+-- with dependencies: under pause independent steps wait too; under continue dependents are skipped
 SELECT on_failure, pg_temp.told(stepwise.run(id))
 FROM (SELECT on_failure, plan('[{"name": "a", "tool": "fail"}, {"name": "b", "tool": "note", "dependsOn": ["a"]}, {"name": "c", "tool": "note"},
                                 {"name": "d", "tool": "note", "dependsOn": ["c"]}]', on_failure) AS id
@@ -217,20 +217,20 @@ END $$;
 SELECT stepwise.register_tool('lucky', 'lucky(jsonb)', retryable => true) ->> 'name';
 SELECT plan('[{"name": "a", "tool": "note", "arguments": {"text": "a"}}, {"name": "b", "tool": "lucky"}, {"name": "c", "tool": "note", "arguments": {"text": "c"}}]', 'pause') AS id \gset
 SELECT pg_temp.told(stepwise.run(:'id'));
--- nothing is tried again by itself
+-- nothing is retried automatically
 SELECT pg_temp.told(stepwise.run(:'id'));
 UPDATE luck SET good = true;
 SELECT stepwise.retry_step(id) ->> 'stepStatus' FROM stepwise.step WHERE plan_id = :'id' AND name = 'b';
 SELECT pause_reason FROM stepwise.plan WHERE id = :'id';
 SELECT pg_temp.told(stepwise.run(:'id'));
 SELECT step(:'id', 'b'), (SELECT string_agg(text, ' ' ORDER BY at) FROM note);
--- the step says whether it is retryable; if it does not, the tool does
+-- the step decides whether it is retryable, else the tool
 UPDATE luck SET good = false;
 SELECT said, stepwise.run(id) -> 'pause_reason' -> 'retryable'
 FROM (SELECT tool || said AS said, plan(format('[{"name": "a", "tool": "%s" %s}]', tool, said)::jsonb, 'pause') AS id
       FROM (VALUES ('fail', ''), ('fail', ', "retryable": true'), ('lucky', ', "retryable": false'), ('lucky', '')) AS v (tool, said) OFFSET 0) AS r;
 
--- ---------- a function that is gone, or another ----------
+-- ---------- a function that was dropped or replaced ----------
 
 CREATE FUNCTION gone(jsonb) RETURNS jsonb LANGUAGE sql AS 'SELECT $1';
 CREATE FUNCTION other(jsonb) RETURNS jsonb LANGUAGE sql AS 'SELECT $1';
@@ -241,7 +241,7 @@ SELECT plan('[{"name": "a", "tool": "gone"}, {"name": "b", "tool": "other"}]') A
 SELECT pg_temp.told(stepwise.run(:'id'));
 SELECT name, step(:'id', name) FROM stepwise.step WHERE plan_id = :'id' ORDER BY step_order;
 
--- ---------- rights: a tool is the caller ----------
+-- ---------- rights: a tool runs as the caller ----------
 
 CREATE ROLE regress_run_agent;
 SELECT stepwise.grant_agent('regress_run_agent') ->> 'granted', stepwise.add_member('regress_run_agent', 'default') ->> 'added',
@@ -274,7 +274,7 @@ BEGIN;
 SET LOCAL ROLE regress_run_agent;
 SELECT stepwise.enter_tenant('default');
 SELECT tool, try_tool(tool) FROM unnest('{peek,peek_plans,forbidden,hidden.tool,whoami,note}'::text[]) AS tool;
--- it cannot become somebody else, and what it sets ends with it
+-- a tool cannot change to another role, and its settings end with it
 SELECT sql, try_tool('become', jsonb_build_object('sql', sql)), try_tool('whoami')
 FROM unnest(ARRAY['SET ROLE pg_monitor', 'RESET ROLE', 'SET SESSION AUTHORIZATION pg_monitor', 'RESET SESSION AUTHORIZATION', 'SET search_path = hidden',
     'SET LOCAL search_path = hidden', $$ SELECT set_config('search_path', 'hidden', false) $$, $$ SELECT stepwise.enter_tenant('second') $$,
@@ -283,7 +283,7 @@ SELECT current_user, current_setting('search_path'), stepwise.current_tenant();
 COMMIT;
 SELECT count(*) FROM stepwise.plan WHERE goal = 'stolen';
 
--- nobody's search path decides which function a tool is
+-- the search path does not affect which function is called
 BEGIN;
 CREATE SCHEMA evil;
 CREATE TYPE evil.jsonb AS (x int);
@@ -355,14 +355,14 @@ SELECT pg_temp.try(format('SELECT stepwise.%s(%L)', tool, arguments))
 FROM unnest('{state_read,state_write,state_merge}'::text[]) AS tool, unnest(ARRAY[NULL, '1', '{}', '{"name": "x"}']) AS arguments;
 SELECT pg_temp.try(format('SELECT stepwise.%s(%L)', tool, jsonb_build_object('name', 'x', 'value', repeat('x', 1048577))))
 FROM unnest('{state_write,state_merge}'::text[]) AS tool;
--- an error of the run takes the state back with it
+-- an error of the run rolls the state back
 SELECT pg_temp.try($$ SELECT stepwise.run(plan('[{"name": "a", "tool": "state_write", "arguments": {"name": "y", "value": 1}}, {"name": "b", "tool": "fail", "arguments": {"code": "40001"}}]')) $$);
 SELECT tenant, name, value FROM stepwise.state ORDER BY name;
 
 -- ---------- memory ----------
 
--- Steps 100 and 1,000 look at what this backend has allocated; those between fail. Left out: what the server keeps of each
--- row that a transaction changes twice.
+-- Steps 100 and 1,000 measure the memory of this backend; the steps between fail. What the server keeps for each row that a
+-- transaction changes twice is not counted.
 CREATE FUNCTION weigh(jsonb) RETURNS jsonb LANGUAGE sql AS $$
     SELECT to_jsonb(sum(used_bytes)) FROM pg_backend_memory_contexts
     WHERE name NOT IN ('Combo CIDs', 'AfterTriggerEvents', 'TopTransactionContext')
@@ -373,7 +373,7 @@ SELECT count(*) FILTER (WHERE s ->> 'status' = 'failed') AS failed FROM jsonb_ar
 SELECT (SELECT result::numeric FROM stepwise.step WHERE plan_id = :'id' AND name = 's1000')
      - (SELECT result::numeric FROM stepwise.step WHERE plan_id = :'id' AND name = 's100') < 100000 AS memory_does_not_grow;
 
--- ---------- what is left must be true ----------
+-- ---------- final checks ----------
 
 SELECT * FROM stepwise.check_integrity();
 SELECT DISTINCT stepwise.verify_audit(id) -> 'valid' FROM stepwise.plan WHERE tenant = stepwise.current_tenant();

@@ -1,8 +1,8 @@
--- The shapes of what is answered: the keys and values that callers rely on, exactly.
+-- The exact keys and values of answers that callers rely on.
 
 \set ECHO none
 \i test/agent.sql
--- A block of the execution tree, without its blocks; times and durations by what they are to each other.
+-- A block of the execution tree without its blocks. Times and durations are compared with each other.
 CREATE FUNCTION pg_temp.block(block jsonb) RETURNS text LANGUAGE sql AS $$
     SELECT concat_ws(' | ', 'outputs ' || coalesce(block ->> 'outputs', 'null'), m ->> 'status', m ->> 'outcome',
         CASE WHEN m ->> 'started_at' IS NULL THEN 'not started' WHEN m ->> 'started_at' = m ->> 'completed_at' THEN 'started and ended at once'
@@ -33,7 +33,7 @@ SELECT pg_sleep(0.002);
 SELECT stepwise.skip_step(pg_temp.step('tree', 'begun'), 'no use') ->> 'stepStatus', stepwise.skip_step(pg_temp.step('tree', 'left')) ->> 'stepStatus',
        pg_temp.fail('tree', 'never'), pg_temp.next('tree'), pg_temp.fail('tree', 'broken'), pg_temp.next('tree');
 SELECT pg_temp.tree('tree', stepwise.execution(pg_temp.plan('tree')));
--- as it was, it has the same shape
+-- execution_as_of has the same shape
 SELECT pg_temp.tree('tree', stepwise.execution_as_of(pg_temp.plan('tree'), 'infinity'));
 SELECT pg_temp.keys(stepwise.execution(pg_temp.plan('tree'))), pg_temp.keys(stepwise.execution(pg_temp.plan('tree')) -> 'metadata'),
        pg_temp.keys(stepwise.execution(pg_temp.plan('tree')) #> '{blocks,good,metadata}');
@@ -41,7 +41,7 @@ SELECT pg_temp.keys(stepwise.execution(pg_temp.plan('tree'))), pg_temp.keys(step
 SELECT (m ->> 'execution_time_ms')::numeric = extract(epoch FROM (m ->> 'completed_at')::timestamptz - (m ->> 'started_at')::timestamptz) * 1000 AS exact,
        m ->> 'execution_time_ms' ~ '^\d+\.\d{3}$' AS microseconds
 FROM (SELECT stepwise.execution(pg_temp.plan('tree')) #> '{blocks,broken,metadata}') AS x (m);
--- a plan that was cancelled before it began has both times too
+-- a plan that was cancelled before it started has both times too
 SELECT pg_temp.make('unborn', '[{"name": "a"}]');
 SELECT stepwise.cancel_plan(pg_temp.plan('unborn'), 'not now') ->> 'planStatus';
 SELECT pg_temp.tree('unborn', stepwise.execution(pg_temp.plan('unborn')));
@@ -59,7 +59,7 @@ UPDATE stepwise.step SET status = 'completed', outcome = 'failure', result = '{"
 SELECT s.name, s.outcome, length(s.message), left(s.message, 30) FROM stepwise.step AS s WHERE s.plan_id = pg_temp.plan('failure') ORDER BY s.step_order;
 SELECT stepwise.workflow_response(pg_temp.plan('failure'));
 
--- ---------- metadata.succeeded is what succeeded stands for ----------
+-- ---------- succeeded is short for metadata.succeeded ----------
 
 SELECT stepwise.define_workflow('{"name": "shape inner", "steps": [{"name": "x"}, {"name": "y", "condition": "${steps.x.metadata.failed}"}], "outputs": {"x": "${steps.x.metadata.outcome}"}}') ->> 'version';
 SELECT pg_temp.make('meta', '[{"name": "a"}, {"name": "h", "workflow": "shape inner"},
@@ -71,13 +71,13 @@ SELECT pg_temp.make('meta', '[{"name": "a"}, {"name": "h", "workflow": "shape in
 SELECT pg_temp.submit('meta', 'a');
 SELECT pg_temp.next('meta'), pg_temp.submit('shape inner', 'x');
 SELECT pg_temp.next('meta');
--- it waits as the short form does: until the step has ended
+-- like the short form, it waits until the step has ended
 SELECT pg_temp.make('meta waits', '[{"name": "a"}, {"name": "b", "condition": "${steps.a.metadata.succeeded}"}]');
 SELECT pg_temp.next('meta waits', 'w'), pg_temp.next('meta waits', 'v');
 SELECT pg_temp.submit('meta waits', 'a'), pg_temp.next('meta waits', 'v');
 SELECT e ->> 'message' FROM jsonb_array_elements(stepwise.validate_definition('{"name": "w", "steps": [{"name": "a"}, {"name": "b", "condition": "${steps.a.metadata.succeeded.x}"}]}') -> 'errors') AS e;
 
--- ---------- pause reasons: exactly their keys; what else a tool said is with its result ----------
+-- ---------- pause reasons have exactly their keys; further details of a tool's error are with its result ----------
 
 CREATE FUNCTION public.shape_fail(jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 BEGIN
@@ -88,11 +88,11 @@ SELECT pg_temp.make('tool error', '[{"name": "a", "tool": "shape_fail"}, {"name"
 SELECT stepwise.run(pg_temp.plan('tool error')) -> 'pause_reason';
 SELECT stepwise.task_variables(pg_temp.plan('tool error')) -> '_workflow.result.a';
 SELECT stepwise.why(pg_temp.plan('tool error')) ->> 'message';
--- once it is tried again, that is gone
+-- a retry clears them
 SELECT stepwise.retry_step(pg_temp.step('tool error', 'a')) ->> 'stepStatus';
 SELECT error, message FROM stepwise.step WHERE id = pg_temp.step('tool error', 'a');
 SELECT stepwise.record_tool_result(pg_temp.plan('tool error'), 'shape_fail', '{}') ->> 'stepStatus';
--- what a client reports is kept as it is
+-- the object that a client reports is stored unchanged
 SELECT stepwise.record_tool_result(pg_temp.plan('tool error'), 'ask', '{"error": "busy", "code": "E42", "more": [1]}', true) -> 'pause_reason';
 SELECT stepwise.task_variables(pg_temp.plan('tool error')) -> '_workflow.result.b';
 SELECT stepwise.record_tool_result(pg_temp.plan('tool error'), 'ask', '{"message": "still busy"}', true) -> 'pause_reason' ->> 'error';
@@ -101,12 +101,12 @@ SELECT stepwise.record_tool_result(pg_temp.plan('tool error'), 'ask', '"no answe
 SELECT stepwise.task_variables(pg_temp.plan('tool error')) -> '_workflow.result.b';
 SELECT stepwise.skip_step(pg_temp.step('tool error', 'b')) ->> 'stepStatus', pg_temp.fail('tool error', 'c');
 SELECT stepwise.task_variables(pg_temp.plan('tool error')) -> '_workflow.result.c', stepwise.why(pg_temp.plan('tool error')) ->> 'message';
--- a failed resource likewise
+-- the same for a failed resource
 SELECT pg_temp.make('resource error', '[{"name": "a", "resources": ["stepwise://artifact/none"]}]', on_failure => 'pause');
 SELECT stepwise.run(pg_temp.plan('resource error')) -> 'pause_reason';
 SELECT stepwise.task_variables(pg_temp.plan('resource error')) -> '_workflow.result.a';
 
--- a missing value of a nested step, whose name is not the only one: its keys do not say where it is, but why finds it
+-- a missing value of a nested step with an ambiguous name: the keys do not tell its place, but why finds it
 SELECT stepwise.define_workflow('{"name": "shape below", "onFailure": "fail", "steps": [{"name": "make"}]}') ->> 'version';
 SELECT pg_temp.make('producer', '[{"name": "make"}, {"name": "h", "workflow": "shape below"}, {"name": "use", "tool": "t", "arguments": {"x": "${steps.h.steps.make.outputs.x}"}}]');
 SELECT pg_temp.submit('producer', 'make'), pg_temp.next('producer'), pg_temp.fail('shape below', 'make');
@@ -114,7 +114,7 @@ SELECT pg_temp.next('producer');
 SELECT stepwise.why(pg_temp.plan('producer')) ->> 'message', w -> 'nextCall' ->> 'function', (w #>> '{nextCall,arguments,step_id}')::uuid = pg_temp.step('producer', 'h')
 FROM stepwise.why(pg_temp.plan('producer')) AS w;
 
--- ---------- times: UTC, whatever the session says ----------
+-- ---------- times are UTC, independent of the session's settings ----------
 
 SET TimeZone = 'Asia/Kolkata';
 SET DateStyle = 'German, DMY';
@@ -136,14 +136,14 @@ SELECT n, count(*), bool_and(t[1] ~ '^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$') 
     ('log_skill_execution', stepwise.log_skill_execution('s', 'completed')),
     ('audit', (SELECT jsonb_agg(detail) FROM stepwise.audit WHERE plan_id = pg_temp.plan('times')))) AS a (n, answer),
     regexp_matches(answer::text, '"([^"]*\d{2}:\d{2}:\d{2}[^"]*)"', 'g') AS t GROUP BY n ORDER BY n;
--- and it is the right one
+-- and it is correct
 SELECT (stepwise.execution(pg_temp.plan('times')) #>> '{metadata,started_at}')::timestamptz = (SELECT started_at FROM stepwise.plan WHERE id = pg_temp.plan('times'));
 SELECT t, stepwise.time_text(t::timestamptz) FROM unnest('{2024-02-29 23:59:59.999999+00,2000-01-01 00:00:00+00,1999-12-31 23:59:59.5+05:30,0044-03-15 12:00:00+00 BC,12345-01-01 00:00:00+00,infinity,-infinity}'::text[]) AS t,
     set_config('DateStyle', 'ISO', false);
 RESET TimeZone;
 RESET DateStyle;
 
--- An interval is shown alike in every session, and a call that is repeated in another one is the same call.
+-- An interval looks the same in every session, and a call that is repeated in another session is the same call.
 SELECT stepwise.create_plan('intervals', 'g', '[{"name": "a", "stallAfter": "1 day 2 hours"}]', stall_after => '90 minutes',
                             idempotency_key => 'intervals') ->> 'existing';
 SELECT style, stepwise.create_plan('intervals', 'g', '[{"name": "a", "stallAfter": "1 day 2 hours"}]', stall_after => '90 minutes',
@@ -161,7 +161,7 @@ SELECT pg_temp.try($$stepwise.submit_step_result(pg_temp.step('null', 'a'), NULL
 SELECT pg_temp.show('null');
 SELECT confidence, pg_temp.try(format('stepwise.submit_step_result(pg_temp.step(%L, %L), %L, confidence => %L::double precision) ->> %L', 'null', 'a', 'null', confidence, 'stepStatus'))
 FROM unnest('{NaN,Infinity,-Infinity,1.0000000000000002,-1e-300,0.1}'::text[]) AS confidence;
--- what a driver sends as a float is found again as it was, and the same again is a duplicate
+-- a float that a driver sends is stored exactly, and the same call again is a duplicate
 SELECT confidence, confidence = 0.1 FROM stepwise.step WHERE id = pg_temp.step('null', 'a');
 SELECT stepwise.submit_step_result(pg_temp.step('null', 'a'), 'null', confidence => 0.1::float8) ? 'duplicate', stepwise.submit_step_result(pg_temp.step('null', 'a'), 'null', confidence => 0.1) ? 'duplicate';
 SELECT stepwise.submit_step_result(pg_temp.step('null', 'b'), '{}', confidence => 1::real) ->> 'planStatus';

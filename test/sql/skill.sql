@@ -1,4 +1,4 @@
--- Executions of skills: their states, which one a call means, their link to plans, and what is audited where.
+-- Executions of skills: their states, which execution a call refers to, their link to plans, and their audit entries.
 
 \pset format unaligned
 \pset tuples_only on
@@ -29,16 +29,16 @@ SELECT stepwise.create_plan('skilled', 'made by a skill', '[{"name": "a"}]', ses
 SELECT pg_temp.rows('skill-1');
 SELECT pg_temp.log('report', 'executing', 'skill-1');
 SELECT pg_temp.log('report', 'executing', plan => :'plan', metadata => '{"more": true}');
--- the completion answer has what the metadata says
+-- the answer at completion contains values of the metadata
 SELECT answer ->> 'outputMediaType', answer ->> 'outputFormattingInstructions', answer ->> 'planFormattingNotes'
 FROM (SELECT stepwise.advance((stepwise.get_next_step(:'plan') ->> 'stepId')::uuid, '1') -> 'next') AS x (answer);
 SELECT pg_temp.log('report', 'completed', 'skill-1');
 SELECT pg_temp.log('research', 'failed', 'skill-1', error => 'no net');
 SELECT pg_temp.rows('skill-1');
 
--- ---------- which one is meant ----------
+-- ---------- which execution a call refers to ----------
 
--- the newest that has not ended; what was never started is noted all the same
+-- the newest one that has not ended; an execution that was never started is recorded too
 SELECT pg_temp.log('x', 'started', 'skill-2');
 SELECT pg_temp.log('x', 'started', 'skill-2');
 SELECT pg_temp.log('x', 'completed', 'skill-2');
@@ -47,7 +47,7 @@ SELECT pg_temp.log('x', 'failed', 'skill-2', error => 'second');
 SELECT pg_temp.log('x', 'completed', 'skill-2');
 SELECT pg_temp.log('y', 'executing', 'skill-2');
 SELECT pg_temp.rows('skill-2');
--- not that of another skill, session or plan
+-- never one of another skill, session or plan
 SELECT stepwise.create_plan('one', 'one', '[{"name": "a"}]') ->> 'planId' AS one \gset
 SELECT stepwise.create_plan('two', 'two', '[{"name": "a"}]') ->> 'planId' AS two \gset
 SELECT pg_temp.log('z', 'started', 'skill-3', :'one');
@@ -56,7 +56,7 @@ SELECT pg_temp.rows('skill-3');
 SELECT pg_temp.log('z', 'completed', 'skill-4');
 SELECT pg_temp.log('z', 'completed', 'skill-4', :'one');
 SELECT pg_temp.rows('skill-3');
--- of no session and no plan
+-- without a session and a plan
 SELECT pg_temp.log('loose', 'started');
 SELECT pg_temp.log('loose', 'completed');
 SELECT count(*) FROM stepwise.skill_execution WHERE skill_name = 'loose';

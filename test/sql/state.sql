@@ -1,14 +1,16 @@
--- The state machines: what may move where, and that plain SQL goes the same way as the functions: checked, stamped, counted,
--- audited, and the plan derived; or refused, with nothing changed.
+-- The state machines: the allowed transitions. Plain SQL follows the same rules as the functions: each change is checked, stamped,
+-- counted and audited, and the status of the plan is derived. Otherwise it is refused, and nothing changes.
 
 \pset format unaligned
 \pset tuples_only on
 \set ECHO none
 \i test/sound.sql
+\i test/plain.sql
 \set ECHO all
 SET client_min_messages = warning;
+SET test.goal = 'state.sql';
 
--- A new plan; its name stands for it below.
+-- Create a plan, which is known by its name below.
 CREATE FUNCTION pg_temp.plan(name text, steps jsonb, on_failure text = 'continue', branches jsonb = '[]') RETURNS text
 LANGUAGE sql AS $$
     SELECT stepwise.create_plan(name, 'state.sql', steps, branches, on_failure => on_failure) ->> 'status'
@@ -17,14 +19,6 @@ $$;
 -- Steps in a line: [{"name": "a"}, {"name": "b"}, ...]
 CREATE FUNCTION pg_temp.names(VARIADIC names text[]) RETURNS jsonb LANGUAGE sql AS $$
     SELECT jsonb_agg(jsonb_build_object('name', n)) FROM unnest(names) AS n
-$$;
-
-CREATE FUNCTION pg_temp.id(plan text) RETURNS uuid LANGUAGE sql STABLE AS $$
-    SELECT p.id FROM stepwise.plan AS p WHERE p.name = plan AND p.goal = 'state.sql'
-$$;
-
-CREATE FUNCTION pg_temp.id(plan text, step text) RETURNS uuid LANGUAGE sql STABLE AS $$
-    SELECT s.id FROM stepwise.step AS s WHERE s.plan_id = pg_temp.id(plan) AND s.name = step
 $$;
 
 -- A plain UPDATE.
@@ -56,19 +50,6 @@ CREATE FUNCTION pg_temp.trail(plan text, since int = 1) RETURNS SETOF text LANGU
     FROM stepwise.audit AS a LEFT JOIN stepwise.step AS s ON s.id = a.step_id
     WHERE a.plan_id = pg_temp.id(plan) AND a.id >= since ORDER BY a.id
 $$;
-
--- Run a statement that should fail: SQLSTATE and message; with what else it says, if asked.
-CREATE FUNCTION pg_temp.try(statement text, more boolean = false) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-    detail text;
-    hint text;
-BEGIN
-    EXECUTE statement;
-    RETURN 'no error';
-EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-    RETURN concat_ws(E'\n', sqlstate || ' ' || sqlerrm, CASE WHEN more THEN detail END, CASE WHEN more THEN hint END);
-END $$;
 
 -- ---------- ids ----------
 
@@ -104,7 +85,7 @@ FROM (VALUES
     (15, '{failed}'), (16, '{failed,pending}'), (17, '{failed,completed,skipped}'), (18, '{failed,awaiting_input}'), (19, '{failed,in_progress}')
 ) AS example (n, s) ORDER BY n;
 
--- all sets of states: the rules of the contract, written down once more in SQL
+-- all sets of states, compared with the rules written in SQL
 WITH every AS (
     SELECT array_remove(ARRAY[CASE WHEN b & 1 > 0 THEN 'pending' END, CASE WHEN b & 2 > 0 THEN 'in_progress' END,
                               CASE WHEN b & 4 > 0 THEN 'awaiting_input' END, CASE WHEN b & 8 > 0 THEN 'completed' END,
@@ -134,18 +115,18 @@ UPDATE stepwise.step SET worker = 'me' WHERE id = pg_temp.id('plain', 'a');
 SELECT pg_temp.move('plain', 'a', 'pending');
 SELECT pg_temp.steps('plain');
 SELECT worker, holder, lease_expires_at, active_at FROM stepwise.step WHERE id = pg_temp.id('plain', 'a');
--- completed, with all that it achieved; what the caller says of times and outcome does not count where the engine knows better
+-- completed, with all result columns; the engine overrides times and outcomes that it knows itself
 SELECT pg_temp.move('plain', 'a', 'in_progress');
 UPDATE stepwise.step SET status = 'completed', result = '{"n": 1}', result_summary = 'one', confidence = 0.9, completed_at = 'epoch'
 WHERE id = pg_temp.id('plain', 'a');
 SELECT completed_at > now() - interval '1 hour', outcome, result, result_summary, confidence FROM stepwise.step WHERE id = pg_temp.id('plain', 'a');
--- completed with failure; through a wait, in which the attempt stays the same
+-- completed with failure, through a wait that does not change the attempt
 SELECT pg_temp.move('plain', 'b', 'in_progress');
 SELECT pg_temp.move('plain', 'b', 'awaiting_input');
 SELECT pg_temp.look('plain');
 SELECT pg_temp.move('plain', 'b', 'in_progress');
 UPDATE stepwise.step SET status = 'completed', outcome = 'failure' WHERE id = pg_temp.id('plain', 'b');
--- failed without having run, tried again at once, then skipped with a message
+-- failed without having run, retried at once, then skipped with a message
 UPDATE stepwise.step SET status = 'failed', message = 'no tool', outcome = 'failure' WHERE id = pg_temp.id('plain', 'c');
 SELECT pg_temp.steps('plain');
 SELECT pg_temp.look('plain');
@@ -168,10 +149,10 @@ SELECT pg_temp.look('retried');
 SELECT pg_temp.trail('retried', 2);
 SELECT * FROM pg_temp.sound();
 
--- ---------- all moves there are, tried ----------
+-- ---------- all transitions ----------
 
--- In a plan that stays open, bring a step to a state and try to move it on: the UPDATE succeeds where the table says so, and
--- else nothing has changed, neither the rows nor the log.
+-- In a plan that stays open, bring a step to a state and try each transition. The UPDATE succeeds if the table allows it.
+-- Otherwise neither the rows nor the log change.
 CREATE FUNCTION pg_temp.try_move(from_status stepwise.step_status, to_status stepwise.step_status) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     plan text := format('%s to %s', from_status, to_status);
@@ -203,7 +184,7 @@ FROM unnest(enum_range(NULL::stepwise.step_status)) AS f, unnest(enum_range(NULL
 GROUP BY f ORDER BY f;
 SELECT * FROM pg_temp.sound();
 
--- the error names both ends and what is allowed, and says what to do
+-- the error names both states and the allowed transitions, and has a hint
 SELECT pg_temp.try($$SELECT pg_temp.move('pending to pending', 'a', 'completed')$$, true);
 SELECT pg_temp.try($$SELECT pg_temp.move('pending to in_progress', 'a', 'in_progress')$$, true);
 SELECT pg_temp.try($$SELECT pg_temp.move('pending to skipped', 'a', 'pending')$$, true);
@@ -211,7 +192,7 @@ SELECT pg_temp.try($$SELECT pg_temp.move('in_progress to failed', 'a', 'complete
 SELECT pg_temp.try($$SELECT pg_temp.move('in_progress to awaiting_input', 'a', 'pending')$$, true);
 SELECT pg_temp.try($$SELECT pg_temp.move('in_progress to completed', 'a', 'failed')$$, true);
 
--- one illegal row among legal ones: nothing of the statement stands
+-- one invalid row among valid ones: the whole statement is refused
 SELECT pg_temp.try($$UPDATE stepwise.step SET status = 'in_progress'
     WHERE plan_id IN (pg_temp.id('pending to pending'), pg_temp.id('in_progress to completed'))$$);
 SELECT pg_temp.steps('pending to pending');
@@ -220,7 +201,7 @@ SELECT pg_temp.try($$UPDATE stepwise.step SET outcome = NULL WHERE plan_id = pg_
 
 -- ---------- outcomes ----------
 
--- The engine corrects what it can know: outcomes asked for in a move, and what is stored.
+-- The engine corrects outcomes: the outcome that a transition asks for, and the one that is stored.
 CREATE FUNCTION pg_temp.try_outcome(to_status stepwise.step_status, outcome stepwise.outcome) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     plan text := format('%s with %s', to_status, outcome);
@@ -235,7 +216,7 @@ END $$;
 SELECT rpad(t::text, 15) || string_agg(format('%s: %s', o, pg_temp.try_outcome(t, o)), ', ' ORDER BY o)
 FROM unnest(enum_range(NULL::stepwise.step_status)) AS t, unnest(enum_range(NULL::stepwise.outcome)) AS o GROUP BY t ORDER BY t;
 
--- And without the engine, the constraint: here a superuser has switched all triggers off.
+-- Without the engine the constraint applies: here a superuser has disabled all triggers.
 BEGIN;
 SET LOCAL session_replication_role = replica;
 SELECT rpad(t::text, 15) || string_agg(rpad(o || ':', 9) || left(pg_temp.try(format(
@@ -245,7 +226,7 @@ SELECT pg_temp.try(format($$UPDATE stepwise.plan SET status = 'executing', compl
 SELECT pg_temp.try(format($$UPDATE stepwise.plan SET status = 'failed', outcome = 'n/a', completed_at = NULL WHERE id = %L$$, pg_temp.id('plain')));
 ROLLBACK;
 
--- ---------- what is the engine's ----------
+-- ---------- columns and rows that only the engine writes ----------
 
 -- of the columns of a step, those that plain SQL may change while it is in progress
 SELECT pg_temp.plan('columns', pg_temp.names('a', 'b'));
@@ -272,7 +253,7 @@ ROLLBACK;
 SELECT pg_temp.try(format('UPDATE stepwise.step SET %s WHERE id = %L', x, pg_temp.id('columns', 'a')))
 FROM unnest(ARRAY[$$confidence = 1.1$$, $$confidence = 'NaN'$$, $$result = to_jsonb(repeat('x', 2000000))$$, $$result_summary = repeat('x', 2000000)$$,
                   $$worker = repeat('x', 501)$$, $$result = (repeat('[', 70) || repeat(']', 70))::jsonb$$]) AS x;
--- each accepted change is in the log, one that changes nothing is not; what is final stays
+-- each accepted change has an audit entry, an UPDATE that changes nothing has none; a final step cannot change
 UPDATE stepwise.step SET worker = 'w', lease_expires_at = now() + interval '1 hour' WHERE id = pg_temp.id('columns', 'a');
 UPDATE stepwise.step SET status = status, message = message WHERE plan_id = pg_temp.id('columns');
 SELECT pg_temp.trail('columns', 4);
@@ -283,7 +264,7 @@ SELECT pg_temp.try($$UPDATE stepwise.step SET result = '2' WHERE id = pg_temp.id
 SELECT pg_temp.try($$UPDATE stepwise.step SET outcome = 'failure' WHERE id = pg_temp.id('columns', 'a')$$);
 SELECT * FROM pg_temp.sound();
 
--- the plan: not its status nor anything else, by nobody; an UPDATE that changes nothing passes
+-- no column of a plan can be changed; an UPDATE that changes nothing is accepted
 SELECT pg_temp.try(format($$UPDATE stepwise.plan SET status = %L, outcome = CASE WHEN %1$L = 'completed' THEN 'success' ELSE 'n/a' END::stepwise.outcome,
     completed_at = CASE WHEN %1$L IN ('completed', 'failed', 'cancelled') THEN now() END WHERE id = pg_temp.id('columns')$$, s))
 FROM unnest(enum_range(NULL::stepwise.plan_status)) AS s;
@@ -332,10 +313,10 @@ SELECT rpad(e::text, 45) || pg_temp.try_insert(e) FROM (VALUES
     (13, '{"blockers": 1}'), (14, '{"started_at": "2020-01-01"}'), (15, '{"message": "m"}'),
     (16, '{"step_order": 5}'), (17, '{"step_order": 3}'), (18, '{"name": "a"}'), (19, '{"step_order": 0}'),
     (20, '{"plan_id": "00000000-0000-7000-8000-000000000000"}')) AS t (n, e) ORDER BY n;
--- what the table itself asks for is said by the table
+-- constraints of the table raise their own errors
 SELECT c, left(pg_temp.try_insert(jsonb_build_object(c, NULL)), 5) FROM unnest(ARRAY['tenant', 'plan_id', 'step_order', 'name']) AS c;
 SELECT left(pg_temp.try(format('INSERT INTO stepwise.step (tenant, plan_id, step_order, name, status) VALUES (%L, %L, 4, %L, NULL)', 'default', pg_temp.id('grown'), 'x')), 5);
--- not into a plan that waits, or has ended
+-- not into a plan that waits or has ended
 SELECT pg_temp.try_insert('{"step_order": 3}', 'guarded');
 SELECT pg_temp.try_insert('{"step_order": 4}', 'plain');
 -- with dependencies in the plan, an inserted step is ready at once
@@ -379,26 +360,26 @@ SELECT * FROM pg_temp.sound();
 SELECT pg_temp.plan('goes on', pg_temp.names('a', 'b')), pg_temp.plan('pauses', pg_temp.names('a', 'b'), 'pause'), pg_temp.plan('fails', pg_temp.names('a', 'b'), 'fail');
 UPDATE stepwise.step SET status = 'failed', message = 'broken' WHERE name = 'a' AND plan_id IN (pg_temp.id('goes on'), pg_temp.id('pauses'), pg_temp.id('fails'));
 SELECT n, pg_temp.look(n) FROM unnest(ARRAY['goes on', 'pauses', 'fails']) AS n;
--- a plan that has failed is at its end, the other two go on
+-- a failed plan has ended, the other two go on
 SELECT pg_temp.try($$SELECT pg_temp.move('fails', 'b', 'in_progress')$$, true);
 SELECT pg_temp.try($$SELECT pg_temp.move('fails', 'a', 'pending')$$);
 SELECT pg_temp.move('goes on', 'b', 'skipped'), pg_temp.move('pauses', 'b', 'skipped');
 SELECT n, pg_temp.look(n) FROM unnest(ARRAY['goes on', 'pauses']) AS n;
--- under pause, until the failed step is dealt with; the reason goes with it
+-- under pause, until the failed step is retried or skipped, which clears the reason
 SELECT pg_temp.move('pauses', 'a', 'pending');
 SELECT pg_temp.look('pauses');
 SELECT pg_temp.move('pauses', 'a', 'failed');
 SELECT pg_temp.move('pauses', 'a', 'skipped');
 SELECT pg_temp.look('pauses');
 SELECT pg_temp.trail('pauses', 2);
--- terminal is terminal, also for the columns beside the status
+-- a terminal state is final, also for the other columns
 SELECT pg_temp.try($$SELECT pg_temp.move('goes on', 'a', 'pending')$$);
 SELECT pg_temp.try($$UPDATE stepwise.step SET message = 'other' WHERE id = pg_temp.id('goes on', 'a')$$);
 SELECT * FROM pg_temp.sound();
 
 -- ---------- dependencies ----------
 
--- the table of the contract: what a parent's end does to those that require it, and to those that only come after it
+-- the effect of a parent's end on required and on optional dependents
 CREATE FUNCTION pg_temp.after(label text, on_failure text, changes text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_temp.plan(label, '[{"name": "parent"}, {"name": "required", "dependsOn": ["parent"]},
@@ -411,7 +392,7 @@ SELECT pg_temp.after('after success', 'continue', $$status = 'completed'$$);
 SELECT pg_temp.after('after failure', 'continue', $$status = 'completed', outcome = 'failure'$$);
 SELECT pg_temp.after('after failed', 'continue', $$status = 'failed', message = 'm'$$);
 SELECT pg_temp.after('after skipped', 'continue', $$status = 'skipped'$$);
--- under pause they wait for what becomes of the failed step
+-- under pause they wait until the failed step is retried or skipped
 SELECT pg_temp.after('after pause', 'pause', $$status = 'failed', message = 'm'$$);
 SELECT pg_temp.look('after pause');
 SELECT pg_temp.move('after pause', 'parent', 'in_progress');
@@ -428,14 +409,14 @@ SELECT pg_temp.steps('cascade');
 SELECT pg_temp.trail('cascade', 2);
 UPDATE stepwise.step SET status = 'skipped' WHERE plan_id = pg_temp.id('cascade') AND status = 'pending';
 SELECT pg_temp.look('cascade');
--- several parents ended in one statement; one of them blocks what the other would let run
+-- several parents end in one statement; one of them prevents what the other allows
 SELECT pg_temp.plan('join', '[{"name": "a"}, {"name": "b"}, {"name": "c", "dependsOn": ["a", "b"]}, {"name": "d", "dependsOn": ["a", {"step": "b", "required": false}]},
     {"name": "e", "dependsOn": ["d"]}]');
 UPDATE stepwise.step SET status = 'in_progress' WHERE plan_id = pg_temp.id('join') AND name IN ('a', 'b');
 UPDATE stepwise.step SET status = 'completed', outcome = CASE name WHEN 'a' THEN 'success' ELSE 'failure' END::stepwise.outcome
 WHERE plan_id = pg_temp.id('join') AND name IN ('a', 'b');
 SELECT pg_temp.steps('join');
--- the same steps moved by hand in the statement that would cascade to them
+-- the statement also moves the steps to which it would cascade
 SELECT pg_temp.plan('by hand and by cascade', '[{"name": "a"}, {"name": "b", "dependsOn": ["a"]}, {"name": "c", "dependsOn": ["b"]}]');
 UPDATE stepwise.step SET status = CASE name WHEN 'b' THEN 'in_progress' ELSE 'failed' END::stepwise.step_status, message = 'by hand'
 WHERE plan_id = pg_temp.id('by hand and by cascade') AND name <> 'c';
@@ -450,14 +431,14 @@ SELECT * FROM pg_temp.sound();
 
 -- ---------- branches ----------
 
--- the steps that two branches add when both steps complete in one statement stand where they belong
+-- two steps complete in one statement, and their branches add steps at the right places
 SELECT pg_temp.plan('branches', pg_temp.names('a', 'b', 'c'), 'continue',
     '[{"afterStepOrder": 1, "conditionExpression": "outcome == \"success\"", "ifTrueAction": "add_steps", "actionParams": {"steps": [{"name": "a1"}, {"name": "a2"}]}},
       {"afterStepOrder": 2, "conditionExpression": "outcome == \"success\"", "ifTrueAction": "add_steps", "actionParams": {"steps": [{"name": "b1"}]}}]');
 UPDATE stepwise.step SET status = 'in_progress' WHERE plan_id = pg_temp.id('branches') AND name <> 'c';
 UPDATE stepwise.step SET status = 'completed' WHERE plan_id = pg_temp.id('branches') AND status = 'in_progress';
 SELECT pg_temp.steps('branches');
--- a branch that fails the plan is never derived away; the other steps stay as they are, and do not move any more
+-- a plan that a branch has failed stays failed; its other steps keep their states, and cannot change
 SELECT pg_temp.plan('fail branch', pg_temp.names('a', 'b', 'c'), 'continue',
     '[{"afterStepOrder": 1, "conditionExpression": "result.bad == true", "ifTrueAction": "fail", "actionParams": {"reason": "bad"}}]');
 UPDATE stepwise.step SET status = 'in_progress' WHERE plan_id = pg_temp.id('fail branch') AND name <> 'c';
@@ -469,7 +450,7 @@ SELECT * FROM pg_temp.sound();
 
 -- ---------- waiting ----------
 
--- a wait opens a checkpoint, whoever opens it, and its end closes it; each wait has a new one
+-- each wait opens a new checkpoint, and its end closes it
 SELECT pg_temp.plan('waits', '[{"name": "a"}, {"name": "b", "prompt": "Go on?"}]');
 UPDATE stepwise.step SET status = 'in_progress' WHERE plan_id = pg_temp.id('waits');
 UPDATE stepwise.step SET status = 'awaiting_input' WHERE plan_id = pg_temp.id('waits');
@@ -497,7 +478,7 @@ SELECT pg_temp.steps('cancelled');
 SELECT pg_temp.look('cancelled');
 SELECT pg_temp.try($$SELECT pg_temp.move('cancelled', 'b', 'pending')$$);
 SELECT pg_temp.try($$SELECT stepwise.cancel_plan(pg_temp.id('cancelled'))$$);
--- stalled stands until a step moves; an UPDATE that is no move is none
+-- a plan stays stalled until a step changes its state; other UPDATEs do not count
 SELECT pg_temp.plan('stalled', pg_temp.names('a', 'b'));
 SELECT pg_temp.move('stalled', 'a', 'in_progress');
 UPDATE stepwise.step SET active_at = now() - interval '1 day' WHERE id = pg_temp.id('stalled', 'a');
@@ -517,8 +498,8 @@ SELECT stepwise.submit_step_result(pg_temp.id('mixed', 'c'), '2') ->> 'planStatu
 SELECT pg_temp.trail('mixed', 2);
 SELECT * FROM pg_temp.sound();
 
--- a nested plan: its steps by plain SQL, and what that means above; what it makes of the step that holds it is not said by
--- hand, but that step ended by hand ends it
+-- a nested plan: plain SQL on its steps affects the plans above. The step that holds it cannot be completed by plain SQL, but
+-- ending that step by plain SQL ends the nested plan
 SELECT stepwise.define_workflow('{"name": "state.sql nested", "steps": [{"name": "x"}, {"name": "y"}], "outputs": {"from": "${steps.x.outputs}"}}') -> 'version';
 SELECT pg_temp.plan('holder', '[{"name": "a", "workflow": "state.sql nested"}, {"name": "b", "workflow": "state.sql nested"}]');
 SELECT stepwise.get_next_step(pg_temp.id('holder')) -> 'path';
@@ -546,7 +527,7 @@ SELECT * FROM pg_temp.sound();
 
 -- ---------- transactions ----------
 
--- what a savepoint takes back is gone whole: rows, counters, chain, checkpoints
+-- rolling back to a savepoint undoes everything: rows, counters, chain, checkpoints
 SELECT pg_temp.plan('rolled back', pg_temp.names('a', 'b'));
 BEGIN;
 SELECT pg_temp.move('rolled back', 'a', 'in_progress');
@@ -569,7 +550,7 @@ ROLLBACK;
 SELECT pg_temp.look('rolled back');
 SELECT * FROM pg_temp.sound();
 
--- the other isolation levels, without anybody else: each statement sees what the one before it did
+-- the other isolation levels without concurrency: each statement sees the changes of the one before
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT pg_temp.plan('repeatable', pg_temp.names('a', 'b'));
 SELECT pg_temp.move('repeatable', 'a', 'in_progress');
@@ -591,7 +572,7 @@ SELECT * FROM pg_temp.sound();
 
 -- ---------- a role that may update ----------
 
--- it needs no right on any other table; the log has its name; and what is refused is refused to it as well
+-- it needs no right on other tables; the log has its name; the same changes are refused
 CREATE ROLE regress_state_writer;
 SELECT stepwise.grant_agent('regress_state_writer') IS NOT NULL, stepwise.add_member('regress_state_writer', 'default') IS NOT NULL;
 GRANT UPDATE ON stepwise.step TO regress_state_writer;
@@ -635,6 +616,6 @@ SELECT event, detail ->> 'from', detail ->> 'to', count(*) FROM stepwise.audit W
 SELECT completed, next_order, audit_entries FROM stepwise.plan WHERE id = pg_temp.id('many');
 SELECT stepwise.verify_audit(pg_temp.id('many')) - 'head' - 'planId';
 
--- they go again, so that the tests after this one stay quick
+-- remove them, so that later tests stay fast
 CALL stepwise.purge('infinity');
 SELECT count(*) FROM stepwise.step WHERE name = 's10000';

@@ -1,11 +1,11 @@
--- Who may do what: every function, table, view and type of the schema, against owner, agent of A, agent of B, reader,
--- stranger and PUBLIC. Generated from the catalog: an object that the lists below do not name fails the test.
--- A name in the lists that does not exist yet is no failure.
+-- Rights on every function, table, view and type of the schema, for the owner, agents of tenants A and B, a reader, a stranger and
+-- PUBLIC. The tests are generated from the catalog. An object that the lists below do not name fails the test. A listed name that
+-- does not exist yet is no failure.
 --
 --   reader too   granted by grant_reader and by grant_agent
 --   agent        granted by grant_agent
 --   owner only   granted to nobody
---   internal     granted to nobody, and not meant to be called: triggers, and what takes the tenant as its first argument
+--   internal     granted to nobody, and not for users: triggers, and functions whose first argument is the tenant
 
 BEGIN;
 SELECT * FROM no_plan();
@@ -21,7 +21,7 @@ INSERT INTO listed VALUES
 ('function', 'agent', 'run run_steps list_tools record_tool_result set_variables task_variables'),
 ('function', 'agent', 'execution execution_as_of workflow_response fork_plan verify_audit audit_head mcp uuid7'),
 ('function', 'agent', 'state_read state_write state_merge'),
--- a CHECK constraint calls these as whoever writes, and some role may have been allowed to write by hand
+-- CHECK constraints call these as the writing role, which may be a role that was allowed to write by plain SQL
 ('function', 'agent', 'step_fits plan_fits'),
 ('function', 'owner only', 'add_member remove_member grant_agent grant_reader purge check_integrity'),
 ('function', 'owner only', 'register_tool drop_tool register_resource drop_resource'),
@@ -40,7 +40,7 @@ INSERT INTO listed VALUES
 
 -- ---------- the lists, the objects, and the roles ----------
 
--- What takes the tenant as an argument is the engine's own: callers have theirs by membership.
+-- Only the engine calls functions that take the tenant as an argument. Users get their tenant by membership.
 CREATE TEMP TABLE expected AS
 SELECT l.kind, l.class, n.name
 FROM listed AS l, regexp_split_to_table(l.names, '\s+') AS n (name)
@@ -55,7 +55,7 @@ UNION ALL
 SELECT CASE WHEN c.relkind IN ('v', 'm') THEN 'view' ELSE 'table' END, c.relname::text, c.oid
 FROM pg_class AS c WHERE c.relnamespace = 'stepwise'::regnamespace AND c.relkind NOT IN ('i', 'I')
 UNION ALL
--- not those of arrays, which have no privileges of their own, nor those of tables, which are looked at below
+-- not array types, which have no own privileges, nor the row types of tables, which are checked below
 SELECT 'type', t.typname::text, t.oid
 FROM pg_type AS t LEFT JOIN pg_class AS c ON c.oid = t.typrelid
 WHERE t.typnamespace = 'stepwise'::regnamespace AND t.typcategory <> 'A' AND coalesce(c.relkind = 'c', true);
@@ -98,7 +98,7 @@ SELECT is_empty($$
 SELECT is_empty($$
     SELECT o.kind, o.name FROM object AS o GROUP BY 1, 2 HAVING count(*) > 1 ORDER BY 1, 2 $$, 'no function is overloaded');
 
--- ---------- every object is for those that its class says, and for nobody else ----------
+-- ---------- every object is granted to the roles of its class, and to no others ----------
 
 SELECT is(
     ARRAY(SELECT w.label FROM who AS w WHERE pg_temp.may_use(w.role, o.kind, o.oid) ORDER BY w.label),
@@ -178,7 +178,7 @@ SELECT is_empty($$
                         AND a.atttypid = 'text'::regtype AND a.attcollation = '"C"'::regcollation) $$,
     'the tenant is the first column of every table');
 
--- ---------- functions: nobody becomes another by calling one ----------
+-- ---------- properties of functions ----------
 
 SELECT is_empty($$
     SELECT o.name FROM object AS o JOIN pg_proc AS p ON p.oid = o.oid WHERE o.kind = 'function' AND p.prosecdef $$,
@@ -189,7 +189,7 @@ SELECT is_empty($$
 SELECT is_empty($$
     SELECT o.name FROM object AS o JOIN pg_proc AS p ON p.oid = o.oid WHERE o.kind = 'function' AND p.proleakproof $$,
     'no function is leakproof: it would be called on rows of other tenants');
--- A worker has no tenant of its own; the policy is evaluated by the leader.
+-- A parallel worker has no tenant, so the leader evaluates the policy.
 SELECT is_empty($$
     SELECT o.name FROM object AS o JOIN pg_proc AS p ON p.oid = o.oid
     WHERE o.kind = 'function' AND p.proparallel = 's' AND p.provolatile <> 'i' AND p.proname <> 'uuid7' $$,

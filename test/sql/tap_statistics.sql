@@ -1,6 +1,6 @@
--- Statistics tell nothing of other tenants: no column of the schema has any, so that what EXPLAIN estimates for an agent is
--- the same whether another tenant has the value that is asked for or nobody has. Generated from the catalog: a column that a
--- later version adds is tried too.
+-- Statistics reveal nothing about other tenants. No column of the schema has any. So the estimates of EXPLAIN are the same whether
+-- another tenant has the searched value or nobody has it. The tests are generated from the catalog, so that they cover columns that
+-- a later version adds.
 
 BEGIN;
 SELECT * FROM no_plan();
@@ -26,7 +26,7 @@ SELECT is_empty($$
     WHERE c.relnamespace = 'stepwise'::regnamespace
 $$, 'there are no extended statistics');
 
--- ---------- what another tenant has ----------
+-- ---------- values of another tenant ----------
 
 SELECT stepwise.enter_tenant('victim');
 SELECT count(stepwise.define_workflow(jsonb_build_object('name', 'secret' || n % 3, 'steps', jsonb_build_array(jsonb_build_object('name', 's' || n)))))
@@ -34,7 +34,7 @@ FROM generate_series(1, 10) AS n;
 SELECT count(stepwise.register_tool('secret_tool' || n, description => 'secret')) FROM generate_series(1, 5) AS n;
 SELECT count(stepwise.state_write(jsonb_build_object('name', 'secret' || n, 'value', n))) FROM generate_series(1, 5) AS n;
 SELECT count(stepwise.log_skill_execution('secret', 'started', 'secret session')) FROM generate_series(1, 10) AS n;
--- most values are common, so that they would be kept as they are, and some are spread, so that there would be a histogram
+-- most values are common, so they would be in a list of common values; some differ, so there would be a histogram
 SELECT count(stepwise.create_plan('secret name', 'secret goal ' || n,
     '[{"name": "a", "tool": "secret_tool", "instructions": "secret instructions", "binding": "b", "arguments": {"x": "secret"}},
       {"name": "c", "dependsOn": ["a"], "prompt": "secret?"}]',
@@ -67,10 +67,10 @@ SELECT is_empty($$
     WHERE 'stepwise'::regnamespace IN (c.relnamespace, (SELECT x.relnamespace FROM pg_class AS x WHERE x.oid = i.indrelid))
 $$, 'ANALYZE has kept nothing');
 
--- ---------- what an agent can ask for ----------
+-- ---------- queries that an agent can explain ----------
 
--- Every comparison that is leakproof, of every column that an agent may read, with values of the other tenant and with one
--- that nobody has.
+-- Every leakproof comparison, on every column that an agent may read, with values of the other tenant and with a value that does
+-- not exist.
 CREATE TEMP TABLE probe (relname name, attname name, oprname name, type text, value text, statement text);
 GRANT SELECT ON probe TO regress_statistics;
 
@@ -82,7 +82,7 @@ BEGIN
     RETURN plan #>> '{0,Plan,Plan Rows}';
 END $$;
 
--- The two commonest values of each column, as the owner sees them, and one that nobody has.
+-- The two most common values of each column, as the owner sees them, and one that does not exist.
 CREATE FUNCTION pg_temp.look() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     target record;
@@ -120,10 +120,10 @@ $$, 'estimates do not depend on the value that is asked for');
 SELECT is(pg_temp.estimate($$SELECT FROM stepwise.plan WHERE pause_reason IS NULL$$),
           pg_temp.estimate($$SELECT FROM stepwise.plan WHERE session_id IS NULL$$), 'nor do they say how many have none');
 
--- ---------- what the counters of an index say ----------
+-- ---------- usage counters of indexes ----------
 
--- Any role can read how many rows a scan of an index has found in its transaction. The indexes of a search have the words
--- of all tenants; it must find none of another one.
+-- Any role can read how many rows the scans of an index have found in its transaction. The search indexes contain the words of all
+-- tenants. A search must find no row of another tenant.
 CREATE FUNCTION pg_temp.found(query text) RETURNS TABLE (shown int, rows_read int) LANGUAGE plpgsql AS $$
 DECLARE
     indexes oid[] := ARRAY(SELECT c.oid FROM pg_class AS c JOIN pg_am AS m ON m.oid = c.relam
@@ -143,10 +143,10 @@ SELECT results_eq('SELECT * FROM pg_temp.found(''diary'')', 'VALUES (1, 1)', 'an
 SELECT results_eq('SELECT * FROM pg_temp.found(''-secret'')', 'VALUES (2, 2)', 'and so is what has not a word that others have');
 RESET ROLE;
 
--- ---------- what pg_locks says ----------
+-- ---------- pg_locks ----------
 
--- A lock of a tenant is shown as a number. It must not be one that a guess can be compared with: here the hash of
--- "workflows", a zero, the tenant, a zero, which are as long as a UUID.
+-- A lock of a tenant is shown as a number. That number must not confirm a guess of the tenant's name. The guess here is the hash of
+-- "workflows", a zero, the tenant and a zero, which together are as long as a UUID.
 SELECT stepwise.enter_tenant('abcde');
 SELECT stepwise.define_workflow('{"name": "locked", "steps": [{"name": "a"}]}') ->> 'version';
 SET ROLE regress_statistics;

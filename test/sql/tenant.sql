@@ -1,5 +1,5 @@
--- Tenants keep apart: how one gets into a tenant and out of it, and what an agent of one tenant can try on another.
--- regress_a works for tenant Anna, regress_b for Bert. Parts that go over all functions take them from the catalog, and list what went wrong: nothing.
+-- Tenants are separated: entering and leaving a tenant, and what an agent of one tenant can try against another.
+-- regress_a works for tenant Anna, regress_b for Bert. Tests of all functions take them from the catalog, and list failures: none.
 \set VERBOSITY sqlstate
 SET client_min_messages = warning;
 SELECT current_user AS owner \gset
@@ -30,7 +30,7 @@ SELECT stepwise.add_member('regress_b', 'Bert') -> 'added', stepwise.add_member(
 CREATE SCHEMA probe;
 GRANT USAGE ON SCHEMA probe TO PUBLIC;
 
--- Make plans: one with a step in progress, one that waits for an answer, one for a review. The ids come back by the names of arguments.
+-- Create plans: one with a step in progress, one that waits for an answer, one for a review. Returns their ids by argument name.
 CREATE FUNCTION probe.plans(of text) RETURNS jsonb
 LANGUAGE plpgsql
 AS $$
@@ -49,7 +49,7 @@ BEGIN
         'review_id', stepwise.request_user_review(reviewed, 'look, you of ' || of) ->> 'checkpointId');
 END $$;
 
--- What a statement answers, or its error. What it does is undone; the session must be whose it was before.
+-- The answer of a statement, or its error. Its changes are rolled back. The session must have the same user as before.
 CREATE FUNCTION probe.try(statement text, OUT state text, OUT answer text, OUT detail text, OUT hint text)
 LANGUAGE plpgsql
 AS $$
@@ -68,7 +68,7 @@ BEGIN
     END IF;
 END $$;
 
--- What the current role may call, one row for each argument.
+-- The functions that the current role may call, one row for each argument.
 CREATE VIEW probe.argument AS
     SELECT p.oid::regprocedure AS function, p.prokind = 'p' AS is_procedure, a.number, p.proargnames[a.number] AS name,
            a.type::regtype::text AS type
@@ -76,7 +76,7 @@ CREATE VIEW probe.argument AS
     WHERE p.pronamespace = 'stepwise'::regnamespace AND has_function_privilege(p.oid, 'EXECUTE');
 GRANT SELECT ON probe.argument TO PUBLIC;
 
--- A value with which a call has something to do: by the name of the argument, or by its type.
+-- A useful value for an argument, chosen by its name or its type.
 CREATE FUNCTION probe.value(name text, type text) RETURNS text
 LANGUAGE sql
 AS $$
@@ -93,12 +93,12 @@ AS $$
           "stepwise.outcome": "n/a", "stepwise.on_failure": "continue"}'::jsonb ->> type)
 $$;
 
--- The ids for a function: what decides a review needs another checkpoint than what answers a prompt.
+-- The ids for a function. A function that decides a review needs another checkpoint than one that answers a prompt.
 CREATE FUNCTION probe.ids(function regprocedure, ids jsonb) RETURNS jsonb
 LANGUAGE sql
 AS $$ SELECT CASE WHEN function::text ~ '^stepwise.submit_user_decision' THEN ids || jsonb_build_object('checkpoint_id', ids -> 'review_id') ELSE ids END $$;
 
--- A call of a function with values for all its arguments, of which some are given; a given null is NULL.
+-- A call of a function with values for all its arguments, some of them given; a given null becomes NULL.
 CREATE FUNCTION probe.call(function regprocedure, given jsonb) RETURNS text
 LANGUAGE sql
 AS $$
@@ -108,9 +108,9 @@ AS $$
     FROM probe.argument AS a WHERE a.function = $1
 $$;
 
--- ---------- getting in ----------
+-- ---------- entering a tenant ----------
 
--- With one membership a role is in its tenant; with several it must say which; with none it is nowhere.
+-- A role with one membership is in that tenant. With several it must enter one. With none it is in no tenant.
 SET ROLE regress_a;
 SELECT stepwise.current_tenant();
 SELECT probe.plans('Anna') AS plans_a \gset
@@ -140,13 +140,13 @@ SELECT stepwise.current_tenant();
 COMMIT;
 SELECT stepwise.current_tenant();
 
--- What is refused says the same of a tenant that exists and of one that does not.
+-- The error is the same for a tenant that exists and for one that does not.
 SET ROLE regress_a;
 SELECT x.name, t.state, replace(t.answer, x.name, '…') AS answer, t.detail, t.hint
 FROM (VALUES ('Bert'), ('no such tenant'), ('default'), (''), ('Anna '), (' Anna')) AS x (name), probe.try(format('SELECT stepwise.enter_tenant(%L)', x.name)) AS t;
 SELECT stepwise.enter_tenant(NULL);
 
--- ---------- getting out: the end of the transaction, and nothing else ----------
+-- ---------- leaving a tenant: only by the end of the transaction ----------
 
 SET ROLE regress_ab;
 BEGIN;
@@ -160,7 +160,7 @@ SELECT stepwise.current_tenant();
 SELECT stepwise.enter_tenant('Bert');
 RELEASE s;
 SELECT stepwise.current_tenant();
--- of two levels, the inner one released, the outer one rolled back
+-- two savepoints: the inner one is released, the outer one is rolled back
 SAVEPOINT outside;
 SAVEPOINT inside;
 SELECT stepwise.enter_tenant('Anna');
@@ -168,7 +168,7 @@ RELEASE inside;
 SELECT stepwise.current_tenant();
 ROLLBACK TO outside;
 SELECT stepwise.current_tenant();
--- a tenant that is refused leaves the one that was entered
+-- a refused call does not leave the tenant that was entered before
 SAVEPOINT s;
 SELECT stepwise.enter_tenant('Carl');
 ROLLBACK TO s;
@@ -240,7 +240,7 @@ COMMIT;
 RESET SESSION AUTHORIZATION;
 SET client_min_messages = warning;
 
--- A function of Bert's that Anna may call is in his tenant while it runs, and she is not afterwards.
+-- A security definer function of Bert works in the tenant of Bert. Its caller Anna is in her own tenant afterwards.
 GRANT CREATE ON DATABASE :DBNAME TO regress_a, regress_b;
 SET ROLE regress_b;
 CREATE SCHEMA of_b;
@@ -254,10 +254,10 @@ BEGIN;
 SELECT stepwise.enter_tenant('Anna');
 SELECT of_b.look();
 SELECT stepwise.current_tenant(), min(name) FROM stepwise.plan;
--- his tenant is not hers
+-- the tenant of Bert is not that of Anna
 SELECT (probe.try($$ SELECT of_b.try_to_enter('Anna') $$)).state;
 COMMIT;
--- The rights of a view's owner decide what he may read, but it is the reader's tenant.
+-- A view uses the rights of its owner, but the tenant of the reader.
 SET ROLE regress_b;
 CREATE VIEW of_b.plans AS SELECT name FROM stepwise.plan;
 GRANT SELECT ON of_b.plans TO PUBLIC;
@@ -281,24 +281,24 @@ SET LOCAL ROLE regress_ab;
 SELECT (probe.try('SELECT stepwise.current_tenant()')).*;
 SELECT (probe.try('SELECT count(*) FROM stepwise.plan')).state;
 SELECT (probe.try('SELECT probe.plans($$AB$$)')).state;
--- the other one may be entered
+-- the other tenant may be entered
 SELECT stepwise.enter_tenant('Bert');
 SELECT min(name) FROM stepwise.plan;
 ROLLBACK;
--- the removal was rolled back, and so it is forgotten
+-- the removal was rolled back, so it has no effect
 BEGIN;
 SET LOCAL ROLE regress_ab;
 SELECT stepwise.enter_tenant('Anna');
 SELECT min(name) FROM stepwise.plan;
 COMMIT;
--- by hand, as the owner may: known at once too
+-- by plain SQL as the owner: effective at once too
 BEGIN;
 DELETE FROM stepwise.member WHERE role = 'regress_a'::regrole;
 SET LOCAL ROLE regress_a;
 SELECT (probe.try('SELECT stepwise.current_tenant()')).state;
 ROLLBACK;
 
--- A renamed role stays a member; a new one of the same name is none.
+-- A renamed role stays a member. A new role of the same name is not a member.
 CREATE ROLE regress_old;
 SELECT stepwise.grant_agent('regress_old') -> 'granted' AS granted, stepwise.add_member('regress_old', 'Anna') -> 'added' AS added;
 ALTER ROLE regress_old RENAME TO regress_new;
@@ -356,7 +356,7 @@ SELECT of_b.kept() FROM generate_series(1, 7);
 SET ROLE regress_a;
 SELECT of_b.kept();
 
--- Workers have no tenant: what the policy compares with comes from the leader.
+-- Parallel workers have no tenant. The policy gets its value from the leader.
 RESET ROLE;
 DO $$
 BEGIN
@@ -385,7 +385,7 @@ SELECT stepwise.enter_tenant('Bert');
 :query;
 COMMIT;
 :query;
--- He may call his own function what he likes: in a worker it still has no tenant.
+-- A function may be marked as parallel safe falsely. In a worker it still has no tenant.
 SET ROLE regress_a;
 CREATE SCHEMA of_a;
 GRANT USAGE ON SCHEMA of_a TO PUBLIC;
@@ -400,7 +400,7 @@ ROLLBACK;
 \set VERBOSITY sqlstate
 SET client_min_messages = warning;
 
--- ---------- a function of the reader's in the query sees only his rows ----------
+-- ---------- a reader's function in a query sees only rows of the reader's tenant ----------
 
 SET ROLE regress_a;
 \set VERBOSITY terse
@@ -424,7 +424,7 @@ RESET row_security;
 
 -- ---------- views ----------
 
--- Whoever may read a view can, and sees only his own: what cannot be read, or shows something of Bert, is listed.
+-- Every readable view can be read, and shows only rows of the own tenant. Views that fail or show rows of Bert are listed.
 CREATE FUNCTION of_a.views(OUT role name, OUT name text, OUT state text, OUT answer text) RETURNS SETOF record LANGUAGE sql AS $$
     SELECT current_user, c.relname, t.state, t.answer
     FROM pg_class AS c, probe.try(format('SELECT string_agg(v::text, %L) FROM stepwise.%I AS v', ' ', c.relname)) AS t
@@ -437,7 +437,7 @@ SELECT * FROM of_a.views() WHERE state <> 'fine' OR answer ~ 'of Bert' OR answer
 SET ROLE regress_b;
 SELECT count(*) > 0 AS some FROM of_a.views() WHERE state = 'fine' AND answer ~ 'of Bert' AND answer !~ 'of Anna';
 
--- ---------- nobody writes but through the functions; the reader not even so ----------
+-- ---------- agents write only through the functions, readers not at all ----------
 
 RESET ROLE;
 CREATE TABLE probe.wrote (role text, statement text, state text);
@@ -476,7 +476,7 @@ CREATE TABLE stepwise.mine ();
 SET ROLE regress_reader;
 SELECT DISTINCT function FROM probe.argument ORDER BY 1;
 
--- ---------- of a foreign plan every function says what it says of one that does not exist ----------
+-- ---------- every function answers the same for a plan of another tenant and for a plan that does not exist ----------
 
 -- each argument that is an id, the others being the caller's own
 SET ROLE regress_a;
@@ -490,7 +490,7 @@ FROM probe.argument AS a, probe.ids(a.function, :'plans_a') AS own (ids), probe.
 WHERE a.type = 'uuid' AND b.ids ? a.name;
 SELECT count(*) > 10 AS many FROM foreign_id;
 SELECT * FROM foreign_id WHERE (foreign_state, foreign_answer) IS DISTINCT FROM (unknown_state, unknown_answer) ORDER BY function::text;
--- "not found" it is; what filters by an id finds nothing
+-- the error is "not found"; functions that filter by an id find nothing
 SELECT function, name, foreign_state, foreign_answer FROM foreign_id
 WHERE foreign_state <> '{"plan_id": "SW001", "step_id": "SW002", "checkpoint_id": "SW009"}'::jsonb ->> name
   AND function::text !~ '^stepwise\.(search_artifacts|run_steps)\('
@@ -498,20 +498,20 @@ ORDER BY function::text;
 SELECT :'plans_b'::jsonb ->> 'plan_id' AS plan_of_b \gset
 CALL stepwise.run_steps(:'plan_of_b');
 CALL stepwise.run_steps('01234567-89ab-7def-8123-456789abcdef');
--- ids inside of a value, too
+-- also for ids inside a value
 SELECT m.action, f.state, replace(f.answer, :'plans_b'::jsonb ->> 'step_id', 'ID') = replace(u.answer, '01234567-89ab-7def-8123-456789abcdef', 'ID') AS same,
        f.detail = u.detail AND f.hint = u.hint AS same_detail_and_hint
 FROM (VALUES ('remove_step', '{"stepId": "%s"}'), ('reorder_steps', '{"stepIds": ["%s"]}'), ('fail_step', '{"stepId": "%s", "reason": "x"}'),
              ('update_step_instructions', '{"stepId": "%s", "instructions": "x"}')) AS m (action, params),
      probe.try(format('SELECT stepwise.modify_plan(%L, %L, %L)', :'plans_a'::jsonb ->> 'plan_id', m.action, format(m.params, :'plans_b'::jsonb ->> 'step_id'))) AS f,
      probe.try(format('SELECT stepwise.modify_plan(%L, %L, %L)', :'plans_a'::jsonb ->> 'plan_id', m.action, format(m.params, '01234567-89ab-7def-8123-456789abcdef'))) AS u;
--- the ids are good: of Bert's own plans the same calls do not say "not found"
+-- the ids are valid: for Bert the same calls do not answer "not found"
 SET ROLE regress_b;
 SELECT a.function, t.* FROM (SELECT DISTINCT function FROM probe.argument WHERE :'plans_b'::jsonb ? name) AS a,
        probe.try(probe.call(a.function, probe.ids(a.function, :'plans_b'))) AS t
 WHERE t.state IN ('SW001', 'SW002', 'SW009') ORDER BY a.function::text;
 
--- Names of one tenant are free in another, and its workflows, keys and states are not there.
+-- Names used in one tenant are free in another. Workflows, keys and states of one tenant do not exist in another.
 SET ROLE regress_b;
 SELECT stepwise.define_workflow('{"name": "secret", "steps": [{"name": "one"}]}') -> 'version' AS version;
 SELECT stepwise.create_plan('p', 'g', '[{"name": "one"}]', idempotency_key => 'key') ? 'existing' AS existing;
@@ -524,9 +524,9 @@ SELECT stepwise.create_plan('p', 'g', '[{"name": "one", "workflow": "secret"}]')
 SELECT stepwise.create_plan('p', 'other', '[{"name": "one"}]', idempotency_key => 'key') ? 'existing' AS existing;
 SELECT (probe.try($$SELECT stepwise.get_workflow('secret')$$)).hint IS NOT DISTINCT FROM (probe.try($$SELECT stepwise.get_workflow('secreu')$$)).hint AS same_hint;
 
--- ---------- an evil schema first in the search path ----------
+-- ---------- a malicious schema first in the search path ----------
 
--- Operators, functions and types of his own, before those of PostgreSQL: none of them may run inside of a function.
+-- The schema has operators, functions and types that precede those of PostgreSQL. None of them may run inside a function of ours.
 SET ROLE regress_a;
 CREATE SCHEMA evil;
 CREATE TABLE evil.call AS SELECT DISTINCT function::pg_catalog.text AS function, probe.call(function, probe.ids(function, :'plans_a')) AS statement FROM probe.argument;
@@ -613,11 +613,11 @@ SELECT * FROM evil.all_calls() WHERE state OPERATOR(pg_catalog.~) '^(EV|XX|42)';
 SELECT pg_catalog.count(*) OPERATOR(pg_catalog.>) 5 AS some_went_well FROM evil.all_calls() WHERE state OPERATOR(pg_catalog.=) 'ZZ000';
 SHOW search_path;
 SELECT stepwise.current_tenant();
--- and nothing of the tables: the policies and the views keep the operators that they were made with
+-- nor when reading the tables: policies and views keep the operators with which they were created
 SELECT pg_catalog.count(*) FROM stepwise.plan;
 RESET search_path;
 
--- Raw SQL comes in through triggers; they lock the path too.
+-- Plain SQL reaches the engine through triggers, which set the search path too.
 \c - :owner
 \set VERBOSITY sqlstate
 SET client_min_messages = warning;
@@ -628,7 +628,7 @@ SET LOCAL search_path = evil, pg_temp, pg_catalog;
 UPDATE stepwise.step SET status = 'completed' WHERE name OPERATOR(pg_catalog.=) 'one' AND status OPERATOR(pg_catalog.=) 'in_progress' RETURNING name, status;
 SHOW search_path;
 SELECT current_user;
--- another tenant's rows are not there, and no row can be moved or added to one
+-- rows of another tenant are invisible, and no row can be moved or added to another tenant
 UPDATE stepwise.step SET message = 'x' WHERE tenant OPERATOR(pg_catalog.=) 'Bert' RETURNING name;
 SAVEPOINT s;
 UPDATE stepwise.step SET tenant = 'Bert' WHERE name OPERATOR(pg_catalog.=) 'two';
@@ -637,7 +637,7 @@ INSERT INTO stepwise.step (tenant, plan_id, step_order, name)
     SELECT 'Bert', (:'plans_b'::pg_catalog.jsonb OPERATOR(pg_catalog.->>) 'plan_id')::pg_catalog.uuid, 4, 'mine';
 ROLLBACK;
 
--- ---------- settings that a user makes by hand, also before the library is loaded ----------
+-- ---------- settings that a user makes, also before the library is loaded ----------
 
 \c - regress_a
 \set VERBOSITY sqlstate
@@ -657,7 +657,7 @@ SET stepwise.tenant = 'Bert';
 SET stepwise.max_steps = 100;
 SELECT stepwise.current_tenant(), count(*), min(tenant), max(tenant) FROM stepwise.plan;
 
--- ---------- whoever listens hears nothing of a tenant ----------
+-- ---------- NOTIFY reveals nothing about a tenant ----------
 
 \c - :owner
 \set VERBOSITY sqlstate
@@ -675,7 +675,7 @@ RESET stepwise.notify;
 
 -- ---------- an error leaves the session as it was ----------
 
--- The statement is cancelled in the middle of a call: outside of a transaction, behind a savepoint, in an exception block.
+-- A statement is cancelled in the middle of a call: outside a transaction block, after a savepoint, in an exception block.
 SET ROLE regress_a;
 SELECT jsonb_agg(jsonb_build_object('name', 's' || i, 'instructions', repeat('x', 50))) AS steps FROM generate_series(1, 10000) AS i \gset
 SET statement_timeout = '10ms';
@@ -709,7 +709,7 @@ SELECT stepwise.create_plan('p', 'g', '[{"name": "one"}]');
 ROLLBACK;
 SELECT current_user, current_setting('search_path') AS search_path;
 
--- purge commits, and stays whoever called it
+-- purge commits, and keeps the role of its caller
 SELECT stepwise.cancel_plan((stepwise.create_plan('p', 'g', '[{"name": "one"}]') ->> 'planId')::uuid) ->> 'planStatus' AS status
 FROM generate_series(1, 3);
 CALL stepwise.purge(now());
@@ -738,7 +738,7 @@ ROLLBACK;
 SELECT count(*) FROM stepwise.plan WHERE completed_at IS NOT NULL AND tenant ~ 'Anna|Bert';
 RESET ROLE;
 
--- run_steps commits too. A tool runs as the caller; when SET LOCAL ROLE ends with a commit, no tool runs as the role behind it.
+-- run_steps commits too. A tool runs as the caller. SET LOCAL ROLE ends with a commit, and then no tool may run as the former role.
 CREATE FUNCTION probe.who(arguments jsonb) RETURNS jsonb LANGUAGE sql AS $$ SELECT jsonb_build_object('role', current_user, 'tenant', stepwise.current_tenant()) $$;
 CREATE FUNCTION probe.become(arguments jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 BEGIN
@@ -765,7 +765,7 @@ SET ROLE regress_a;
 SELECT name, status, result FROM stepwise.step WHERE plan_id = :'plan_id' ORDER BY step_order;
 CALL stepwise.run_steps(:'plan_id') \g /dev/null
 SELECT name, status, result FROM stepwise.step WHERE plan_id = :'plan_id' ORDER BY step_order;
--- what a tool sets ends with it
+-- settings of a tool end with it
 SELECT stepwise.run((stepwise.create_plan('become', 'g', jsonb_agg(jsonb_build_object('name', name, 'tool', 'become', 'arguments', jsonb_build_object('how', how)) ORDER BY name)
                      || '[{"name": "z", "tool": "who"}]') ->> 'planId')::uuid) ->> 'task_status' AS status
 FROM (VALUES ('a', 'SET ROLE regress_b'), ('b', 'RESET ROLE'), ('c', 'RESET SESSION AUTHORIZATION'), ('d', 'SET search_path = evil'), ('e', 'SET row_security = off'),
@@ -774,7 +774,7 @@ SELECT s.name, s.status, s.result FROM stepwise.step AS s JOIN stepwise.plan AS 
 SELECT current_user, current_setting('search_path') AS search_path, current_setting('row_security') AS row_security, stepwise.current_tenant();
 RESET ROLE;
 
--- ---------- null and strange values: each is taken, or refused with an error of ours ----------
+-- ---------- null and unusual values are accepted, or refused with an SQLSTATE of class SW ----------
 
 SET ROLE regress_a;
 SELECT probe.plans('Anna') AS plans_a \gset
@@ -813,12 +813,12 @@ FROM (
     SELECT a.function, a.name, v.label, jsonb_build_object(a.name, v.value) FROM probe.argument AS a JOIN strange AS v USING (type)) AS g,
     probe.try(probe.call(g.function, probe.ids(g.function, :'plans_a') || g.given)) AS t;
 SELECT * FROM answered WHERE state <> 'fine' AND state !~ '^SW0' ORDER BY function::text, name, value;
--- and what is over a limit is refused, wherever it would be stored
+-- values over a limit are refused in every argument
 SELECT function, name, value FROM answered
 WHERE state = 'fine' AND value IN ('over the limit', 'too large', 'too deep', 'far too deep')
   AND function::text !~ '^stepwise\.(validate_definition|search_artifacts|list_active_plans|mcp)\(' ORDER BY function::text, name, value;
 
--- Settings that change how values look or how statements are run change no answer.
+-- Settings that change the format of values or the execution of statements do not change answers.
 -- (ids are new each time, and so are times)
 CREATE FUNCTION of_a.steady(answer text) RETURNS text LANGUAGE sql AS $$
     SELECT regexp_replace(regexp_replace(answer, '[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}', 'ID', 'g'),
@@ -854,7 +854,7 @@ ORDER BY c.function, s.name;
 
 -- ---------- the end ----------
 
--- After all that: nothing contradicts itself, and every chain verifies.
+-- The tables are consistent, and every chain is valid.
 RESET ROLE;
 SELECT * FROM stepwise.check_integrity() WHERE tenant IN ('Anna', 'Bert');
 DO $$

@@ -1,4 +1,4 @@
--- Tools and resources: what can be registered, and what is refused. By whom, is in tap_rights.
+-- Tools and resources: what can be registered, and what is refused. Test tap_rights has the rights.
 
 \set ECHO none
 \i test/tools.sql

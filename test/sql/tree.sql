@@ -1,4 +1,4 @@
--- Nested plans: how they open, pause, go on and end, whatever their depth, and the execution tree that shows them.
+-- Nested plans: how they open, pause, continue and end at any depth, and the execution tree that shows them.
 
 \set ECHO none
 \i test/trees.sql
@@ -26,7 +26,7 @@ BEGIN
 END $$;
 
 
--- ---------- opening: arguments become inputs, outputs the result, the outcome the outcome ----------
+-- ---------- opening: arguments become inputs, outputs become the result, and the outcome is passed on ----------
 
 SELECT pg_temp.define('add', '[{"name": "sum", "tool": "calc", "arguments": {"x": "${inputs.x}", "y": "${inputs.y}"}}]', '{
     "description": "Add two numbers", "inputs": {"x": {"type": "integer"}, "y": {"type": "integer", "default": 10}},
@@ -37,7 +37,7 @@ SELECT pg_temp.define('twice', '[
     {"name": "say", "instructions": "Say ${steps.second.outputs.total}"}]', '{
     "inputs": {"x": {"type": "integer"}}, "outputs": {"total": "${steps.second.outputs.total}"}}');
 
--- an agent that drives the root gets leaf steps, with the way to them
+-- an agent that asks for the root plan gets leaf steps with their paths
 SELECT pg_temp.start('pass', 'twice', '{"x": 1}');
 SELECT x ->> 'status', x -> 'path', x ->> 'name', x -> 'arguments', x ->> 'stepOrder', (x ->> 'rootPlanId')::uuid = pg_temp.plan('pass') AS root,
        (x ->> 'planId')::uuid = pg_temp.nested('pass', 'first') AS nested, (x ->> 'stepId')::uuid = pg_temp.step('pass', 'first/sum') AS step
@@ -54,7 +54,7 @@ SELECT x -> 'submitted' ->> 'planStatus', pg_temp.plain(x -> 'next')
 FROM stepwise.advance(pg_temp.step('pass', 'say'), '"said"', worker => 'ann') AS x;
 SELECT pg_temp.show('pass');
 
--- a nested plan may be asked for by itself
+-- an agent may ask for a nested plan
 SELECT pg_temp.start('part', 'twice', '{"x": 1}');
 SELECT pg_temp.next('part');
 SELECT pg_temp.next(pg_temp.nested('part', 'first'));
@@ -62,7 +62,7 @@ SELECT pg_temp.submit('part', 'first/sum', '{"total": 5}');
 SELECT pg_temp.next(pg_temp.nested('part', 'first'));
 SELECT pg_temp.next('part');
 
--- its outcome failure is its step's outcome, and no failure of the step
+-- outcome failure becomes the outcome of the step, which does not fail
 SELECT pg_temp.start('outcome', 'twice', '{"x": 1}');
 SELECT pg_temp.next('outcome');
 SELECT pg_temp.submit('outcome', 'first/sum', '{"total": 5}', 'failure');
@@ -89,7 +89,7 @@ SELECT pg_temp.tower('prompt', '[{"name": "ask", "prompt": "Is ${inputs.n} enoug
 SELECT pg_temp.start('prompt', 'prompt', '{"n": 7}');
 SELECT pg_temp.next('prompt');
 SELECT pg_temp.show('prompt');
--- all levels have the same reason, with the path from the root
+-- all levels have the same reason with the path from the root
 SELECT count(*), count(DISTINCT p.pause_reason), count(DISTINCT x -> 'pauseReason')
 FROM stepwise.plan AS p, stepwise.get_plan_status(p.id) AS x WHERE p.root_id = (SELECT pg_temp.plan('prompt'));
 SELECT p.pause_reason - 'checkpointId', (p.pause_reason ->> 'checkpointId')::uuid = pg_temp.checkpoint('prompt', 'a/b/c/d/ask') AS checkpoint
@@ -101,7 +101,7 @@ SELECT pg_temp.next('prompt');
 SELECT k.kind, k.prompt, k.path, k.root_plan_id = pg_temp.plan('prompt') AS root, k.plan_id = pg_temp.nested('prompt', 'a/b/c/d') AS nested,
        k.step_id = pg_temp.step('prompt', 'a/b/c/d/ask') AS step
 FROM stepwise.checkpoints AS k WHERE k.root_plan_id = (SELECT pg_temp.plan('prompt'));
--- the wrong function, then the right one; then it is used
+-- the wrong function, then the right one; after that the checkpoint is used
 SELECT left(pg_temp.try($$SELECT stepwise.submit_user_decision(pg_temp.checkpoint('prompt', 'a/b/c/d/ask'), 'approve')$$), 5);
 SELECT pg_temp.checkpoint('prompt', 'a/b/c/d/ask') AS used \gset
 SELECT pg_temp.plain(stepwise.resume(:'used', '"yes"'));
@@ -126,7 +126,7 @@ SELECT pg_temp.plain(stepwise.request_user_review(pg_temp.step('review', 'a/b/c/
 SELECT pg_temp.show('review');
 SELECT pg_temp.next('review');
 SELECT left(pg_temp.try($$SELECT stepwise.resume(pg_temp.checkpoint('review', 'a/b/c/d/draft'), '"yes"')$$), 5);
--- modify: it goes on at every level
+-- modify: the plans continue at every level
 SELECT pg_temp.plain(stepwise.submit_user_decision(pg_temp.checkpoint('review', 'a/b/c/d/draft'), 'modify', 'shorter'));
 SELECT pg_temp.show('review');
 SELECT pg_temp.plain(stepwise.request_user_review(pg_temp.step('review', 'a/b/c/d/draft'), 'Look again'));
@@ -136,7 +136,7 @@ SELECT pg_temp.plain(stepwise.request_user_review(pg_temp.step('review', 'a/b/c/
 SELECT pg_temp.plain(stepwise.submit_user_decision(pg_temp.checkpoint('review', 'a/b/c/d/send'), 'skip', 'not today'));
 SELECT pg_temp.show('review');
 
--- rejected: its plan fails, whatever on_failure says, and each level fails or goes on by its own
+-- reject: the plan fails independent of on_failure, and each level above follows its own on_failure
 SELECT pg_temp.start('rejected', 'review');
 SELECT pg_temp.next('rejected');
 SELECT pg_temp.plain(stepwise.request_user_review(pg_temp.step('rejected', 'a/b/c/d/draft'), 'Look at it'));
@@ -151,7 +151,7 @@ SELECT pg_temp.tower('error', '[{"name": "fetch", "tool": "http_get", "retryable
 SELECT pg_temp.start('error', 'error');
 SELECT pg_temp.next('error');
 SELECT pg_temp.plain(stepwise.fail_step(pg_temp.step('error', 'a/b/c/d/fetch'), 'timeout'));
--- every level stays executing, and says why
+-- every level stays executing, and shows the reason
 SELECT pg_temp.show('error');
 SELECT pg_temp.next('error');
 SELECT pg_temp.plain(stepwise.workflow_response(pg_temp.plan('error')));
@@ -167,7 +167,7 @@ SELECT pg_temp.submit('error', 'a/b/c/d/fetch', '"page"');
 SELECT pg_temp.plain(stepwise.fail_step(pg_temp.step('error', 'a/b/c/d/store'), 'disk full'));
 SELECT pg_temp.plain(stepwise.skip_step(pg_temp.step('error', 'a/b/c/d/store'), 'never mind'));
 SELECT pg_temp.show('error');
--- the reason was audited at every level when it came
+-- the reason has an audit entry at every level
 SELECT p.depth, count(*) FILTER (WHERE a.event = 'plan_paused') AS paused, count(*) FILTER (WHERE a.event = 'plan_status_changed') AS changed
 FROM stepwise.plan AS p JOIN stepwise.audit AS a ON a.plan_id = p.id WHERE p.root_id = (SELECT pg_temp.plan('error')) GROUP BY p.depth ORDER BY p.depth;
 
@@ -230,13 +230,13 @@ SELECT pg_temp.plain(stepwise.fail_step(pg_temp.step(w, 'h/check'), 'no disk')) 
 SELECT pg_temp.show(w) FROM unnest('{under continue, under pause, under fail}'::text[]) AS w;
 SELECT pg_temp.next(w) FROM unnest('{under continue, under pause, under fail}'::text[]) AS w;
 SELECT w, pg_temp.plain(stepwise.workflow_response(pg_temp.plan(w))) FROM unnest('{under continue, under pause, under fail}'::text[]) AS w;
--- a failed holder under pause is retried in a new nested plan; the old one stays readable
+-- a retry of the failed step under pause opens a new nested plan; the old one stays readable
 SELECT pg_temp.plain(stepwise.retry_step(pg_temp.step('under pause', 'h')));
 SELECT pg_temp.next('under pause');
 SELECT pg_temp.show('under pause');
 SELECT pg_temp.submit('under pause', 'h/check'), pg_temp.submit('under pause', 'h/go'), pg_temp.submit('under pause', 'after');
 SELECT pg_temp.show('under pause');
--- the tree shows the one that counts
+-- the tree shows the new one
 SELECT x #>> '{blocks,h,blocks,check,metadata,status}', x #>> '{blocks,h,metadata,attempt}' FROM stepwise.execution(pg_temp.plan('under pause')) AS x;
 
 -- a branch that fails the nested plan
@@ -271,7 +271,7 @@ SELECT pg_temp.start('nothing', 'calls nothing');
 SELECT pg_temp.next('nothing');
 SELECT pg_temp.show('nothing');
 
--- ---------- a step that holds a nested plan: only its nested plan completes it ----------
+-- ---------- only its nested plan can complete a step that holds one ----------
 
 SELECT pg_temp.define('work', '[{"name": "x", "workflow": "strict"}, {"name": "y"}]');
 SELECT pg_temp.define('holds', '[{"name": "h", "workflow": "work"}, {"name": "after"}]');
@@ -284,7 +284,7 @@ SELECT pg_temp.try($$SELECT stepwise.release_step(pg_temp.step('held', 'h'))$$);
 SELECT pg_temp.try($$SELECT stepwise.heartbeat(pg_temp.step('held', 'h'), 1, '1 second')$$);
 SELECT left(pg_temp.try($$SELECT stepwise.request_user_review(pg_temp.step('held', 'h'), 'Look')$$), 5);
 SELECT pg_temp.try($$SELECT stepwise.retry_step(pg_temp.step('held', 'h'))$$);
--- plain SQL is no way around
+-- plain SQL cannot do it either
 SELECT s, pg_temp.try(format($$UPDATE stepwise.step SET status = %L WHERE id = (SELECT pg_temp.step('held', 'h'))$$, s))
 FROM unnest('{pending, awaiting_input, completed}'::text[]) AS s;
 SELECT s, pg_temp.try(format($$UPDATE stepwise.step SET status = %L WHERE id = (SELECT pg_temp.step('held', 'h/x'))$$, s))
@@ -299,7 +299,7 @@ SELECT s, pg_temp.try(format($$UPDATE stepwise.step SET status = %L WHERE id = (
 FROM unnest('{in_progress, completed}'::text[]) AS s;
 SELECT pg_temp.show('held');
 
--- ---------- ending such a step ends the nested plan, and both chains say so ----------
+-- ---------- ending such a step ends the nested plan, and both chains record it ----------
 
 SELECT pg_temp.start(l, 'holds') FROM unnest('{failed, skipped, cancelled, middle, deep, raw, modified}'::text[]) AS l;
 SELECT pg_temp.next(l) FROM unnest('{failed, skipped, cancelled, middle, deep, raw, modified}'::text[]) AS l;
@@ -322,7 +322,7 @@ SELECT pg_temp.show('cancelled');
 SELECT pg_temp.log(pg_temp.plan('cancelled'));
 SELECT pg_temp.log(pg_temp.nested('cancelled', 'h/x'));
 SELECT pg_temp.plain(stepwise.workflow_response(pg_temp.plan('cancelled')));
--- a nested plan may be cancelled by itself: then its step fails
+-- a nested plan may be cancelled: then its step fails
 SELECT pg_temp.plain(stepwise.cancel_plan(pg_temp.nested('middle', 'h'), 'too slow'));
 SELECT pg_temp.show('middle');
 SELECT pg_temp.log(pg_temp.plan('middle'));
@@ -338,7 +338,7 @@ SELECT pg_temp.show('raw');
 SELECT pg_temp.plain(stepwise.modify_plan(pg_temp.plan('modified'), 'fail_step', jsonb_build_object('stepId', pg_temp.step('modified', 'h'), 'reason', 'wrong')));
 SELECT pg_temp.show('modified');
 
--- a waiting nested plan that is ended waits no more
+-- ending a waiting nested plan closes its checkpoints
 SELECT pg_temp.start('waiting', 'two');
 SELECT pg_temp.next('waiting');
 SELECT pg_temp.checkpoint('waiting', 's/left/ask') AS gone \gset
@@ -348,7 +348,7 @@ SELECT left(pg_temp.try(format($$SELECT stepwise.resume(%L, '1')$$, :'gone')), 5
 SELECT pg_temp.plain(stepwise.cancel_plan(pg_temp.plan('waiting'), 'over'));
 SELECT count(*) FROM stepwise.checkpoints WHERE root_plan_id = (SELECT pg_temp.plan('waiting'));
 
--- a plan that fails while others of its steps hold nested plans: those steps stay as they are, the nested plans end
+-- a plan fails while other steps hold nested plans: those steps keep their states, the nested plans end
 SELECT pg_temp.define('race', '[
     {"name": "talk", "workflow": "question", "arguments": {"text": "Well"}, "dependsOn": []},
     {"name": "work", "workflow": "holds", "dependsOn": []},
@@ -364,7 +364,7 @@ SELECT pg_temp.log(pg_temp.nested('race', 'r/talk'));
 SELECT count(*) FROM stepwise.checkpoints WHERE root_plan_id = (SELECT pg_temp.plan('race'));
 SELECT pg_temp.next('race', 'ann');
 
--- one statement that moves steps of a nested plan, and one of its root that moves on for that
+-- one statement that moves steps of a nested plan and a step of the root that depends on them
 SELECT pg_temp.define('fragile', '[{"name": "x"}]', '{"onFailure": "fail"}');
 SELECT pg_temp.define('by hand', '[{"name": "c", "workflow": "fragile", "dependsOn": []}, {"name": "e", "dependsOn": ["c"]}, {"name": "f", "dependsOn": []}]');
 SELECT pg_temp.start('by hand', 'by hand');
@@ -383,7 +383,7 @@ SELECT pg_temp.try($$SELECT pg_temp.define('ring a', '[{"name": "to_c", "workflo
 SELECT pg_temp.try($$SELECT pg_temp.define('ring a', '[{"name": "itself", "workflow": "ring a"}]')$$);
 SELECT pg_temp.try($$SELECT pg_temp.define('ring d', '[{"name": "itself", "workflow": "ring d"}]')$$);
 
--- with recursion allowed, a counted one works
+-- with recursion allowed, a bounded recursion works
 SET stepwise.allow_recursion = on;
 SELECT pg_temp.define('countdown', '[
     {"name": "tick", "arguments": {"n": "${inputs.n}"}},
@@ -406,14 +406,14 @@ BEGIN
 END $$;
 SELECT pg_temp.count_down('countdown');
 SELECT pg_temp.show('countdown');
--- and the limit is an error of the step that would go deeper; the tree stays readable
+-- at the limit the step that would go deeper fails; the tree stays readable
 SET stepwise.max_nesting = 3;
 SELECT pg_temp.start('limit', 'countdown', '{"n": 9}');
 SELECT pg_temp.count_down('limit');
 SELECT pg_temp.show('limit');
 SELECT jsonb_path_query_array(stepwise.execution(pg_temp.plan('limit')), 'strict $.**.again.metadata.status');
 RESET stepwise.max_nesting;
--- the default is 50; a plan that went on without the setting fails where it would open the circle
+-- the default is 50; without the setting, the plan fails where it would open the circle
 SELECT pg_temp.start('fifty', 'countdown', '{"n": 60}');
 SELECT count(*) FROM pg_temp.count_down('fifty');
 SELECT count(*), max(depth) FROM stepwise.plan WHERE root_id = (SELECT pg_temp.plan('fifty'));
@@ -446,7 +446,7 @@ SELECT pg_temp.plain(stepwise.fail_step(pg_temp.step('whole', 'ended/do'), 'brok
 SELECT pg_temp.next('whole'), pg_temp.next('whole');
 SELECT pg_temp.show('whole');
 SELECT jsonb_pretty(pg_temp.timeless(stepwise.execution(pg_temp.plan('whole'))));
--- one shape everywhere, metadata exactly as listed, words and combinations of the contract only
+-- the same shape everywhere, exactly these keys of metadata, and only valid words and combinations
 WITH RECURSIVE block AS (
     SELECT stepwise.execution(plan_id) AS b FROM labelled
     UNION ALL
@@ -462,7 +462,7 @@ SELECT b #>> '{metadata,status}' AS status, b #>> '{metadata,outcome}' AS outcom
        bool_and((b #>> '{metadata,completed_at}' IS NOT NULL) = (b #>> '{metadata,status}' IN ('completed', 'failed', 'skipped'))) AS completed_at,
        bool_and((b #>> '{metadata,started_at}' IS NOT NULL) = (b #>> '{metadata,execution_time_ms}' IS NOT NULL)) AS execution_time
 FROM block GROUP BY 1, 2 ORDER BY 1, 2;
--- depth cuts
+-- depth limits the tree
 SELECT d, x -> 'blocks' ? 'good' AS steps, x #> '{blocks,good,blocks}' ? 'do' AS nested
 FROM generate_series(0, 3) AS d, stepwise.execution(pg_temp.plan('whole'), d) AS x;
 SELECT pg_temp.try($$SELECT stepwise.execution(pg_temp.plan('whole'), -1)$$);
@@ -471,7 +471,7 @@ SELECT stepwise.execution(pg_temp.plan('whole'), 10) -> 'blocks' -> 'good' -> 'b
 SELECT left(pg_temp.try($$SELECT stepwise.execution('00000000-0000-7000-8000-000000000000')$$), 5),
        left(pg_temp.try($$SELECT stepwise.workflow_response(NULL)$$), 5);
 
--- workflow_response: what there is for each status, and with detail
+-- workflow_response for each status, and with detail
 SELECT pg_temp.plain(stepwise.workflow_response(pg_temp.plan('whole')));
 SELECT pg_temp.submit('whole', 'late/do', '{"v": 11}');
 SELECT pg_temp.submit('whole', 'ended/redo');
@@ -505,7 +505,7 @@ SELECT pg_temp.next('reads');
 SELECT pg_temp.submit('reads', 'out/in/make', '{"list": [0, {"name": "x"}]}');
 SELECT jsonb_pretty(x -> 'arguments') FROM stepwise.get_next_step(pg_temp.plan('reads')) AS x;
 
--- what is not there: a segment, a step, a nested plan
+-- missing: a segment, a step, a nested plan
 SELECT pg_temp.define('misreads', '[{"name": "out", "workflow": "outer", "arguments": {"v": 1}}, {"name": "a", "arguments": {"x": "${steps.out.steps.in.steps.make.outputs.nope}"}}]');
 SELECT pg_temp.start('misreads', 'misreads');
 SELECT pg_temp.next('misreads');
@@ -518,7 +518,7 @@ SELECT pg_temp.next('misnames');
 SELECT pg_temp.submit('misnames', 'out/in/make');
 SELECT pg_temp.next('misnames');
 
--- a nested plan that failed is navigable: what it did has values, what it did not is decided
+-- references into a failed nested plan: completed steps have values, and it is certain that the others have none
 SELECT pg_temp.define('breaks', '[{"name": "one"}, {"name": "two"}, {"name": "three"}]', '{"onFailure": "fail"}');
 SELECT pg_temp.define('looks', '[
     {"name": "h", "workflow": "breaks"},
@@ -533,7 +533,7 @@ SELECT pg_temp.plain(stepwise.fail_step(pg_temp.step('looks', 'h/two'), 'broke')
 SELECT pg_temp.next('looks');
 SELECT pg_temp.submit('looks', 'look');
 SELECT pg_temp.next('looks');
--- so is a step that ended without opening its plan: nothing in it has run
+-- the same for a step that ended without opening its plan: no step of it has run
 SELECT pg_temp.define('needs a number', '[{"name": "x"}]', '{"inputs": {"n": {"type": "integer"}}}');
 SELECT pg_temp.define('unopened', '[
     {"name": "bad", "workflow": "needs a number", "arguments": {"n": "none"}},
@@ -545,7 +545,7 @@ SELECT pg_temp.start('unopened', 'unopened');
 SELECT pg_temp.next('unopened');
 SELECT pg_temp.submit('unopened', 'look');
 SELECT pg_temp.next('unopened');
--- while it runs, what it will say is awaited
+-- while the nested plan runs, the reader waits for the value
 SELECT pg_temp.start('awaits', 'looks');
 SELECT pg_temp.next('awaits'), pg_temp.next('awaits'), pg_temp.next('awaits'), pg_temp.next('awaits');
 SELECT pg_temp.show('awaits');
@@ -556,28 +556,28 @@ SELECT pg_temp.define('pair', '[{"name": "x", "dependsOn": []}, {"name": "y", "d
 SELECT pg_temp.define('pairs', '[{"name": "p", "workflow": "pair", "dependsOn": []}, {"name": "q", "workflow": "pair", "dependsOn": []}]');
 SELECT pg_temp.define('top pairs', '[{"name": "t", "workflow": "pairs"}]');
 SELECT pg_temp.start('claims', 'top pairs');
--- a worker that asks again gets its step again, by whatever plan of the tree it asks
+-- a worker that asks again gets its step again, for any plan of the tree
 SELECT pg_temp.next('claims', 'ann');
 SELECT pg_temp.next('claims', 'ann');
 SELECT pg_temp.next('claims', 'bob');
 SELECT pg_temp.next(pg_temp.nested('claims', 't/p'), 'bob');
 SELECT pg_temp.next(pg_temp.nested('claims', 't'), 'ann');
--- a nested plan hands out only what is under it
+-- a nested plan hands out only its own steps and those below
 SELECT pg_temp.next(pg_temp.nested('claims', 't/p'), 'cid');
 SELECT pg_temp.next(pg_temp.nested('claims', 't'), 'cid', '1 hour');
 SELECT pg_temp.next('claims', 'dan');
 SELECT pg_temp.next('claims', 'eve');
--- an expired lease counts as released, wherever it is
+-- an expired lease counts as released, at any depth
 UPDATE stepwise.step SET lease_expires_at = clock_timestamp() - interval '1 second' WHERE id = (SELECT pg_temp.step('claims', 't/q/x'));
 SELECT pg_temp.next('claims', 'eve');
 SELECT left(pg_temp.try($$SELECT stepwise.submit_step_result(pg_temp.step('claims', 't/q/x'), '{}', attempt => 1)$$), 5);
--- a silent claim below makes the plans above stall, and reclaiming reaches it
+-- a silent claim in a nested plan stalls the plans above, and reclaim_stalled releases it
 SELECT x ->> 'status', x ->> 'derivedStatus', x ->> 'stalled', (SELECT string_agg(s ->> 'name', ' ') FROM jsonb_array_elements(x -> 'stalledSteps') AS s)
 FROM stepwise.get_plan_status(pg_temp.plan('claims'), '1 hour') AS x;
 SELECT x ->> 'status', x ->> 'derivedStatus', x ->> 'stalled', (SELECT count(*) FROM jsonb_array_elements(x -> 'stalledSteps') AS s)
 FROM stepwise.get_plan_status(pg_temp.plan('claims'), '0') AS x;
 SELECT x ->> 'status' FROM stepwise.get_plan_status(pg_temp.nested('claims', 't'), '0') AS x;
--- any move below wakes them
+-- any transition below wakes them
 SELECT pg_temp.submit('claims', 't/p/x');
 SELECT depth, status FROM stepwise.plan WHERE id IN ((SELECT pg_temp.plan('claims')), (SELECT pg_temp.nested('claims', 't')), (SELECT pg_temp.nested('claims', 't/p'))) ORDER BY depth;
 SELECT x ->> 'status' FROM stepwise.get_plan_status(pg_temp.plan('claims'), '0') AS x;
@@ -586,14 +586,14 @@ SELECT older, (SELECT count(*) FROM stepwise.reclaim_stalled(older) AS x, jsonb_
 FROM unnest('{1 hour, 0 s}'::interval[]) AS older;
 SELECT pg_temp.show('claims');
 SELECT pg_temp.next('claims', 'ann');
--- at every level between, and from any of them
+-- at every level between, and asked for at any level
 SELECT pg_temp.start('deep stall', 'error');
 SELECT pg_temp.next('deep stall');
 SELECT x ->> 'status', x #>> '{stalledSteps,0,name}' FROM stepwise.get_plan_status(pg_temp.nested('deep stall', 'a'), '0') AS x;
 SELECT pg_temp.show('deep stall');
 SELECT pg_temp.submit('deep stall', 'a/b/c/d/fetch');
 SELECT pg_temp.show('deep stall');
--- the nested plan's own threshold counts below it
+-- the threshold of the nested plan applies below it
 SELECT pg_temp.define('quick', '[{"name": "x"}]', '{"stallAfter": "1 microsecond"}');
 SELECT pg_temp.define('slow', '[{"name": "h", "workflow": "quick"}]', '{"stallAfter": "1 hour"}');
 SELECT pg_temp.start('slow', 'slow');
@@ -609,7 +609,7 @@ SELECT x ->> 'status' FROM stepwise.get_next_step(pg_temp.plan('session'), sessi
 SELECT x ->> 'status' FROM stepwise.get_next_step(pg_temp.plan('session'), session_id => 'second') AS x;
 SELECT pg_temp.log(pg_temp.plan('session'));
 
--- thresholds of the holder and of the plans around it hold for what says nothing itself
+-- thresholds of the holding step and of the plans above apply where no own threshold is set
 SELECT pg_temp.define('silent', '[{"name": "x"}]');
 SELECT pg_temp.define('silent 1s', '[{"name": "x"}]', '{"stallAfter": "1 second"}');
 SELECT name, stepwise.create_plan(name, 'test', steps, stall_after => after) ->> 'status'
@@ -628,7 +628,7 @@ SELECT (stepwise.reclaim_stalled() ->> 'count')::int;
 SELECT x -> 'valid', jsonb_array_length(x -> 'nested'), (SELECT bool_and((n -> 'valid')::boolean) FROM jsonb_array_elements(x -> 'nested') AS n)
 FROM stepwise.verify_audit(pg_temp.plan('prompt'), true) AS x;
 SELECT x ? 'nested' FROM stepwise.verify_audit(pg_temp.plan('prompt')) AS x;
--- plans of a step that was tried twice are covered both
+-- both nested plans of a retried step are verified
 SELECT x -> 'valid', jsonb_array_length(x -> 'nested') FROM stepwise.verify_audit(pg_temp.plan('failed'), true) AS x;
 BEGIN;
 SET LOCAL session_replication_role = replica;
@@ -650,10 +650,10 @@ SELECT pg_temp.plan('run_steps') AS plan \gset
 CALL stepwise.run_steps(:'plan') \gset
 SELECT pg_temp.plain(:'result');
 SELECT pg_temp.show('run');
--- both ways lead to the same
+-- both ways give the same result
 SELECT a = b AS same FROM (SELECT array_agg(regexp_replace(l, 'run_steps', 'run')) AS a FROM pg_temp.show('run') AS l) AS x,
                           (SELECT array_agg(l) AS b FROM pg_temp.show('run_steps') AS l) AS y;
--- a tool error under pause, four levels down; a retry goes on from there
+-- a tool error under pause, four levels down; the run continues after a retry
 SELECT pg_temp.tower('divide', '[{"name": "work", "tool": "divide_it", "arguments": {"v": "${inputs.n}"}}, {"name": "more", "tool": "double_it", "arguments": {"v": 1}}]',
     '{"onFailure": "pause", "outputs": {"r": "${steps.more.outputs.v}"}}');
 SELECT pg_temp.start('division', 'divide', '{"n": 0}');
@@ -663,7 +663,7 @@ SELECT pg_temp.plain(stepwise.retry_step(pg_temp.step('division', 'a/b/c/d/work'
 SELECT pg_temp.plain(stepwise.run(pg_temp.plan('division'))) -> 'pause_reason' ->> 'error';
 SELECT pg_temp.plain(stepwise.skip_step(pg_temp.step('division', 'a/b/c/d/work')));
 SELECT pg_temp.plain(stepwise.run(pg_temp.plan('division')));
--- a client's tool four levels down; then it is recorded, and the run goes on
+-- a client tool four levels down; the run continues after its result is recorded
 SELECT pg_temp.tower('client', '[{"name": "get", "tool": "their_tool", "arguments": {"v": "${inputs.n}"}}, {"name": "more", "tool": "double_it", "arguments": {"v": "${steps.get.outputs.v}"}}]',
     '{"outputs": {"r": "${steps.more.outputs.v}"}}');
 SELECT pg_temp.start('client', 'client', '{"n": 3}');
@@ -672,7 +672,7 @@ SELECT pg_temp.next('client');
 SELECT pg_temp.submit('client', 'a/b/c/d/get', '{"v": 4}');
 SELECT pg_temp.plain(stepwise.run(pg_temp.plan('client')));
 SELECT pg_temp.plain(stepwise.workflow_response(pg_temp.plan('client')));
--- a prompt stops it, and a resume lets it go on
+-- a prompt stops the run, and it continues after resume
 SELECT pg_temp.tower('asked', '[{"name": "ask", "prompt": "How much?"}, {"name": "more", "tool": "double_it", "arguments": {"v": "${steps.ask.outputs.response}"}}]',
     '{"outputs": {"r": "${steps.more.outputs.v}"}}');
 SELECT pg_temp.start('asked', 'asked');
@@ -686,13 +686,13 @@ SELECT pg_temp.start('many', 'many');
 SELECT pg_temp.plain(stepwise.run(pg_temp.plan('many'), 1));
 SELECT pg_temp.plain(stepwise.run(pg_temp.nested('many', 'a')));
 SELECT pg_temp.plain(stepwise.run(pg_temp.plan('many')));
--- a run of a nested plan alone leaves the rest
+-- a run of a nested plan does only its steps
 SELECT pg_temp.start('alone', 'many');
 SELECT pg_temp.next('alone');
 SELECT x ->> 'stepStatus' FROM stepwise.release_step(pg_temp.step('alone', 'a/a/b/c/d/work')) AS x;
 SELECT pg_temp.plain(stepwise.run(pg_temp.nested('alone', 'a')));
 SELECT pg_temp.plain(x) FROM (SELECT jsonb_build_object('a', s.status, 'result', s.result) AS x FROM stepwise.step AS s WHERE s.plan_id = (SELECT pg_temp.plan('alone')) ORDER BY s.step_order) AS x;
--- a counted recursion
+-- a bounded recursion
 SET stepwise.allow_recursion = on;
 CREATE FUNCTION less(arguments jsonb) RETURNS jsonb LANGUAGE sql AS $$ SELECT jsonb_build_object('left', (arguments ->> 'n')::int - 1) $$;
 SELECT x ->> 'name' FROM stepwise.register_tool('less', 'less(jsonb)') AS x;
@@ -707,7 +707,7 @@ RESET stepwise.allow_recursion;
 
 -- ---------- limits ----------
 
--- what a nested plan puts together is a result like any other
+-- the outputs of a nested plan are limited like any result
 SELECT pg_temp.define('big', '[{"name": "x"}]', '{"outputs": {"a": "${steps.x.outputs}", "b": "${steps.x.outputs}", "c": "${steps.x.outputs}"}}');
 SELECT pg_temp.define('calls big', '[{"name": "h", "workflow": "big"}]');
 SELECT pg_temp.start('big', 'calls big');

@@ -1,4 +1,4 @@
--- The variables of a plan: its own, and those that show how it stands.
+-- The variables of a plan: its own, and those that show its progress.
 
 \set ECHO none
 \i test/tools.sql
@@ -12,7 +12,7 @@ CREATE FUNCTION fail(a jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$ BEGIN RAISE E
 CREATE FUNCTION say(a jsonb) RETURNS jsonb LANGUAGE sql AS 'SELECT a';
 SELECT stepwise.register_tool('say', 'say(jsonb)') ->> 'name', stepwise.register_tool('fail', 'fail(jsonb)') ->> 'name';
 
--- ---------- how a plan stands ----------
+-- ---------- progress ----------
 
 SELECT stepwise.create_plan('deploy', 'Bring it out', '[{"name": "ok", "tool": "say", "arguments": {"x": [1]}}, {"name": "bad", "tool": "fail"}, {"name": "no", "tool": "say", "condition": "false"},
     {"name": "think", "instructions": "think"}, {"name": "last", "tool": "say"}]') ->> 'planId' AS id \gset
@@ -28,7 +28,7 @@ SELECT stepwise.set_variables(:'id', '{"deep": {"c": 3}, "region": null, "never"
 SELECT stepwise.set_variables(:'id', '{}') -> 'variables';
 SELECT key, value FROM jsonb_each(stepwise.task_variables(:'id')) WHERE key NOT LIKE '\_workflow.%';
 SELECT event, detail FROM stepwise.audit WHERE plan_id = :'id' AND detail ->> 'action' = 'set_variables' ORDER BY id;
--- kept beside what the client brought and no step waited for; that is not deleted by name
+-- stored beside client results that no step waited for, which cannot be deleted by name
 SELECT stepwise.record_tool_result(:'id', 'spare', '[1]') ->> 'variable';
 SELECT stepwise.set_variables(:'id', '{"deep": null}') -> 'variables';
 
@@ -43,7 +43,7 @@ SELECT pg_temp.try(format('SELECT stepwise.set_variables(%L, %L)', :'id', jsonb_
 SELECT jsonb_object_keys(variables) FROM stepwise.plan_detail WHERE plan_id = :'id';
 SELECT pg_temp.try('SELECT stepwise.set_variables(NULL, ''{}'')'), pg_temp.try('SELECT stepwise.task_variables(NULL)');
 SELECT pg_temp.try('SELECT stepwise.set_variables(''00000000-0000-7000-8000-000000000000'', ''{}'')'), pg_temp.try('SELECT stepwise.task_variables(''00000000-0000-7000-8000-000000000000'')');
--- names that only begin so are free
+-- names that only start like reserved ones are allowed
 SELECT stepwise.set_variables(:'id', '{"_workflows": 1, "_workflow_x": 2, "a": null}') -> 'variables';
 
 SELECT stepwise.verify_audit(:'id') -> 'valid';

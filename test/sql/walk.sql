@@ -1,8 +1,8 @@
--- A random walk: plans of random shape, nested, with branches, conditions and prompts, are treated to random calls, also plain
--- SQL and nonsense. Whatever happens, no error is outside class SW, the tables stay true, the chains verify, and every plan can
--- still be brought to its end: none waits for nobody. What is told agrees with what is done: the call that why names changes
--- something, the reason of a plan is that of the first step that blocks, and no step that is ready is passed over.
--- The seed is fixed; psql -v seed=0.7 -v plans=5000 -v checks=1 -f walks another way, and checks after every call.
+-- A random walk. Random plans with nesting, branches, conditions and prompts get random calls, including plain SQL and invalid calls.
+-- Every error is of class SW, the tables stay consistent, the chains are valid, and every plan can still be brought to its end. What
+-- the functions tell agrees with what they do: the call that why names changes something, the pause reason of a plan is that of its
+-- first blocking step, and no ready step is passed over.
+-- The seed is fixed. psql -v seed=0.7 -v plans=5000 -v checks=1 -f takes another walk, and checks after every call.
 
 \set ECHO none
 SET client_min_messages = warning;

@@ -1,21 +1,21 @@
-# kill -9 in the middle of a load of transitions, three times the whole server and once a single backend: after each restart
-# all is sound, every chain verifies, and what was acknowledged is there. Before that, the same load in peace: no deadlock.
-# And a standby: what reads answers there, what writes says so.
+# kill -9 under load, three times of the whole server and once of a single backend. After each restart the tables are consistent,
+# every chain is valid, and all acknowledged changes are there. First the same load runs without a kill, and there is no deadlock.
+# On a standby, functions that read give answers, and functions that write raise an error.
 
 use strict;
 use warnings;
+use lib 'test/t';
 use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Server;
 use Test::More;
 use Time::HiRes qw(usleep);
 
 my $sound = slurp_file('test/sound.sql') . 'SELECT * FROM pg_temp.sound()';
 
-my $node = PostgreSQL::Test::Cluster->new('crash');
-$node->init(allows_streaming => 1);
-# as a real server has it
-$node->append_conf('postgresql.conf', <<'CONF');
+# Settings of a production server.
+my $node = start_server('crash', <<'CONF', allows_streaming => 1);
 fsync = on
 full_page_writes = on
 synchronous_commit = on
@@ -26,12 +26,6 @@ shared_buffers = 32MB
 autovacuum_naptime = 1s
 checkpoint_timeout = 30s
 CONF
-$node->start;
-
-sub sql
-{
-	return $node->safe_psql('postgres', "SET client_min_messages = warning; $_[0]");
-}
 
 # --- the load ----------------------------------------------------------------
 
@@ -39,7 +33,7 @@ sql(<<'SQL');
 CREATE EXTENSION pg_stepwise;
 SELECT stepwise.define_workflow('{"name": "nested", "steps": [{"name": "x"}, {"name": "y", "prompt": "Go on?"}, {"name": "z"}]}');
 
--- Take one of the open plans, or make a new one, and do with it what an agent might do: one call, or several in a transaction.
+-- Take an open plan or create a new one, and do what an agent might do: one call, or several in a transaction.
 CREATE FUNCTION work() RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	plan uuid;
@@ -84,7 +78,7 @@ EXCEPTION WHEN SQLSTATE 'SW002' OR SQLSTATE 'SW003' OR SQLSTATE 'SW009' THEN
 	RETURN sqlstate;	-- somebody else was first
 END $$;
 
--- The same by hand: some steps of one plan, or of several, in one statement.
+-- The same by plain SQL: update steps of one plan, or of several plans, in one statement.
 CREATE FUNCTION work_by_hand() RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
 	UPDATE stepwise.step AS s SET status = t.to_status
@@ -98,7 +92,7 @@ EXCEPTION WHEN SQLSTATE 'SW003' OR deadlock_detected THEN
 	RETURN sqlstate;
 END $$;
 
--- Complete a step of one's own, so that it is known what was acknowledged.
+-- Complete a step that no other session uses, so that its acknowledgement is certain.
 CREATE FUNCTION acknowledged() RETURNS uuid LANGUAGE plpgsql AS $$
 DECLARE
 	step uuid := stepwise.create_plan('acknowledged', 'g', '[{"name": "a"}]') #>> '{stepIds,0}';
@@ -114,7 +108,7 @@ append_to_file("$scripts.hand", "SELECT work_by_hand();\n");
 append_to_file("$scripts.acknowledged", "SELECT acknowledged() \\watch 0.005\n");
 append_to_file("$scripts.verify", "SELECT DISTINCT 'invalid' FROM stepwise.plan WHERE NOT (stepwise.verify_audit(id) ->> 'valid')::boolean \\watch 0.1\n");
 
-# In peace, functions only.
+# Without a kill, functions only.
 $node->command_ok([ 'pgbench', '-n', '-c', '8', '-T', '3', '-f', "$scripts.functions", 'postgres' ], 'eight agents work');
 is(sql("SELECT deadlocks FROM pg_stat_database WHERE datname = 'postgres'"), '0', 'functions do not deadlock');
 is(sql($sound), '', 'after that all is sound');
@@ -123,7 +117,8 @@ is(sql("SELECT count(DISTINCT status) FROM stepwise.plan WHERE status IN ('compl
 
 # --- kill -9 -----------------------------------------------------------------
 
-# The load in the background: functions and plain SQL, while everything is verified, and somebody notes what is acknowledged.
+# Run the load in the background: functions and plain SQL. Meanwhile one session verifies all chains, and one records what was
+# acknowledged.
 my ($acked, $verified, $noise);
 
 sub start_load
@@ -135,7 +130,7 @@ sub start_load
 		'<', '/dev/null', '>', \$noise, '2>&1');
 	push @load, IPC::Run::start([ 'psql', '-XqAt', '-d', $node->connstr('postgres'), '-f', "$scripts.acknowledged" ], '<', '/dev/null', '>', \$acked, '2>', \$noise);
 	push @load, IPC::Run::start([ 'psql', '-XqAt', '-d', $node->connstr('postgres'), '-f', "$scripts.verify" ], '<', '/dev/null', '>', \$verified, '2>', \$noise);
-	# let it come to speed
+	# wait until the load runs at full speed
 	my $tries = 0;
 	do { usleep(50_000); $_->pump_nb foreach @load } until (scalar(my @steps = acknowledged()) > 50 || $tries++ > 600);
 	usleep(rand(500_000));
@@ -147,7 +142,7 @@ sub acknowledged
 	return $acked =~ /([0-9a-f-]{36})\n/g;
 }
 
-# The server with all its processes, at once: a surviving backend would hold the shared memory.
+# Kill the server and all its processes at once, since a surviving backend would keep the shared memory.
 sub kill_server
 {
 	my ($postmaster) = split(/\n/, slurp_file($node->data_dir . '/postmaster.pid'));
@@ -155,7 +150,7 @@ sub kill_server
 
 	$node->kill9;
 	kill(9, @children);
-	# until they are buried, too: the next server would take a dead one for alive
+	# wait until they are reaped, since the next server would take a zombie for a running process
 	usleep(10_000) while grep { kill(0, $_) } $postmaster, @children;
 }
 
@@ -193,34 +188,34 @@ foreach my $round (1 .. 3)
 
 	do { $backend = sql("SELECT pid FROM pg_stat_activity WHERE query LIKE 'SELECT work()%' AND state = 'active' LIMIT 1") } until $backend =~ /^\d+$/;
 	kill(9, $backend);
-	# all are thrown out; then the server comes back
+	# all sessions are ended, then the server restarts
 	$_->finish foreach @load;
 	usleep(50_000) until IPC::Run::run([ 'pg_isready', '-q', '-d', $node->connstr('postgres') ]);
 	is(sql('SELECT pg_postmaster_start_time()'), $started, 'the server came back by itself');
 	check('kill -9 of a backend');
 }
 
-# the plans go on
+# the plans can be continued
 $node->command_ok([ 'pgbench', '-n', '-c', '4', '-t', '50', '-f', "$scripts.functions", 'postgres' ], 'after all that, agents work on');
 is(sql($sound), '', 'and all is sound');
 
 # --- a standby ---------------------------------------------------------------
 
-$node->safe_psql('postgres', 'CREATE ROLE agent');
-$node->safe_psql('postgres', 'CREATE DATABASE plans');
-$node->safe_psql('plans', 'SET client_min_messages = warning; CREATE EXTENSION pg_stepwise; ' . slurp_file('test/every_state.sql'));
+sql('CREATE ROLE agent');
+sql('CREATE DATABASE plans');
+sql_in('plans', 'CREATE EXTENSION pg_stepwise; ' . slurp_file('test/every_state.sql'));
 $node->backup('backup');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($node, 'backup', has_streaming => 1);
 $standby->start;
 $node->wait_for_catchup($standby);
 
-# The SQLSTATE of a call, or "answer".
+# The SQLSTATE of a call, or "answer" if it has one.
 sub answer
 {
 	my ($sql) = @_;
-	my ($status, $out, $err) = $standby->psql('plans', "\\set VERBOSITY sqlstate\n$sql");
-	return $err =~ /(?:ERROR|FATAL):  ([0-9A-Z]{5})/ ? $1 : $err || $out eq '' ? "$out $err" : 'answer';
+	my $answer = sqlstate($standby, 'plans', $sql);
+	return $answer =~ /^no error: ./ ? 'answer' : $answer;
 }
 
 is(answer("SELECT count(stepwise.$_(id)) FROM stepwise.plan WHERE tenant = 'default'"), 'answer', "$_ answers on a standby, for plans in every state")

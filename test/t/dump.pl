@@ -1,61 +1,45 @@
-# Dump and restore: plans in every state come back as they were, whichever way pg_dump and pg_restore go; their chains verify,
-# and they go on. A restore may insert rows, nothing else may. DROP EXTENSION leaves nothing behind.
+# Dump and restore: plans in every state are restored unchanged by all ways of pg_dump and pg_restore. Their chains are valid, and
+# they can be continued. Only a restore may insert rows. DROP EXTENSION leaves nothing behind.
 
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use lib 'test/t';
 use PostgreSQL::Test::Utils;
+use Server;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('dump');
-$node->init;
-$node->append_conf('postgresql.conf', 'log_statement = none');
-$node->start;
+my $node = start_server('dump', 'log_statement = none');
 
 my $sound = slurp_file('test/sound.sql');
 my $file = $node->basedir . '/dump';
 
-sub sql
-{
-	my ($db, $sql) = @_;
-	return $node->safe_psql($db, "SET client_min_messages = warning; $sql");
-}
-
-# The SQLSTATE of a statement that fails.
-sub sqlstate
-{
-	my ($db, $sql) = @_;
-	my ($status, $out, $err) = $node->psql($db, "\\set VERBOSITY sqlstate\n$sql");
-	return $err =~ /(?:ERROR|FATAL):  ([0-9A-Z]{5})/ ? $1 : "no error: $out$err";
-}
-
-# Every table of the extension, but its own mark, as one digest of all rows.
+# A digest of all rows for each table of the extension, except the flag of the engine.
 sub contents
 {
 	my ($db) = @_;
-	my $queries = sql($db, q(
+	my $queries = sql_in($db, q(
 		SELECT string_agg(format('SELECT %L, count(*), md5(coalesce(string_agg(t::text, E''\n'' ORDER BY t::text), '''')) FROM stepwise.%I AS t', relname, relname), ' UNION ALL ' ORDER BY relname)
 		FROM pg_class WHERE relnamespace = 'stepwise'::regnamespace AND relkind = 'r' AND relname <> 'engine'));
-	return sql($db, "SET timezone = 'UTC'; $queries ORDER BY 1");
+	return sql_in($db, "SET timezone = 'UTC'; $queries ORDER BY 1");
 }
 
-# --- what there is to dump ---------------------------------------------------
+# --- plans to dump -----------------------------------------------------------
 
-sql('postgres', 'CREATE ROLE agent');
-$node->safe_psql('postgres', 'CREATE DATABASE plans');
-sql('plans', 'CREATE EXTENSION pg_stepwise');
-sql('plans', slurp_file('test/every_state.sql'));
-sql('plans', "INSERT INTO stepwise.tool_call (tenant, id, tool, is_error) VALUES ('default', stepwise.uuid7(), 'get_next_step', false)");
+sql_in('postgres', 'CREATE ROLE agent');
+sql('CREATE DATABASE plans');
+sql_in('plans', 'CREATE EXTENSION pg_stepwise');
+sql_in('plans', slurp_file('test/every_state.sql'));
+sql_in('plans', "INSERT INTO stepwise.tool_call (tenant, id, tool, is_error) VALUES ('default', stepwise.uuid7(), 'get_next_step', false)");
 
-is(sql('plans', 'SELECT string_agg(DISTINCT status::text, $$ $$ ORDER BY status::text) FROM stepwise.plan'),
+is(sql_in('plans', 'SELECT string_agg(DISTINCT status::text, $$ $$ ORDER BY status::text) FROM stepwise.plan'),
 	'awaiting_review cancelled completed executing failed planning stalled', 'there are plans in every state');
-is(sql('plans', 'SELECT string_agg(DISTINCT status::text, $$ $$ ORDER BY status::text) FROM stepwise.step'),
+is(sql_in('plans', 'SELECT string_agg(DISTINCT status::text, $$ $$ ORDER BY status::text) FROM stepwise.step'),
 	'awaiting_input completed failed in_progress pending skipped', 'there are steps in every state');
 my $contents = contents('plans');
 is(join(' ', grep { /\|0\|/ } split(/\n/, $contents)), '', 'no table is empty');
-is(sql('plans', "$sound SELECT * FROM pg_temp.sound()"), '', 'and all is sound');
+is(sql_in('plans', "$sound SELECT * FROM pg_temp.sound()"), '', 'and all is sound');
 
-# --- there and back ----------------------------------------------------------
+# --- dump and restore --------------------------------------------------------
 
 my %ways = (
 	'pg_dump | psql' => [ [ 'pg_dump', '-f', $file, 'plans' ], [ 'psql', '-XqAt', '-v', 'ON_ERROR_STOP=1', '-f', $file, '-o', '/dev/null', '-d', 'copy' ] ],
@@ -68,27 +52,27 @@ foreach my $way (sort keys %ways)
 {
 	my ($dump, $restore) = @{ $ways{$way} };
 
-	$node->safe_psql('postgres', 'CREATE DATABASE copy');
-	sql('copy', 'CREATE EXTENSION pg_stepwise; ' . join(';', grep { /public\.echo|public\.page/ && /CREATE/ } split(/;/, slurp_file('test/every_state.sql'))))
+	sql('CREATE DATABASE copy');
+	sql_in('copy', 'CREATE EXTENSION pg_stepwise; ' . join(';', grep { /public\.echo|public\.page/ && /CREATE/ } split(/;/, slurp_file('test/every_state.sql'))))
 	  if $way =~ /data-only/;
 	$node->command_ok($dump, "$way: dump");
 	$node->command_ok($restore, "$way: restore");
 	is(contents('copy'), $contents, "$way: all rows of all tables are there");
-	is(sql('copy', 'SELECT used FROM stepwise.engine'), 'f', "$way: the engine knows that this is a restore");
-	is(sql('copy', "$sound SELECT * FROM pg_temp.sound()"), '', "$way: all is sound, every chain verifies");
-	is( sql('copy', "BEGIN; SELECT stepwise.enter_tenant('other'); SELECT string_agg(stepwise.verify_audit(id) ->> 'valid', ' ') FROM stepwise.plan WHERE tenant = 'other'; COMMIT"),
+	is(sql_in('copy', 'SELECT used FROM stepwise.engine'), 'f', "$way: the engine knows that this is a restore");
+	is(sql_in('copy', "$sound SELECT * FROM pg_temp.sound()"), '', "$way: all is sound, every chain verifies");
+	is( sql_in('copy', "BEGIN; SELECT stepwise.enter_tenant('other'); SELECT string_agg(stepwise.verify_audit(id) ->> 'valid', ' ') FROM stepwise.plan WHERE tenant = 'other'; COMMIT"),
 		"\ntrue", "$way: also in another tenant");
 	goes_on($way);
 	refuses($way);
-	$node->safe_psql('postgres', 'DROP DATABASE copy');
+	sql('DROP DATABASE copy');
 }
 
-# What was under way is finished on the copy, by whatever it waits for.
+# Finish the open plans of the copy, by the call that each of them waits for.
 sub goes_on
 {
 	my ($way) = @_;
 
-	sql('copy', q(
+	sql_in('copy', q(
 		CREATE OR REPLACE FUNCTION public.plan(name text) RETURNS uuid LANGUAGE sql STABLE AS 'SELECT p.id FROM stepwise.plan AS p WHERE p.name = plan.name ORDER BY p.id LIMIT 1';
 		CREATE OR REPLACE FUNCTION public.step(plan text, name text) RETURNS uuid LANGUAGE sql STABLE AS 'SELECT s.id FROM stepwise.step AS s WHERE s.plan_id = public.plan(plan) AND s.name = step.name';
 		SELECT stepwise.submit_step_result(public.step('executing', 'running'), '1', confidence => 0.1, attempt => 1);
@@ -109,31 +93,31 @@ sub goes_on
 				END LOOP;
 			END LOOP;
 		END $$));
-	is(sql('copy', "SELECT string_agg(name || ' ' || status, ', ') FROM stepwise.plan WHERE completed_at IS NULL AND tenant = 'default'"), '', "$way: every plan goes on to its end");
-	is(sql('copy', "SELECT count(*) FROM stepwise.step WHERE plan_id = public.plan('executing') AND name = 'more' AND status = 'completed'"), '1', "$way: a branch came along");
-	is(sql('copy', "$sound SELECT * FROM pg_temp.sound()"), '', "$way: and all is sound after that");
-	is(sql('copy', q(SELECT stepwise.create_plan('planning', 'not begun', '[{"name": "a"}, {"name": "b", "tool": "client", "arguments": {"k": "${inputs.i}"}, "condition": "${inputs.i} in [1, 2]"}]',
+	is(sql_in('copy', "SELECT string_agg(name || ' ' || status, ', ') FROM stepwise.plan WHERE completed_at IS NULL AND tenant = 'default'"), '', "$way: every plan goes on to its end");
+	is(sql_in('copy', "SELECT count(*) FROM stepwise.step WHERE plan_id = public.plan('executing') AND name = 'more' AND status = 'completed'"), '1', "$way: a branch came along");
+	is(sql_in('copy', "$sound SELECT * FROM pg_temp.sound()"), '', "$way: and all is sound after that");
+	is(sql_in('copy', q(SELECT stepwise.create_plan('planning', 'not begun', '[{"name": "a"}, {"name": "b", "tool": "client", "arguments": {"k": "${inputs.i}"}, "condition": "${inputs.i} in [1, 2]"}]',
 		inputs => '{"i": 1}', outputs => '{"o": "${steps.b.outputs}"}', idempotency_key => 'key', design_rationale => 'because', stall_after => '1 day') ->> 'existing')),
 		'true', "$way: an idempotency key is known");
 }
 
-# Once the engine has written, rows are no longer let in.
+# After the engine has written, rows can no longer be inserted.
 sub refuses
 {
 	my ($way) = @_;
 
-	is(sql('copy', 'SELECT used FROM stepwise.engine'), 't', "$way: the engine has been used");
-	is(sql('copy', <<"SQL"), join("\n", (map { "$_ SW003 SW003" } qw(branching_condition dependency plan plan_detail step workflow)), 'audit SW015 SW015'),
+	is(sql_in('copy', 'SELECT used FROM stepwise.engine'), 't', "$way: the engine has been used");
+	is(sql_in('copy', <<"SQL"), join("\n", (map { "$_ SW003 SW003" } qw(branching_condition dependency plan plan_detail step workflow)), 'audit SW015 SW015'),
 CREATE FUNCTION pg_temp.try(statement text) RETURNS text LANGUAGE plpgsql AS 'BEGIN EXECUTE statement; RETURN ''no error''; EXCEPTION WHEN OTHERS THEN RETURN sqlstate; END';
 SELECT format('%s %s %s', name, pg_temp.try(format('INSERT INTO stepwise.%I SELECT * FROM stepwise.%1\$I LIMIT 1', name)),
 	pg_temp.try(format('COPY (SELECT * FROM stepwise.%I LIMIT 1) TO ''$file.row''; COPY stepwise.%1\$I FROM ''$file.row''', name)))
 FROM unnest(ARRAY['branching_condition', 'dependency', 'plan', 'plan_detail', 'step', 'workflow', 'audit']) AS name;
 SQL
 		"$way: no INSERT, no COPY by hand");
-	is(sql('copy', "$sound SELECT * FROM pg_temp.sound()"), '', "$way: and nothing came in");
+	is(sql_in('copy', "$sound SELECT * FROM pg_temp.sound()"), '', "$way: and nothing came in");
 }
 
-# --- the extension comes and goes --------------------------------------------
+# --- dropping and creating the extension -------------------------------------
 
 my $objects = q(SELECT string_agg(format('%s %s %s', type, identity, n), E'\n' ORDER BY 1) FROM (
 	SELECT type, identity, count(*) AS n FROM (
@@ -152,22 +136,22 @@ SELECT stepwise.derive_plan_status('{pending,completed}', 'fail'), stepwise.veri
 SQL
 my $used = "a\nplan_complete\nexecuting|true";
 
-$node->safe_psql('postgres', 'CREATE DATABASE again');
-my $before = sql('again', $objects);
-sql('again', 'CREATE EXTENSION pg_stepwise');
-is(sql('again', $use), $used, 'the extension works');
-sql('again', 'DROP EXTENSION pg_stepwise');
-is(sql('again', $objects), $before, 'DROP EXTENSION leaves nothing behind');
+sql('CREATE DATABASE again');
+my $before = sql_in('again', $objects);
+sql_in('again', 'CREATE EXTENSION pg_stepwise');
+is(sql_in('again', $use), $used, 'the extension works');
+sql_in('again', 'DROP EXTENSION pg_stepwise');
+is(sql_in('again', $objects), $before, 'DROP EXTENSION leaves nothing behind');
 
-# In one session, whose plans are kept; and in another that was connected all the time.
-{ no warnings; *PostgreSQL::Test::BackgroundPsql::note = sub { }; }    # it tells too much
+# In one session, which has cached query plans, and in another session that stays connected.
+{ no warnings; *PostgreSQL::Test::BackgroundPsql::note = sub { }; }    # it prints too much
 my $other = $node->background_psql('again');
 $other->query_safe('CREATE EXTENSION pg_stepwise');
 is($other->query_safe($use), $used, 'another session has used it');
 my $many = "DROP EXTENSION pg_stepwise; CREATE EXTENSION pg_stepwise; $use";
-is(sql('again', "$many $many $many"), "$used\n$used\n$used", 'created again in the same session, it works as the first time');
+is(sql_in('again', "$many $many $many"), "$used\n$used\n$used", 'created again in the same session, it works as the first time');
 is($other->query_safe($use), $used, 'and in the session that has plans from before');
-is(sqlstate('again', "INSERT INTO stepwise.plan SELECT * FROM stepwise.plan LIMIT 1"), 'SW003', 'it knows that it has been used');
+is(sqlstate($node, 'again', "INSERT INTO stepwise.plan SELECT * FROM stepwise.plan LIMIT 1"), 'SW003', 'it knows that it has been used');
 $other->quit;
 
 $node->stop;

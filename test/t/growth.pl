@@ -1,29 +1,21 @@
-# What a step costs does not grow: not with the plans that are finished, the length of its plan, nor the tree around it, deep
-# or wide. Counted in pages touched and in rows read and written, not by the clock; in a new database, where the planner has
-# no statistics yet.
+# The cost of a step does not grow with the number of finished plans, the length of its plan, or the depth and width of its tree.
+# The cost is counted in pages touched and in rows read and written, not in time. The database is new, so the planner has no
+# statistics yet.
 
 use strict;
 use warnings;
 
-use PostgreSQL::Test::Cluster;
+use lib 'test/t';
 use PostgreSQL::Test::Utils;
+use Server;
 use Test::More;
 
 use constant MANY => 1000;
 use constant DEEP => 50;
 
-my $node = PostgreSQL::Test::Cluster->new('growth');
-$node->init;
-$node->append_conf('postgresql.conf', "autovacuum = off\nshared_buffers = 128MB");
-$node->start;
+my $node = start_server('growth', "autovacuum = off\nshared_buffers = 128MB");
 
-sub sql
-{
-	my ($query) = @_;
-	return $node->safe_psql('postgres', $query);
-}
-
-# Tables and procedures that call a function of the engine, count what it touched, and keep both.
+# Tables and procedures that call a function of the engine, and record its cost and its answer.
 sql(<<'SQL');
 CREATE EXTENSION pg_stepwise;
 
@@ -35,7 +27,7 @@ CREATE FUNCTION rows_touched() RETURNS bigint LANGUAGE sql AS $$
     FROM pg_stat_xact_user_tables WHERE schemaname = 'stepwise'
 $$;
 
--- Call, and say what it cost.
+-- Make a call, and record its cost.
 CREATE FUNCTION measured(run text, n int, call text) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
     before bigint := rows_touched();
@@ -49,7 +41,7 @@ BEGIN
     RETURN result;
 END $$;
 
--- Work on a plan until there is nothing more to do; one call a step.
+-- Work on a plan until nothing is left to do, with one call per step.
 CREATE PROCEDURE work(run text, plan_id uuid, result jsonb = '{}') LANGUAGE plpgsql AS $$
 DECLARE
     x jsonb := stepwise.get_next_step(plan_id);
@@ -62,7 +54,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- Claim everything that there is, then submit it all.
+-- Claim all steps, then submit all of them.
 CREATE PROCEDURE claim_all(run text, plan_id uuid) LANGUAGE plpgsql AS $$
 DECLARE
     x jsonb;
@@ -87,7 +79,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- Answer every prompt that waits.
+-- Answer every open prompt.
 CREATE PROCEDURE answer_all(run text, root uuid) LANGUAGE plpgsql AS $$
 DECLARE
     k uuid;
@@ -101,7 +93,7 @@ BEGIN
 END $$;
 SQL
 
-# Compare the middle of what calls cost, early and late in a run: medians, for now and then a page splits.
+# Compare the median cost of calls early and late in a run. Medians ignore an occasional page split.
 sub flat
 {
 	my ($run, $what) = @_;
@@ -117,7 +109,7 @@ SQL
 	return;
 }
 
-# Compare the middle of what calls cost in two surroundings. A larger index may have a level more.
+# Compare the median cost of calls among few and among many rows. A larger index may have one more level.
 sub same
 {
 	my ($small, $large, $what) = @_;
@@ -149,7 +141,7 @@ sub is_completed
 sql(<<'SQL');
 SELECT stepwise.define_workflow(jsonb_build_object('name', 'hundred', 'steps',
     (SELECT jsonb_agg(jsonb_build_object('name', 'x' || i)) FROM generate_series(1, 100) AS i)));
--- Make plans, and finish them by hand.
+-- Create plans, and finish them by plain SQL.
 CREATE PROCEDURE finish_plans(plans int) LANGUAGE plpgsql AS $$
 DECLARE
     made uuid[];
@@ -179,7 +171,7 @@ CREATE FUNCTION long_plan(size int, chained boolean) RETURNS uuid LANGUAGE sql A
         ORDER BY i), inputs => '{"x": 1}') ->> 'planId')::uuid
     FROM generate_series(1, size) AS i
 $$;
--- All but the last steps are finished by hand.
+-- Finish all steps but the last ones by plain SQL.
 CREATE PROCEDURE leave(plan uuid, steps int) LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE stepwise.step SET status = 'in_progress' WHERE tenant = 'default' AND plan_id = plan
@@ -260,7 +252,7 @@ flat('deep', 'steps at depth ' . DEEP);
 is_completed($plan, 'depth ' . DEEP);
 is_completed($shallow, 'depth 1');
 
-# though the way down is part of the answer
+# although the path is part of the answer
 same('shallow', 'deep', 'depth 1 and ' . DEEP);
 
 # ---------- after ANALYZE, which counts rows but keeps no statistics ----------

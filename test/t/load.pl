@@ -1,39 +1,32 @@
-# Eight agents at one plan of a thousand steps: each step is claimed once and completed once, also when every tenth call is
-# repeated by a client that lost the answer, and when connections are killed at random.
+# Eight agents work on one plan of a thousand steps. Each step is claimed once and completed once, also when every tenth call is
+# repeated as by a client that lost the answer, and when connections are killed at random.
 
 use strict;
 use warnings;
 
 use POSIX qw(WNOHANG);
-use PostgreSQL::Test::Cluster;
+use lib 'test/t';
 use PostgreSQL::Test::Utils;
+use Server;
 use Test::More;
 use Time::HiRes qw(sleep);
 
 use constant AGENTS => 8;
 use constant STEPS => 1000;
 
-my $node = PostgreSQL::Test::Cluster->new('load');
-$node->init;
-$node->start;
+my $node = start_server('load');
 
 my $connection = $node->connstr('postgres') . ' application_name=agent';
-
-sub sql
-{
-	my ($query) = @_;
-	return $node->safe_psql('postgres', $query);
-}
 
 sql(<<'SQL');
 CREATE EXTENSION pg_stepwise;
 
--- What the agents believe. Two that got one claim, or finished one step, would collide here.
+-- What the agents have recorded. Two agents with the same claim or the same finished step would violate a key here.
 CREATE TABLE claimed (step_id uuid, attempt int, worker text NOT NULL, PRIMARY KEY (step_id, attempt));
 CREATE TABLE finished (step_id uuid PRIMARY KEY);
 CREATE TABLE fault (what text, answer jsonb);
 
--- A plan of a shape: a line; a tree, in which ten steps wait for each, and the last for many.
+-- A plan of one of two shapes: a line, or a tree in which ten steps depend on each step and the last step depends on many.
 CREATE FUNCTION make(name text, shape text) RETURNS uuid LANGUAGE sql AS $$
     SELECT (stepwise.create_plan(name, 'load', jsonb_agg(jsonb_build_object('name', 's' || i) ||
         CASE WHEN shape = 'line' OR i = 1 THEN '{}'
@@ -42,13 +35,14 @@ CREATE FUNCTION make(name text, shape text) RETURNS uuid LANGUAGE sql AS $$
     FROM generate_series(1, 1000) AS i
 $$;
 
--- An agent's memory of a claim.
+-- Record a claim of an agent.
 CREATE FUNCTION note_claim(x jsonb, worker text) RETURNS void LANGUAGE sql AS $$
     INSERT INTO claimed VALUES ((x ->> 'stepId')::uuid, (x ->> 'attempt')::int, coalesce(worker, ''))
     ON CONFLICT (step_id, attempt) DO UPDATE SET worker = CASE WHEN claimed.worker = excluded.worker AND claimed.worker <> '' THEN claimed.worker END
 $$;
 
--- Does this answer get lost? A worker's may after the commit: it can ask again. Others' only before: nothing has happened then.
+-- Whether to lose this answer. An agent with a worker name may lose it after the commit, since it can ask again. Others lose it
+-- only before the commit, when nothing has happened.
 CREATE PROCEDURE lose(INOUT lost boolean, worker text, repeats float) LANGUAGE plpgsql AS $$
 BEGIN
     lost := random() < repeats;
@@ -74,7 +68,7 @@ BEGIN
     COMMIT;
 END $$;
 
--- Finish a step and, if advancing, take the next one. A claim that was lost meanwhile is nobody's fault.
+-- Finish a step and, with advance, take the next one. A claim that was lost since is no error.
 CREATE PROCEDURE finish(INOUT x jsonb, worker text, lease interval, repeats float, advancing boolean) LANGUAGE plpgsql AS $$
 DECLARE
     call text := CASE WHEN advancing THEN 'SELECT stepwise.advance($1, $2, attempt => $3, worker => $4, lease => $5)'
@@ -102,7 +96,7 @@ BEGIN
     COMMIT;
 END $$;
 
--- Ask a person, and be that person; both may do so twice.
+-- Request a review and decide it; both calls may be repeated.
 CREATE PROCEDURE review(x jsonb, repeats float) LANGUAGE plpgsql AS $$
 DECLARE
     lost boolean;
@@ -113,7 +107,7 @@ BEGIN
         BEGIN
             PERFORM stepwise.request_user_review((x ->> 'stepId')::uuid, 'Look');
         EXCEPTION WHEN SQLSTATE 'SW003' THEN
-            -- decided by another, meanwhile
+            -- another session has decided it
         END;
         COMMIT;
     END IF;
@@ -134,7 +128,7 @@ BEGIN
         BEGIN
             PERFORM stepwise.submit_user_decision(checkpoint_id, decision, 'more');
         EXCEPTION WHEN SQLSTATE 'SW009' THEN
-            -- it had been taken
+            -- another session had claimed it
         END;
         COMMIT;
     END IF;
@@ -190,7 +184,7 @@ sub start_agent
 	exec('psql', '-XqAt', '-d', $connection, '-c', $call) or POSIX::_exit(127);
 }
 
-# Run agents until each has seen the end of the plan; meanwhile kill some of their connections.
+# Run agents until each has seen the end of the plan, and kill some of their connections.
 sub run_agents
 {
 	my ($plan, %how) = @_;
@@ -220,7 +214,7 @@ sub run_agents
 	return $kills;
 }
 
-# --- what must hold -------------------------------------------------------------
+# --- checks ---------------------------------------------------------------------
 
 sub check_plan
 {
@@ -261,8 +255,8 @@ scenario('reviews with repeats', 'tree', repeats => 0.1, workers => 1, reviewing
 scenario('killed workers', 'tree', repeats => 0.1, workers => 1, advancing => 1, reviewing => 1, kills => 1);
 scenario('killed leases', 'line', lease => '300 milliseconds', kills => 1);
 
-# Tables that are altered all the time, without a lock that anybody would wait for: what a new session has just read of them,
-# it must not believe any longer than that.
+# The tables are altered all the time, with locks for which nobody waits. A new session must notice each change of what it has
+# read about the tables.
 sql(<<'SQL');
 CREATE PROCEDURE alter_tables() LANGUAGE plpgsql AS $$
 DECLARE

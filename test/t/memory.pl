@@ -1,26 +1,18 @@
-# What one call takes of the machine's memory is bounded: not by how much its plan holds, nor by how well that compresses.
-# Measured as the kernel does: the peak of what was resident (VmHWM) of a new backend, after the call and before it.
+# The memory of one call is limited. It does not depend on the size of the plan's values, nor on how well they compress. The tests
+# compare the peak resident size (VmHWM) of a new backend before and after the call.
 
 use strict;
 use warnings;
 
-use PostgreSQL::Test::Cluster;
+use lib 'test/t';
 use PostgreSQL::Test::Utils;
+use Server;
 use Test::More;
 
 plan skip_all => 'needs the /proc of Linux' unless -r '/proc/self/status';
 
-# The peak counts pages of shared buffers too: few of them, so that they do not matter.
-my $node = PostgreSQL::Test::Cluster->new('memory');
-$node->init;
-$node->append_conf('postgresql.conf', "autovacuum = off\nshared_buffers = 8MB\njit = off\nmax_wal_size = 2GB");
-$node->start;
-
-sub sql
-{
-	my ($query) = @_;
-	return $node->safe_psql('postgres', $query);
-}
+# The peak includes pages of shared buffers. With few buffers they do not matter.
+my $node = start_server('memory', "autovacuum = off\nshared_buffers = 8MB\njit = off\nmax_wal_size = 2GB");
 
 sql(<<'SQL');
 CREATE EXTENSION pg_stepwise;
@@ -29,7 +21,7 @@ CREATE FUNCTION peak() RETURNS int LANGUAGE sql VOLATILE AS $$
     SELECT (regexp_match(pg_read_file('/proc/self/status'), 'VmHWM:\s+(\d+)'))[1]::int / 1024
 $$;
 
--- Call, and say with which SQLSTATE it failed, if it did.
+-- Make a call, and return its SQLSTATE if it fails.
 CREATE FUNCTION outcome_of(call text) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE 'SELECT length((' || call || ')::text)';
@@ -53,7 +45,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- n steps, each of which depends on all before it.
+-- A plan of n steps, each of which depends on all steps before it.
 CREATE FUNCTION dense(first int, n int) RETURNS jsonb LANGUAGE sql AS $$
     SELECT jsonb_agg(jsonb_build_object('name', 's' || i, 'instructions', 'go', 'dependsOn', (
         SELECT coalesce(jsonb_agg('s' || j), '[]') FROM generate_series(1, i - 1) AS j)))
@@ -61,7 +53,7 @@ CREATE FUNCTION dense(first int, n int) RETURNS jsonb LANGUAGE sql AS $$
 $$;
 SQL
 
-# Make a call in a new backend: it comes out as it should, and takes no more than so many MB.
+# Make a call in a new backend. Check its outcome, and that it takes at most this many MB.
 sub takes
 {
 	my ($call, $outcome, $most) = @_;
@@ -76,7 +68,7 @@ sub plan_of { return "(SELECT plan_id FROM known WHERE name = '$_[0]')" }
 
 # --- dependencies ------------------------------------------------------------
 
-# 179,700 dependencies; what the definition itself takes as an argument comes on top
+# 179,700 dependencies; the argument with the definition takes memory too
 sql("INSERT INTO known VALUES ('dense', NULL, dense(1, 600)), ('more', NULL, dense(401, 200)), ('half', NULL, dense(1, 400))");
 takes("stepwise.create_plan('dense', 'memory', (SELECT data FROM known WHERE name = 'dense'))", 'done', 60);
 sql("UPDATE known SET plan_id = (stepwise.create_plan('half', 'memory', data) ->> 'planId')::uuid WHERE name = 'half'");
@@ -89,7 +81,7 @@ takes("stepwise.get_plan_context(@{[plan_of('half')]})", 'done', 120);
 
 # --- results that compress well ----------------------------------------------
 
-# 1 MB each, stored in a hundredth of that
+# 1 MB each, compressed to a hundredth of that
 sql("CALL make('big', 100, jsonb_build_object('text', repeat('all work and no play ', 49000)))");
 sql("CALL make('fits', 20, jsonb_build_object('text', repeat('all work and no play ', 49000)))");
 
@@ -97,7 +89,7 @@ takes("stepwise.verify_audit(@{[plan_of('big')]})", 'done', 40);
 takes("stepwise.fork_plan(@{[plan_of('big')]}, 's100')", 'done', 80);
 takes("stepwise.get_plan_context(@{[plan_of('big')]})", 'done', 120);
 
-# What gives data whole says beforehand that it would be too much.
+# Functions that return complete data refuse if there is too much.
 for my $call ('execution(%s)', 'execution_as_of(%s, now())', 'workflow_response(%s, true)', 'task_variables(%s)')
 {
 	takes('stepwise.' . sprintf($call, plan_of('big')), 'SW007', 30);
@@ -105,11 +97,11 @@ for my $call ('execution(%s)', 'execution_as_of(%s, now())', 'workflow_response(
 }
 takes("stepwise.execution(@{[plan_of('big')]}, 0)", 'done', 30);
 takes("stepwise.workflow_response(@{[plan_of('big')]})", 'done', 30);
-# as it was before most of it was done, there is less to tell
+# at a time when most steps were not done, there is less data
 takes("stepwise.execution_as_of(@{[plan_of('big')]}, (SELECT completed_at FROM stepwise.step
 	WHERE plan_id = @{[plan_of('big')]} AND name = 's5'))", 'done', 200);
 
-# What is not in the results counts too.
+# Values other than results count too.
 sql(<<'SQL');
 INSERT INTO known SELECT 'wide', (stepwise.create_plan('wide', 'memory', (
     SELECT jsonb_agg(jsonb_build_object('name', 's' || i, 'tool', 't', 'arguments', jsonb_build_object('text', repeat('all work ', 100000)),
@@ -119,7 +111,7 @@ takes("stepwise.get_plan_context(@{[plan_of('wide')]})", 'done', 120);
 
 # --- references --------------------------------------------------------------
 
-# 400 of them, each to a word in a result of 1 MB
+# 400 references, each to a word in a result of 1 MB
 sql(<<'SQL');
 INSERT INTO known SELECT 'refers', (stepwise.create_plan('refers', 'memory', jsonb_build_array(
     '{"name": "first", "instructions": "go"}'::jsonb,
@@ -132,8 +124,8 @@ takes("stepwise.get_next_step(@{[plan_of('refers')]})", 'done', 30);
 
 # --- one call, many steps ----------------------------------------------------
 
-# A search looks at 150 steps, each of which reads a result of 1 MB: it skips them, notes why they are blocked, opens nested
-# plans, or asks a person.
+# A search visits 150 steps, each of which reads a result of 1 MB. It skips them, records why they are blocked, opens nested plans,
+# or asks a person.
 sql(<<'SQL');
 SELECT stepwise.define_workflow('{"name": "brief", "inputs": {"x": {"type": "string"}},
                                   "steps": [{"name": "a", "condition": "${inputs.x} == \"no\""}]}');
@@ -175,7 +167,7 @@ takes("stepwise.get_plan_status(@{[plan_of('many_failed')]})", 'done', 60);
 
 # --- searching ---------------------------------------------------------------
 
-# Phrases, with candidates before and behind what full text search counts as positions (16,383).
+# Phrases that match before and after the last position that full text search counts (16,383).
 sql(<<'SQL');
 SELECT stepwise.store_artifact(k.plan_id, x.name, x.content)
 FROM known AS k, (VALUES

@@ -1,37 +1,29 @@
-# All functions that read, beside others that remove, retry, cancel, purge and drop what is being read: no answer crashes the
-# server, none fails but with an error of ours, and none is put together from several moments.
+# All functions that read, while other sessions remove, retry, cancel, purge and drop what is read. No call crashes the server,
+# every error is of class SW, and every answer shows one moment.
 
 use strict;
 use warnings;
 
 use POSIX ();
-use PostgreSQL::Test::Cluster;
+use lib 'test/t';
 use PostgreSQL::Test::Utils;
+use Server;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
 use constant SECONDS => 10;
 
-my $node = PostgreSQL::Test::Cluster->new('readers');
-$node->init;
-$node->append_conf('postgresql.conf', "restart_after_crash = off\nautovacuum = off");
-$node->start;
-
-sub sql
-{
-	my ($query) = @_;
-	return $node->safe_psql('postgres', $query);
-}
+my $node = start_server('readers', "restart_after_crash = off\nautovacuum = off");
 
 sql(<<'SQL');
 CREATE EXTENSION pg_stepwise;
 
--- What the writers are at: a plan, and a step of it that will be gone, or that holds a nested plan.
+-- What the writers work on: a plan, and a step of it that will be removed or that holds a nested plan.
 CREATE TABLE target (id bigserial PRIMARY KEY, plan_id uuid, step_id uuid);
 CREATE TABLE fault (what text, state text, message text);
 CREATE TABLE done (what text, count bigint);
 
--- What must not be in an answer, as a condition on it.
+-- Queries, and a condition that must never be true for the answer.
 CREATE TABLE reading (query text, never text);
 INSERT INTO reading (query, never) VALUES
     ('stepwise.execution(plan_id)', $$answer -> 'metadata' ->> 'status' IN ('pending', 'running')
@@ -61,7 +53,7 @@ INSERT INTO reading (query, never) VALUES
     ('(SELECT to_jsonb(count(*)) FROM stepwise.checkpoints)', 'false'),
     ('(SELECT to_jsonb(count(*)) FROM stepwise.plan_progress)', 'false'),
     ('(SELECT to_jsonb(count(*)) FROM stepwise.check_integrity())', $$answer <> '0'$$),
-    -- these write, but answer what is there already
+    -- these write, but their answer shows existing rows
     ('stepwise.create_plan(''line'', ''g'', line(), idempotency_key => ''key'')', $$NOT answer ? 'firstStep'$$),
     ('stepwise.start_workflow(''gone'', idempotency_key => ''start'')', $$NOT answer ? 'firstStep'$$);
 
@@ -84,7 +76,7 @@ BEGIN
     END IF;
 END $$;
 
--- Read all there is to read of what the writers are at, again and again.
+-- Run all queries on what the writers work on, again and again.
 CREATE PROCEDURE read(seconds float) LANGUAGE plpgsql AS $$
 DECLARE
     over timestamptz := clock_timestamp() + seconds * interval '1 s';
@@ -114,7 +106,7 @@ BEGIN
     INSERT INTO done VALUES ('answered', answered), ('refused', refused);
 END $$;
 
--- Make a call of a writer; another one, or a reader, may have been faster.
+-- Make a call of a writer. Another session may have been faster.
 CREATE FUNCTION try(query text, VARIADIC args text[]) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
     answer jsonb;
@@ -126,7 +118,7 @@ EXCEPTION WHEN OTHERS THEN
     RETURN NULL;
 END $$;
 
--- A plan from which a step is removed, and which is then completed.
+-- A plan that loses a step, and is then completed.
 CREATE PROCEDURE remove(n bigint) LANGUAGE plpgsql AS $$
 DECLARE
     plan uuid := stepwise.create_plan('line', 'g', line(), idempotency_key => CASE WHEN n % 2 = 0 THEN 'key' END) ->> 'planId';
@@ -145,7 +137,7 @@ BEGIN
     COMMIT;
 END $$;
 
--- A plan whose step holds one nested plan after the other, and which is then cancelled.
+-- A plan with a step that opens several nested plans one after the other, and that is then cancelled.
 CREATE PROCEDURE retry(n bigint) LANGUAGE plpgsql AS $$
 DECLARE
     plan uuid := stepwise.create_plan('root', 'g', '[{"name": "h", "workflow": "ask"}, {"name": "last"}]') ->> 'planId';
@@ -184,14 +176,14 @@ BEGIN
     PERFORM stepwise.drop_tool('gone');
     PERFORM stepwise.define_workflow('{"name": "gone", "description": "again", "steps": [{"name": "a"}]}');
     COMMIT;
-    -- what readers have started is in the way
+    -- plans that readers have started prevent it
     PERFORM try('stepwise.cancel_plan(%L)', id::text) FROM stepwise.plan WHERE workflow = 'gone' AND completed_at IS NULL;
     COMMIT;
     PERFORM try('stepwise.drop_workflow(%L)', 'gone');
     COMMIT;
 END $$;
 
--- Write, until the time is over.
+-- Write until the time is over.
 CREATE PROCEDURE write(name text, seconds float) LANGUAGE plpgsql AS $$
 DECLARE
     over timestamptz := clock_timestamp() + seconds * interval '1 s';
@@ -212,7 +204,7 @@ SQL
 
 # ---------- nothing that reads is left out ----------
 
-# Functions that change something, or look at no row; what is neither here nor read above belongs into one of the lists.
+# Functions that change something or read no row. Every function must be either in this list or in the queries above.
 my @others = qw(add_member advance cancel_plan current_tenant define_workflow derive_plan_status drop_resource drop_tool drop_workflow
   enter_tenant fail_step fork_plan get_next_step grant_agent grant_reader heartbeat log_skill_execution modify_plan plan_fits
   plan_transition_allowed purge reclaim_stalled record_tool_result register_resource register_tool release_step remove_member
@@ -229,7 +221,7 @@ is(sql("SELECT string_agg(DISTINCT p.proname, ' ') FROM pg_proc AS p WHERE p.pro
 
 my $log = $node->basedir . '/load.log';
 
-# Start a session that makes one call; its number.
+# Start a session that makes one call, and return its process id.
 sub start_session
 {
 	my ($call, $isolation) = @_;
@@ -247,7 +239,7 @@ my @sessions = (
 	(map { start_session("CALL write('$_', " . SECONDS . ')', 'read\ committed') } qw(remove remove retry retry purge drop_all)),
 	(map { start_session('CALL read(' . SECONDS . ')', $_) } ('read\ committed') x 4, 'repeatable\ read', 'serializable'));
 
-# What is dead is removed at once, so that nothing is found any longer than it may be.
+# Vacuum all the time, so that dead rows disappear as early as possible.
 my $over = time + SECONDS;
 while (time < $over)
 {
@@ -269,7 +261,7 @@ is($failed, 0, 'every session came to its end') or diag(slurp_file($log));
 is(sql("SELECT string_agg(DISTINCT concat_ws(' ', what, state, left(message, 300)), E'\\n') FROM fault"), '', 'no answer was wrong, and no error not ours');
 note(sql("SELECT string_agg(what || ' ' || count, ', ' ORDER BY what) FROM (SELECT what, sum(count) AS count FROM done GROUP BY what) AS d"));
 is(sql('SELECT count(DISTINCT what) FROM done WHERE count > 0'), 6, 'all have done something');
-# sessions that used one idempotency key once kept each other from getting on
+# sessions that shared an idempotency key once blocked each other
 cmp_ok(sql("SELECT sum(count) FROM done WHERE what = 'answered'"), '>', 1000, 'readers get on');
 is(sql('SELECT count(*) FROM stepwise.check_integrity()'), 0, 'the tables do not contradict themselves');
 
