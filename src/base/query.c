@@ -8,10 +8,10 @@
  * in the SQL, so that a kept plan survives DROP and CREATE EXTENSION.
  *
  * Queries run between CallBegin and CallEnd, as the owner of the extension.
- * The search path is locked while they run. Otherwise an operator in a schema
- * of the caller's would run as the owner. The first query of a call locks the
- * path, and the end of the call (SearchPathUnlock) puts it back. Calls that use only
- * table.c do not pay for this: it costs as much as reading a row.
+ * The search path is locked while they run. Otherwise an operator in one of
+ * the caller's schemas would run as the owner. The first query of a call locks
+ * the path, and OwnerLeave puts it back. Calls that use only table.c do not
+ * pay for this: it costs as much as reading a row.
  *
  * Memory: rows are in SPI's memory until RowsFree or the end of the call.
  * RowText and RowJson copy into the current memory context.
@@ -43,7 +43,7 @@ TriggerDepth(void)
 
 /*
  * Check whether our trigger was fired by a statement of the engine, and not by
- * another trigger on that statement.
+ * a statement of another trigger on it.
  */
 bool
 EngineWrites(void)
@@ -58,7 +58,7 @@ void
 ParamDatum(Params *params, Datum value)
 {
 	if (params->count >= QUERY_MAX_PARAMS)
-		elog(ERROR, "query has more than %d arguments", QUERY_MAX_PARAMS);
+		elog(ERROR, "query has more than %d parameters", QUERY_MAX_PARAMS);
 	params->nulls[params->count] = ' ';
 	params->values[params->count++] = value;
 }
@@ -173,6 +173,7 @@ SearchPathUnlock(int *level)
 	*level = 0;
 }
 
+/* Execute a prepared query, and mark that it is the engine's. */
 static int
 Execute(KeptQuery *query, const Params *params)
 {
@@ -212,7 +213,7 @@ QueryRun(KeptQuery *query, const Params *params)
 	int			result;
 
 	if (params->count != query->nparams)
-		elog(ERROR, "query got %d arguments instead of %d: %s", params->count, query->nparams, query->sql);
+		elog(ERROR, "query got %d parameters instead of %d: %s", params->count, query->nparams, query->sql);
 	if (query->reads_plans && params->call != NULL && params->call->save != NULL)
 		params->call->save(params->call);
 	level = SearchPathLock();
@@ -248,7 +249,7 @@ QueryRunOnce(const char *sql, const Oid *types, const Params *params)
 	return rows.count;
 }
 
-/* ---------- queries by the usual keys: $1 is the tenant, $2 what is looked for ---------- */
+/* ---------- queries by the usual keys: $1 is the tenant, $2 the id or name ---------- */
 
 /* Run a query over (tenant). */
 Rows
