@@ -4,13 +4,15 @@
  *
  * Steps come from modify_plan and from branching conditions. They are checked
  * by the grammar of definitions, together with the steps that the plan has.
+ *
+ * Locks: the caller holds the locks of the root and of the plan.
  */
 #include "engine/engine.h"
 
 #include "miscadmin.h"
 #include "utils/array.h"
 
-/* a step that the plan has, and whether it still holds others up */
+/* a step that the plan has already */
 typedef struct PresentStep
 {
 	pg_uuid_t	id;
@@ -18,18 +20,19 @@ typedef struct PresentStep
 	Outcome		outcome;
 } PresentStep;
 
-/* the steps that are being added, and those that are there */
+/* the steps that are being added, and those that the plan has */
 typedef struct Addition
 {
 	PlanRow    *plan;
-	int			after;
+	int			after;			/* order of the step before the new ones; 0: none */
 	const Definition *definition;
 	PresentStep *present;
 	int			npresent;
-	pg_uuid_t  *ids;			/* of the new ones */
-	char	  **skip;			/* of each new one: why it cannot run any more, or NULL */
+	pg_uuid_t  *ids;			/* of the new steps */
+	char	  **skip;			/* for each new step: why it has to be skipped, or NULL */
 } Addition;
 
+/* Read the steps of a plan in order, both as the grammar needs them and with their states. */
 static KnownStep *
 ReadKnownSteps(Call *call, const PlanRow *plan, PresentStep **present, int *count)
 {
@@ -58,7 +61,10 @@ ReadKnownSteps(Call *call, const PlanRow *plan, PresentStep **present, int *coun
 	return known;
 }
 
-/* Make room, or close a hole: what stands behind an order moves by so much. */
+/*
+ * Add the given number to the order of all later steps. This makes room for new
+ * steps, or closes the gap after a removed one.
+ */
 void
 ShiftSteps(Call *call, const PlanRow *plan, int after, int by)
 {
@@ -77,13 +83,17 @@ ShiftSteps(Call *call, const PlanRow *plan, int after, int by)
 	QueryRun(&shift, &params);
 }
 
+/* Find the id of a step by its number: the steps of the plan come first, then the new ones. */
 static const pg_uuid_t *
 AdditionStepId(const Addition *a, int number)
 {
 	return number <= a->npresent ? &a->present[number - 1].id : &a->ids[number - a->npresent - 1];
 }
 
-/* Has a step ended without having told its dependents yet? Then a new one will be told too. */
+/*
+ * Say whether a step has ended in this call and PlanDrain has not looked at its
+ * dependents yet. PlanDrain will find the new dependents too.
+ */
 static bool
 IsSettling(const PlanRow *plan, const pg_uuid_t *step_id)
 {
@@ -93,7 +103,10 @@ IsSettling(const PlanRow *plan, const pg_uuid_t *step_id)
 	return false;
 }
 
-/* Count what a new step has to wait for; a parent that has settled does not count. */
+/*
+ * Count the parents that a new step has to wait for. A parent that has ended does
+ * not count. If it does not let the step run, note why the step is skipped.
+ */
 static int
 AdditionBlockers(Addition *a, int i, const KnownStep *known)
 {
@@ -121,6 +134,7 @@ AdditionBlockers(Addition *a, int i, const KnownStep *known)
 	return blockers;
 }
 
+/* Insert the new steps and their dependencies. */
 static void
 InsertAddition(Call *call, Addition *a, const KnownStep *known)
 {
@@ -150,6 +164,7 @@ InsertAddition(Call *call, Addition *a, const KnownStep *known)
 	LinksEnd(links);
 }
 
+/* Report too many steps. */
 static void
 CheckStepCount(Faults *faults, const PlanRow *plan, int present, int added)
 {
@@ -158,7 +173,11 @@ CheckStepCount(Faults *faults, const PlanRow *plan, int present, int added)
 				 "plan \"%s\" would have %d steps; stepwise.max_steps is %d", plan->name, present + added, MaxSteps);
 }
 
-/* A sequence stays one: with one dependency all other steps would be ready at once. */
+/*
+ * Report dependencies of steps that are added to a sequence. With dependencies
+ * the plan would not be a sequence any more, and all its other steps would be
+ * ready at once.
+ */
 static void
 CheckStillSequential(Faults *faults, const PlanRow *plan, const Definition *definition)
 {
@@ -167,7 +186,10 @@ CheckStillSequential(Faults *faults, const PlanRow *plan, const Definition *defi
 				 "the steps of plan \"%s\" go in order, so added ones cannot have dependsOn", plan->name);
 }
 
-/* The inputs that steps may refer to: those given, and those that the workflow declares. */
+/*
+ * Collect the inputs that steps may refer to. These are the given ones, and those
+ * that the workflow of the plan declares.
+ */
 const Jsonb *
 PlanInputNames(Call *call, const PlanRow *plan)
 {
@@ -177,7 +199,7 @@ PlanInputNames(Call *call, const PlanRow *plan)
 	return workflow ? JsonMerge(JsonGetJson(workflow, "inputs"), given) : given;
 }
 
-/* The workflows of a plan and of those in which it is nested, the innermost last. */
+/* List the workflows of a plan and of the plans around it, the innermost last. */
 static List *
 Callers(Call *call, PlanRow *plan)
 {
@@ -192,7 +214,11 @@ Callers(Call *call, PlanRow *plan)
 	return names;
 }
 
-/* Add steps after an order (0: before all, -1: at the end); faults instead of errors. The ids come back. */
+/*
+ * Add steps after the step of order "after"; 0 adds them before all others, -1 at
+ * the end. Returns their ids and *count, or NULL if there are faults. A new step
+ * whose parents do not let it run is skipped at once.
+ */
 pg_uuid_t *
 PlanAddSteps(Call *call, PlanRow *plan, const Jsonb *steps, int after, Faults *faults, int *count)
 {
@@ -225,6 +251,7 @@ PlanAddSteps(Call *call, PlanRow *plan, const Jsonb *steps, int after, Faults *f
 	return a.ids;
 }
 
+/* Find a name for the review of a step that no step of the plan has. */
 static char *
 FreeStepName(Call *call, const PlanRow *plan, const char *base)
 {
@@ -237,7 +264,10 @@ FreeStepName(Call *call, const PlanRow *plan, const char *base)
 	}
 }
 
-/* What waits for the reviewed step waits for the review too, but not for its approval: a skipped review lets it go on. */
+/*
+ * Let the dependents of the reviewed step wait for its review too. The dependency
+ * is optional, so a skipped review does not skip them.
+ */
 static void
 DependOnReview(Call *call, const PlanRow *plan, const StepRow *reviewed, const StepRow *review)
 {
@@ -260,9 +290,10 @@ DependOnReview(Call *call, const PlanRow *plan, const StepRow *reviewed, const S
 }
 
 /*
- * Move on the waves of what depends on a step that was put in between. None
- * moves by more than one, so each step is met once: those that moved, then those
- * that depend on them, and so on.
+ * Raise the waves of the steps that depend on an inserted step, directly or
+ * through others. Each turn of the loop raises the dependents of the steps that
+ * the turn before has raised. No wave rises by more than one, so each step is
+ * raised once.
  */
 static void
 RaiseWaves(Call *call, const pg_uuid_t *step_id)
@@ -301,6 +332,7 @@ RaiseWaves(Call *call, const pg_uuid_t *step_id)
 	}
 }
 
+/* Add a checkpoint step for the review of a step, directly after that step. */
 StepRow *
 PlanAddCheckpointStep(Call *call, PlanRow *plan, const StepRow *after)
 {

@@ -1,9 +1,15 @@
 /*
  * ask.c
  *	  let a step wait for a person: by a review or by a prompt
+ *
+ * A pending step passes through in_progress, which counts as an attempt. Each
+ * wait has a checkpoint with a new id.
+ *
+ * Locks: the caller holds the locks of the root and of the plan.
  */
 #include "engine/engine.h"
 
+/* Write the audit entry of a requested review. */
 static void
 AuditReviewRequested(Call *call, PlanRow *plan, const StepRow *step)
 {
@@ -36,7 +42,7 @@ StepRequestReview(Call *call, PlanRow *plan, StepRow *step, const char *summary,
 	AuditReviewRequested(call, plan, step);
 }
 
-/* Let a prompt wait for its answer. */
+/* Let a pending prompt wait for its answer. */
 void
 StepPrompt(Call *call, PlanRow *plan, StepRow *step, const char *prompt)
 {

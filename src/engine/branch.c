@@ -1,9 +1,12 @@
 /*
  * branch.c
- *	  branching conditions: what is decided when a step completes
+ *	  branching conditions, which are evaluated when a step completes
  *
- * The conditions of a step are tried in their order, and the first that holds
- * acts. Every evaluation is in the audit log, fired or not.
+ * The conditions of a step are evaluated in the order of their positions. The
+ * first one that is true fires: its action is carried out, and the rest are not
+ * evaluated. Every evaluation has an audit entry, whether it fired or not.
+ *
+ * Locks: the caller holds the locks of the root and of the plan.
  */
 #include "engine/engine.h"
 
@@ -13,7 +16,7 @@ enum
 	B_POSITION = 1, B_ACTION, B_TARGET, B_PARAMS, B_EXPRESSION, B_PATH, B_OPERANDS
 };
 
-/* one branching condition, and the step after which it stands */
+/* a branching condition that fires, and the step that it belongs to */
 typedef struct Branch
 {
 	PlanRow    *plan;
@@ -22,20 +25,22 @@ typedef struct Branch
 	pg_uuid_t	target_id;
 	Jsonb	   *params;
 	/* for the audit entry */
-	const char *note;			/* why nothing came of it, or NULL */
-	List	   *added;			/* names of the steps that it added */
-	List	   *skipped;		/* and of those that it skipped */
+	const char *note;			/* why the action did nothing, or NULL */
+	List	   *added;			/* names of the steps that the action added */
+	List	   *skipped;		/* names of the steps that the action skipped */
 } Branch;
 
+/* Do nothing: the plan goes on with its next step. */
 static void
 ActContinue(Call *call, Branch *branch)
 {
 }
 
 /*
- * Skip what is pending between the step and the target. What the target depends
- * on, by however many steps, stays: skipping that would skip the target too, or
- * let it run without what it waits for. A sequence has no dependencies.
+ * Skip the pending steps between the step and the target. Steps that the target
+ * depends on, directly or through others, are not skipped: otherwise the target
+ * would be skipped too, or would run without their results. A sequence has no
+ * dependencies, so all the steps between are skipped.
  */
 static void
 ActSkipTo(Call *call, Branch *branch)
@@ -75,6 +80,7 @@ ActSkipTo(Call *call, Branch *branch)
 	RowsFree(&rows);
 }
 
+/* Add steps after this one. */
 static void
 ActAddSteps(Call *call, Branch *branch)
 {
@@ -84,7 +90,7 @@ ActAddSteps(Call *call, Branch *branch)
 	int			count;
 
 	ids = PlanAddSteps(call, branch->plan, steps, branch->step->order, &faults, &count);
-	/* they were good when the branch was defined, but names may have been taken since */
+	/* the steps were accepted when the branch was defined, but their names may have been taken since */
 	if (FaultsAny(&faults))
 	{
 		branch->note = psprintf("the steps cannot be added any more: %s", FaultsFirst(&faults));
@@ -94,7 +100,7 @@ ActAddSteps(Call *call, Branch *branch)
 		branch->added = lappend(branch->added, StepMustRead(call, &ids[i])->name);
 }
 
-/* End the plan at once; its other steps stay as they are. */
+/* Fail the plan at once. Its other steps keep their states. */
 static void
 ActFail(Call *call, Branch *branch)
 {
@@ -106,7 +112,10 @@ ActFail(Call *call, Branch *branch)
 	PlanMove(call, branch->plan, PLAN_FAILED, JsonTextOf("reason", branch->plan->message));
 }
 
-/* Add a checkpoint step after this one, already waiting; max_steps is no reason to leave a review out. */
+/*
+ * Add a checkpoint step after this one, and let it wait for a review. The limit
+ * max_steps is not checked, so that it cannot prevent a review.
+ */
 static void
 ActRequestReview(Call *call, Branch *branch)
 {
@@ -119,6 +128,7 @@ ActRequestReview(Call *call, Branch *branch)
 	branch->added = list_make1(step->name);
 }
 
+/* the branching actions */
 static const struct
 {
 	const char *name;
@@ -131,6 +141,7 @@ static const struct
 	{"request_review", ActRequestReview},
 };
 
+/* Carry out the action of a branching condition. */
 static void
 BranchAct(Call *call, Branch *branch)
 {
@@ -143,7 +154,7 @@ BranchAct(Call *call, Branch *branch)
 	elog(ERROR, "unknown branching action \"%s\"", branch->action);
 }
 
-/* Write down one evaluation; the fired one is also part of the answer. */
+/* Build the detail of the audit entry of one evaluation. "fired" is NULL if the condition did not fire. */
 static Jsonb *
 BranchDetail(const Rows *rows, uint64 row, ConditionResult result, const char *why, const Branch *fired)
 {
@@ -159,7 +170,7 @@ BranchDetail(const Rows *rows, uint64 row, ConditionResult result, const char *w
 		JsonPutText(&b, "undecided", why ? why : "the condition cannot be decided");
 	if (fired != NULL && fired->note != NULL)
 		JsonPutText(&b, "note", fired->note);
-	/* a fork from before the branch takes back what it did: so its entry names the steps */
+	/* a fork that starts before the branch undoes its action, so it needs the names of the steps */
 	if (fired != NULL && fired->added != NIL)
 		JsonPutTexts(&b, "addedSteps", fired->added);
 	if (fired != NULL && fired->skipped != NIL)
@@ -168,6 +179,7 @@ BranchDetail(const Rows *rows, uint64 row, ConditionResult result, const char *w
 	return JsonFinish(&b);
 }
 
+/* Carry out a condition that is true, audit it, and keep what it did for the answer of the call. */
 static void
 BranchFire(Call *call, PlanRow *plan, StepRow *step, const Rows *rows, uint64 row)
 {
@@ -189,7 +201,7 @@ BranchFire(Call *call, PlanRow *plan, StepRow *step, const Rows *rows, uint64 ro
 	plan->branch = (Jsonb *) CallKeep(call, (struct varlena *) JsonFinish(&b));
 }
 
-/* Try the conditions after a completed step; the first that holds acts. */
+/* Evaluate the branching conditions of a completed step, and fire the first one that is true. */
 void
 BranchesAfter(Call *call, PlanRow *plan, StepRow *step)
 {

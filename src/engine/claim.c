@@ -1,14 +1,21 @@
 /*
  * claim.c
- *	  claims: find them, give them back, release those whose lease expired
+ *	  find and release the claims of workers
+ *
+ * A claim is a step in progress that was handed out to a worker. The worker is
+ * its holder, if it gave its name. A claim may have a lease. An expired lease
+ * releases the claim: the step is pending again.
+ *
+ * Locks: the caller holds the lock of the root. StepRelease also needs the lock
+ * of the plan.
  */
 #include "engine/engine.h"
 
-/* A plan that failed leaves its steps as they were; what is claimed there is nobody's work any more. */
+/* A failed plan may have steps that are still in progress. These claims do not count any more. */
 #define IN_OPEN_PLAN \
 	" AND EXISTS (SELECT FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.id = s.plan_id AND p.completed_at IS NULL)"
 
-/* An expired lease counts as released. */
+/* Release the claims of a tree whose leases have expired. */
 void
 ReleaseExpired(Call *call, PlanRow *root)
 {
@@ -36,7 +43,7 @@ ReleaseExpired(Call *call, PlanRow *root)
 	}
 }
 
-/* Give a claim back, and say why. */
+/* Release a claim. The audit entry says why. */
 void
 StepRelease(Call *call, PlanRow *plan, StepRow *step, const char *why)
 {
@@ -50,7 +57,7 @@ StepRelease(Call *call, PlanRow *plan, StepRow *step, const char *why)
 	StepMove(call, plan, step, STEP_PENDING, JsonFinish(&b));
 }
 
-/* Find the claim that a worker holds in the tree; a worker that asks again gets it again. */
+/* Find the oldest claim that a worker holds in a tree; a worker that asks for work again gets that step again. */
 StepRow *
 ClaimOfWorker(Call *call, const PlanRow *root, const char *worker)
 {

@@ -1,13 +1,13 @@
 /*
  * create.c
- *	  the rows of a new plan, and of steps that are added to one
+ *	  insert the rows of a new plan
  *
- * A definition has been accepted before it comes here (define.c). Steps go in
- * by one statement, however many: as one jsonb array that PostgreSQL takes
- * apart, so that 10,000 steps cost little more than the rows.
+ * The definition must have been accepted (define/definition.c).
  *
- * Locks: a new plan is seen by nobody yet; steps are added to a plan that the
- * caller has locked. Of calls with the same idempotency key, one waits.
+ * Locks: other transactions do not see a new plan before it is committed, so it
+ * needs no lock. For a nested plan, the caller holds the locks of the root and
+ * of the plan of the parent step. Calls with the same idempotency key must wait
+ * for each other; the caller takes that lock (api/create_plan.c).
  */
 #include "engine/engine.h"
 
@@ -16,9 +16,7 @@
 #include "utils/fmgrprotos.h"
 #include "utils/memutils.h"
 
-
-/* ---------- rows as JSON ---------- */
-
+/* Insert an array of branching conditions. */
 static void
 InsertBranches(Call *call, const PlanRow *plan, JsonBuilder *b)
 {
@@ -35,8 +33,7 @@ InsertBranches(Call *call, const PlanRow *plan, JsonBuilder *b)
 	InsertRows(call, &insert, plan, b);
 }
 
-/* ---------- a new plan ---------- */
-
+/* Insert the row of a plan. */
 static void
 InsertPlan(Call *call, const PlanRow *plan, const char *idempotency_key)
 {
@@ -46,7 +43,10 @@ InsertPlan(Call *call, const PlanRow *plan, const char *idempotency_key)
 		" goal, workflow, version, idempotency_key, inputs, parent_names)"
 		" VALUES ($1, $2, $3, $4, $5::stepwise.on_failure, $6, $7, $8, $9, $10, $11, $12, $12, $13, $14, $15, $16, $17,"
 		" $18, $19, $20, $21, $22)"
-		/* a key that is taken was seen, but by a transaction at a stricter level: that then fails to serialize */
+		/*
+		 * The caller has found no plan with this key. If there is one all the same, it is newer than the snapshot
+		 * of a REPEATABLE READ or SERIALIZABLE transaction. ON CONFLICT then raises a serialization failure.
+		 */
 		" ON CONFLICT (tenant, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING",
 		22, {TEXTOID, UUIDOID, UUIDOID, UUIDOID, TEXTOID, BOOLOID, BOOLOID, BOOLOID, INT4OID, INT4OID, INT4OID,
 		TIMESTAMPTZOID, INTERVALOID, BYTEAOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, INT4OID, TEXTOID, JSONBOID, JSONBOID}
@@ -87,6 +87,7 @@ InsertPlan(Call *call, const PlanRow *plan, const char *idempotency_key)
 	QueryRun(&insert, &params);
 }
 
+/* Insert the columns of a plan that are seldom read. */
 static void
 InsertPlanDetail(Call *call, const PlanRow *plan, const Definition *definition, const PlanOrigin *origin)
 {
@@ -108,7 +109,11 @@ InsertPlanDetail(Call *call, const PlanRow *plan, const Definition *definition, 
 	QueryRun(&insert, &params);
 }
 
-/* A nested plan hangs on its parent_step, and what is asked of the plan around it holds for it too. */
+/*
+ * Nest a plan in its parent step. If the plan around it asks for a separate
+ * reviewer, so does the nested plan. Without a stall_after of its own, it has
+ * that of the parent step or of the plan around it.
+ */
 static void
 PlanNest(PlanRow *plan, const PlanRow *parent, const StepRow *parent_step)
 {
@@ -123,6 +128,7 @@ PlanNest(PlanRow *plan, const PlanRow *parent, const StepRow *parent_step)
 		plan->stall_after = parent_step->stall_after ? parent_step->stall_after : parent->stall_after;
 }
 
+/* Make the row of a new plan in memory. */
 static PlanRow *
 PlanFromDefinition(Call *call, const Definition *definition, const PlanOrigin *origin)
 {
@@ -153,7 +159,7 @@ PlanFromDefinition(Call *call, const Definition *definition, const PlanOrigin *o
 	return plan;
 }
 
-/* Write the rows of the steps. */
+/* Insert the steps of a definition. */
 static void
 InsertDefinedSteps(Call *call, const PlanRow *plan, const Definition *definition, const pg_uuid_t *ids)
 {
@@ -171,6 +177,7 @@ InsertDefinedSteps(Call *call, const PlanRow *plan, const Definition *definition
 	InsertSteps(call, plan, &b);
 }
 
+/* Insert the dependencies of a definition. */
 static void
 InsertDefinedDependencies(Call *call, const PlanRow *plan, const Definition *definition, const pg_uuid_t *ids)
 {
@@ -190,6 +197,7 @@ InsertDefinedDependencies(Call *call, const PlanRow *plan, const Definition *def
 	LinksEnd(links);
 }
 
+/* Insert the branching conditions of a definition. */
 static void
 InsertDefinedBranches(Call *call, const PlanRow *plan, const Definition *definition, const pg_uuid_t *ids)
 {
@@ -214,7 +222,7 @@ InsertDefinedBranches(Call *call, const PlanRow *plan, const Definition *definit
 	InsertBranches(call, plan, &b);
 }
 
-/* Write the rows of the steps, and of what hangs on them. */
+/* Insert the steps, dependencies and branching conditions of a definition. */
 static void
 InsertDefinition(Call *call, const PlanRow *plan, const Definition *definition)
 {
@@ -229,6 +237,7 @@ InsertDefinition(Call *call, const PlanRow *plan, const Definition *definition)
 		InsertDefinedBranches(call, plan, definition, ids);
 }
 
+/* Build the detail of the first audit entry of a plan. */
 static Jsonb *
 CreatedDetail(const PlanRow *plan, const Definition *definition)
 {
@@ -248,7 +257,10 @@ CreatedDetail(const PlanRow *plan, const Definition *definition)
 	return JsonFinish(&b);
 }
 
-/* Write the rows of a plan. It then counts as locked by this call; a nested one is read again when it is searched. */
+/*
+ * Insert a new plan with its steps. The call then treats a root plan as locked.
+ * A nested plan is read again when the search comes to it.
+ */
 PlanRow *
 PlanCreate(Call *call, const Definition *definition, const PlanOrigin *origin)
 {
@@ -264,12 +276,7 @@ PlanCreate(Call *call, const Definition *definition, const PlanOrigin *origin)
 	return plan;
 }
 
-/* ---------- idempotency ---------- */
-
-/* ---------- answers ---------- */
-
-/* ---------- create_plan ---------- */
-
+/* Report inputs that are not an object. */
 void
 CheckInputsObject(Faults *faults, const Jsonb *inputs)
 {
@@ -277,9 +284,11 @@ CheckInputsObject(Faults *faults, const Jsonb *inputs)
 		FaultAdd(faults, ERRCODE_INVALID_DEFINITION, "inputs", "Write {\"name\": value, ...}.", "inputs must be an object");
 }
 
-/* ---------- start_workflow ---------- */
-
-/* Accept a stored workflow again, with values for its inputs. */
+/*
+ * Accept a stored workflow again, with values for its inputs. Faults of the
+ * inputs are added to "faults". Faults of the stored definition raise an error
+ * for a root plan; for a nested plan they are returned in "faults" too.
+ */
 Definition *
 WorkflowOpen(Call *call, PlanOrigin *origin, Faults *faults)
 {
@@ -287,7 +296,7 @@ WorkflowOpen(Call *call, PlanOrigin *origin, Faults *faults)
 	Jsonb	   *json = WorkflowPin(call, origin->workflow, &origin->version);
 	Definition *definition = DefinitionAccept(call, json, &stored);
 
-	/* it was good when it was stored; a setting may have changed since */
+	/* the definition was accepted when it was stored, but a setting may have changed since */
 	if (origin->parent_step == NULL)
 		FaultsRaise(&stored, "definition");
 	else
@@ -298,7 +307,3 @@ WorkflowOpen(Call *call, PlanOrigin *origin, Faults *faults)
 	origin->goal = definition->description;
 	return definition;
 }
-
-/* ---------- steps that are added to a plan ---------- */
-
-/* ---------- a checkpoint step that a branch adds ---------- */

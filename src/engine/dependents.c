@@ -2,13 +2,18 @@
  * dependents.c
  *	  what the end of a step means for the steps that depend on it
  *
- * One table says whether a dependent may run, by how its parent ended and
- * whether the dependency is required. A dependent that may run has one thing
- * less to wait for; one that may not is skipped.
+ * In this file, the parent is the step that a dependent depends on. It is not
+ * the parent step of a nested plan.
+ *
+ * One table says whether a dependent may run. It depends on how the parent
+ * ended, and on whether the dependency is required. If the dependent may run,
+ * its count of blockers goes down by one. Otherwise it is skipped.
+ *
+ * Locks: the caller holds the locks of the root and of the plan.
  */
 #include "engine/engine.h"
 
-/* how a step that is settled looks to those that depend on it */
+/* how a parent ended */
 typedef enum Settlement
 {
 	SETTLED_SUCCESS,
@@ -17,7 +22,7 @@ typedef enum Settlement
 	SETTLED_SKIPPED
 } Settlement;
 
-/* may a dependent run? [settlement][required] */
+/* whether a dependent may run: [settlement][required] */
 static const bool DependentRuns[][2] = {
 	[SETTLED_SUCCESS] = {true, true},
 	[SETTLED_FAILURE] = {true, false},
@@ -32,6 +37,7 @@ static const char *const SettlementText[] = {
 	[SETTLED_SKIPPED] = "was skipped",
 };
 
+/* Say how a step ended. It must have ended. */
 static Settlement
 SettlementOf(StepStatus status, Outcome outcome)
 {
@@ -42,18 +48,19 @@ SettlementOf(StepStatus status, Outcome outcome)
 	return outcome == OUTCOME_FAILURE ? SETTLED_FAILURE : SETTLED_SUCCESS;
 }
 
+/* Decide what the state of a parent means for a dependent. */
 DependentVerdict
 DependentVerdictOf(const PlanRow *plan, StepStatus parent, Outcome outcome, bool required)
 {
 	if (parent != STEP_COMPLETED && parent != STEP_FAILED && parent != STEP_SKIPPED)
 		return DEPENDENT_WAITS;
-	/* under pause they wait until the failed step is retried, skipped or answered */
+	/* under on_failure pause, dependents wait until the failed step is retried, skipped or answered */
 	if (parent == STEP_FAILED && plan->on_failure == ON_FAILURE_PAUSE)
 		return DEPENDENT_WAITS;
 	return DependentRuns[SettlementOf(parent, outcome)][required] ? DEPENDENT_RUNS : DEPENDENT_SKIPPED;
 }
 
-/* One thing less to wait for. */
+/* Count one blocker less for the dependents that may run. */
 static void
 DependentsRelease(Call *call, const StepRow *step, const DependentVerdict verdicts[2])
 {
@@ -68,6 +75,7 @@ DependentsRelease(Call *call, const StepRow *step, const DependentVerdict verdic
 	}
 }
 
+/* Skip a dependent. Its message names the parent and how that ended. */
 static void
 DependentSkip(Call *call, PlanRow *plan, StepRow *child, const StepRow *parent, bool required)
 {
@@ -76,7 +84,7 @@ DependentSkip(Call *call, PlanRow *plan, StepRow *child, const StepRow *parent, 
 	StepMove(call, plan, child, STEP_SKIPPED, NULL);
 }
 
-/* Find the steps on the other end of a step's dependencies, required or optional ones. */
+/* Run a query over the dependencies at one side of a step, either the required or the optional ones. */
 static Rows
 RelatedSteps(Call *call, KeptQuery *query, const StepRow *step, bool required)
 {
@@ -88,6 +96,7 @@ RelatedSteps(Call *call, KeptQuery *query, const StepRow *step, bool required)
 	return QueryRun(query, &params);
 }
 
+/* Skip the pending dependents of a step: those with a required dependency on it, or those with an optional one. */
 static void
 DependentsSkip(Call *call, PlanRow *plan, const StepRow *step, bool required)
 {
@@ -108,8 +117,9 @@ DependentsSkip(Call *call, PlanRow *plan, const StepRow *step, bool required)
 }
 
 /*
- * A step that is tried again, or was given back, may have missed what became
- * of those that it waits for: then nobody else would skip it.
+ * Skip a pending step if one of its parents does not let it run. A step that is
+ * retried or released was not pending when that parent ended, so DependentsLook
+ * has not skipped it.
  */
 void
 ParentsLook(Call *call, PlanRow *plan, StepRow *step)
@@ -120,7 +130,7 @@ ParentsLook(Call *call, PlanRow *plan, StepRow *step)
 		3, {TEXTOID, UUIDOID, BOOLOID}
 	};
 
-	/* one that settled in the same call may have skipped it already */
+	/* a parent that ended in the same call may have skipped the step already */
 	if (StepMustRead(call, &step->id)->status != STEP_PENDING)
 		return;
 	for (int required = 0; required <= 1; required++)
@@ -138,6 +148,7 @@ ParentsLook(Call *call, PlanRow *plan, StepRow *step)
 	}
 }
 
+/* Unblock or skip the dependents of a step that has ended. */
 void
 DependentsLook(Call *call, PlanRow *plan, const StepRow *step)
 {

@@ -342,34 +342,36 @@ extern Jsonb *ReasonWithPath(PlanRow *plan, Jsonb *reason);
 
 /* ---------- ready.c: what a step of each kind needs before it can be done ---------- */
 
-/* the next step, and what it takes to do it */
+/* the next step, and what its worker needs to do it */
 typedef struct Next
 {
-	bool		run;			/* set before: a run asks, not an agent */
+	bool		run;			/* set by the caller: a run asks, not an agent */
 	PlanRow    *plan;
 	StepRow    *step;
-	char	   *instructions;	/* filled; so the next */
-	Jsonb	   *resources;
-	Tool	   *tool;			/* of a run: NULL if it only reads resources */
+	char	   *instructions;	/* filled, or NULL */
+	Jsonb	   *resources;		/* URIs, filled, or NULL */
+	Tool	   *tool;			/* for a run only; NULL: the step only reads resources */
 } Next;
 
+/* what is due with a pending step */
 typedef enum Due
 {
-	DUE_READY,
-	DUE_GIVE_UP,				/* it was claimed too often */
+	DUE_READY,					/* it can be handed out, or run */
+	DUE_GIVE_UP,				/* it has used up its attempts */
 	DUE_SKIP,					/* its condition is false */
 	DUE_ASK,					/* it is a prompt */
 	DUE_NEST,					/* it runs a workflow */
 	DUE_WAITS,					/* it reads a step that has not ended */
-	DUE_BLOCKED
+	DUE_BLOCKED					/* it gets a pause reason */
 } Due;
 
+/* more about what is due; members that do not apply are NULL */
 typedef struct Judgement
 {
-	char	   *prompt;			/* of DUE_ASK, filled */
-	StepRow    *awaited;		/* of DUE_WAITS: the step that it reads */
-	Jsonb	   *reason;			/* of DUE_BLOCKED; so the next */
-	char	   *message;		/* or NULL */
+	char	   *prompt;			/* with DUE_ASK: the filled text */
+	StepRow    *awaited;		/* with DUE_WAITS: the step that it reads */
+	Jsonb	   *reason;			/* with DUE_BLOCKED: the pause reason */
+	char	   *message;		/* with DUE_BLOCKED: the message of the step, or NULL */
 } Judgement;
 
 extern Due	JudgeFault(const StepRow *step, const ResolveFault *fault, Judgement *j);
@@ -390,15 +392,16 @@ typedef enum StepKind
 	KIND_WORKFLOW
 } StepKind;
 
+/* what a kind of step allows */
 typedef struct StepKindRule
 {
-	bool		by_worker;		/* handed out to a worker, who submits it; otherwise the engine does it by itself */
-	bool		nests;		/* done by a plan that is nested in the step */
+	bool		by_worker;		/* a worker gets it and submits it; otherwise the engine does it */
+	bool		nests;			/* a nested plan does its work */
 	Due			(*ready) (Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j);
-	const char *does;			/* what a step does that is not for a worker; so the next two */
-	const char *refusal_detail; /* or NULL */
-	const char *refusal_hint;
-	const char *hint[STEP_STATUSES];	/* what to call in this state; NULL: as for other kinds */
+	const char *does;			/* what the step does, in words; NULL if a worker does it */
+	const char *refusal_detail; /* of the error for a worker, or NULL */
+	const char *refusal_hint;	/* of the error for a worker, or NULL */
+	const char *hint[STEP_STATUSES];	/* of a refused move, by state; NULL: that of state.c */
 } StepKindRule;
 
 extern StepKind StepKindOf(const StepRow *step);
@@ -410,28 +413,29 @@ extern bool StepIsRetryable(Call *call, const StepRow *step);
 
 /* ---------- state.c: move a step, move a plan ---------- */
 
-#define CANCELLED_WITH_PLAN	"plan cancelled: " /* how the message of a step that was skipped for that begins */
+#define CANCELLED_WITH_PLAN	"plan cancelled: " /* beginning of the message of steps skipped by PlanCancel */
 
 extern void StepMove(Call *call, PlanRow *plan, StepRow *step, StepStatus to, Jsonb *detail);
 extern void StepStamp(StepRow *step, StepStatus to, TimestampTz now);
 extern bool StepStampInPlan(Call *call, PlanRow *plan, StepRow *step);
 extern void StepMoved(Call *call, PlanRow *plan, StepRow *step, StepStatus from, Jsonb *detail);
 extern void StepAudit(Call *call, PlanRow *plan, const StepRow *step, StepStatus from, const Jsonb *detail);
-extern void StepPause(Call *call, PlanRow *plan, StepRow *step, Jsonb *reason); /* NULL: it can go on */
+extern void StepPause(Call *call, PlanRow *plan, StepRow *step, Jsonb *reason); /* NULL: clear it */
 pg_noreturn extern void StepTransitionRefuse(const StepRow *step, StepStatus to, const char *rule); /* SW003 */
 extern void PlanMove(Call *call, PlanRow *plan, PlanStatus to, Jsonb *detail);
 extern void PlanCancel(Call *call, PlanRow *plan, const char *reason);
 extern Jsonb *NestedDetail(const PlanRow *nested);
-extern void PlanCheckOpen(const PlanRow *plan); /* SW003 when the plan has ended */
+extern void PlanCheckOpen(const PlanRow *plan); /* SW003 if the plan has ended */
 extern void PlanCheckModifiable(const PlanRow *plan);	/* SW004 unless planning or executing */
 extern Jsonb *MoveDetail(const char *from, const char *to, const Jsonb *extra);
 
-/* ---------- dependents.c: what the end of a step means for those that depend on it ---------- */
+/* ---------- dependents.c: what the end of a step means for its dependents ---------- */
 
+/* what the state of a parent means for a step that depends on it */
 typedef enum DependentVerdict
 {
 	DEPENDENT_WAITS,
-	DEPENDENT_RUNS,
+	DEPENDENT_RUNS,				/* unless it waits for another parent */
 	DEPENDENT_SKIPPED
 } DependentVerdict;
 
@@ -446,7 +450,7 @@ extern void StepPrompt(Call *call, PlanRow *plan, StepRow *step, const char *pro
 
 /* ---------- insert.c: rows of steps and dependencies ---------- */
 
-typedef struct Links Links;		/* dependencies on their way into the table */
+typedef struct Links Links;		/* a batch of dependencies that are not inserted yet */
 
 extern void PutInterval(JsonBuilder *b, const char *key, Interval *interval);
 extern void PutCondition(JsonBuilder *b, const Condition *condition, const char *source_key, const char *path_key,
@@ -461,18 +465,18 @@ extern void LinksEnd(Links *links);
 
 /* ---------- create.c: rows of new plans ---------- */
 
-/* where a plan comes from, beside its definition */
+/* what a new plan has beside its definition */
 typedef struct PlanOrigin
 {
-	const char *workflow;		/* or NULL */
-	int			version;
-	const char *goal;
-	Jsonb	   *inputs;
-	const char *design_rationale;
-	const char *idempotency_key;
-	const char *request_digest;
-	PlanRow    *parent;			/* of a nested plan; so the step that runs it */
-	StepRow    *parent_step;
+	const char *workflow;		/* NULL: the definition is not stored */
+	int			version;		/* of the workflow */
+	const char *goal;			/* or NULL */
+	Jsonb	   *inputs;			/* or NULL */
+	const char *design_rationale;	/* or NULL */
+	const char *idempotency_key;	/* or NULL */
+	const char *request_digest; /* or NULL */
+	PlanRow    *parent;			/* of a nested plan: the plan of its parent step; else NULL */
+	StepRow    *parent_step;	/* of a nested plan; else NULL */
 } PlanOrigin;
 
 extern PlanRow *PlanCreate(Call *call, const Definition *definition, const PlanOrigin *origin);
@@ -494,7 +498,7 @@ extern void BranchesAfter(Call *call, PlanRow *plan, StepRow *step);
 
 extern Due	Judge(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j);
 
-/* ---------- settle.c: the consequences of what has moved ---------- */
+/* ---------- settle.c: the consequences of moves ---------- */
 
 extern void PlanSettle(Call *call, PlanRow *plan);
 extern void PlanDrain(Call *call, PlanRow *plan);
@@ -505,7 +509,7 @@ extern void StepBlock(Call *call, PlanRow *plan, StepRow *step, const Judgement 
 
 extern bool NestedOpen(Call *call, PlanRow *plan, StepRow *step);	/* false: the step has failed */
 
-/* ---------- claim.c: claims ---------- */
+/* ---------- claim.c: find and release the claims of workers ---------- */
 
 extern void ReleaseExpired(Call *call, PlanRow *root);
 extern void StepRelease(Call *call, PlanRow *plan, StepRow *step, const char *why);
@@ -514,11 +518,11 @@ extern StepRow *ClaimOfWorker(Call *call, const PlanRow *root, const char *worke
 /* ---------- next.c: find the step that can be done next ---------- */
 
 extern bool NextFind(Call *call, PlanRow *asked, Next *next);
-extern bool NextPeek(Call *call, PlanRow *asked, Next *next);	/* false: next->step is what is waited for, or NULL */
+extern bool NextPeek(Call *call, PlanRow *asked, Next *next);	/* false: next->step is the awaited step, or NULL */
 
 /* ---------- finish.c: end a step in progress ---------- */
 
-extern Outcome ResultOutcome(const Jsonb *result);	/* failure if it says isError */
+extern Outcome ResultOutcome(const Jsonb *result);	/* failure if it has isError */
 extern void StepComplete(Call *call, PlanRow *plan, StepRow *step, Jsonb *result, Outcome outcome);
 extern void StepFail(Call *call, PlanRow *plan, StepRow *step, const ToolFault *fault, Jsonb *reason);
 

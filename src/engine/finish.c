@@ -1,10 +1,12 @@
 /*
  * finish.c
  *	  end a step in progress with a result or with a fault
+ *
+ * Locks: the caller holds the locks of the root and of the plan.
  */
 #include "engine/engine.h"
 
-/* The outcome of a completed step whose tool says itself that it did not succeed. */
+/* Read the outcome from the result of a tool. A tool reports its own failure by "isError": true. */
 Outcome
 ResultOutcome(const Jsonb *result)
 {
@@ -15,7 +17,7 @@ ResultOutcome(const Jsonb *result)
 	return OUTCOME_SUCCESS;
 }
 
-/* Complete a step that is in progress. */
+/* Complete a step in progress, and settle its plan. */
 void
 StepComplete(Call *call, PlanRow *plan, StepRow *step, Jsonb *result, Outcome outcome)
 {
@@ -25,7 +27,7 @@ StepComplete(Call *call, PlanRow *plan, StepRow *step, Jsonb *result, Outcome ou
 	PlanSettle(call, plan);
 }
 
-/* What _workflow.result shows of a failed step. */
+/* Build what _workflow.result shows of a failed step. */
 static Jsonb *
 ErrorOfFault(const ToolFault *fault)
 {
@@ -45,7 +47,7 @@ ErrorOfFault(const ToolFault *fault)
 	return JsonFinish(&b);
 }
 
-/* Fail a step that is in progress; the reason shows if its plan pauses for that. */
+/* Fail a step in progress, and settle its plan. "reason" is used only if the plan pauses on failure. */
 void
 StepFail(Call *call, PlanRow *plan, StepRow *step, const ToolFault *fault, Jsonb *reason)
 {

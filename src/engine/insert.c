@@ -1,17 +1,24 @@
 /*
  * insert.c
  *	  insert rows of steps and dependencies, many by one statement
+ *
+ * Steps are passed as one jsonb array, which PostgreSQL takes apart. So 10,000
+ * steps cost little more than their rows. Dependencies are passed as arrays of
+ * columns.
+ *
+ * Locks: the plan is new, or the caller holds its lock.
  */
 #include "engine/engine.h"
 
 #include "utils/array.h"
 
 /*
- * Dependencies on their way into the table. A plan of 1,000 steps can have half
- * a million of them: they go in as arrays, some thousands by one statement.
+ * A plan of 1,000 steps can have half a million dependencies. They are inserted
+ * in batches of this size.
  */
 #define LINKS_AT_ONCE	5000
 
+/* a batch of dependencies that are not inserted yet */
 struct Links
 {
 	Call	   *call;
@@ -22,13 +29,14 @@ struct Links
 	Datum		required[LINKS_AT_ONCE];
 };
 
+/* Put an interval as text; null for NULL. */
 void
 PutInterval(JsonBuilder *b, const char *key, Interval *interval)
 {
 	JsonPutText(b, key, interval ? IntervalText(interval) : NULL);
 }
 
-/* A compiled condition: its source, its path, and the references it reads. */
+/* Put a compiled condition: its source, its jsonpath, and the references that it reads. A raw condition reads none. */
 void
 PutCondition(JsonBuilder *b, const Condition *condition, const char *source_key, const char *path_key, const char *operands_key)
 {
@@ -42,6 +50,7 @@ PutCondition(JsonBuilder *b, const Condition *condition, const char *source_key,
 	JsonArrayEnd(b);
 }
 
+/* Put the row of a new step, as InsertSteps reads it. */
 void
 PutStep(JsonBuilder *b, const StepDefinition *step, const pg_uuid_t *id, int order, bool sequential, bool branches, int blockers)
 {
@@ -75,7 +84,7 @@ PutStep(JsonBuilder *b, const StepDefinition *step, const pg_uuid_t *id, int ord
 	JsonObjectEnd(b);
 }
 
-/* Run a query over (tenant, plan, root, array of rows); one that needs no root still has to name its parameter. */
+/* Run a query whose parameters are the tenant, the plan, the root of the plan, and an array of rows. */
 void
 InsertRows(Call *call, KeptQuery *query, const PlanRow *plan, JsonBuilder *b)
 {
@@ -88,6 +97,7 @@ InsertRows(Call *call, KeptQuery *query, const PlanRow *plan, JsonBuilder *b)
 	QueryRun(query, &params);
 }
 
+/* Insert an array of steps, built by PutStep. */
 void
 InsertSteps(Call *call, const PlanRow *plan, JsonBuilder *b)
 {
@@ -108,6 +118,7 @@ InsertSteps(Call *call, const PlanRow *plan, JsonBuilder *b)
 	InsertRows(call, &insert, plan, b);
 }
 
+/* Begin to insert dependencies of a plan. */
 Links *
 LinksBegin(Call *call, const PlanRow *plan)
 {
@@ -119,7 +130,7 @@ LinksBegin(Call *call, const PlanRow *plan)
 	return links;
 }
 
-/* Write the dependencies that were collected. */
+/* Insert the collected batch. */
 static void
 LinksInsert(Links *links)
 {
@@ -145,7 +156,7 @@ LinksInsert(Links *links)
 	links->count = 0;
 }
 
-/* Add a dependency; both ids must live until LinksEnd. */
+/* Add a dependency to the batch. Both ids must live until LinksEnd. */
 void
 LinksAdd(Links *links, const pg_uuid_t *step_id, const pg_uuid_t *parent_id, bool required)
 {
@@ -157,6 +168,7 @@ LinksAdd(Links *links, const pg_uuid_t *step_id, const pg_uuid_t *parent_id, boo
 	links->count++;
 }
 
+/* Insert the last batch, and free it. */
 void
 LinksEnd(Links *links)
 {

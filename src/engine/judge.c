@@ -2,11 +2,13 @@
  * judge.c
  *	  decide what becomes of a pending step, without changing anything
  *
- * The search for work, the functions that explain a pause, and the second
- * look at a blocked step all ask Judge, so they cannot disagree.
+ * The search for work (NextFind), its preview for the functions that explain a
+ * pause (NextPeek), and the second look at a blocked step (StepReconsider) all
+ * call Judge, so that they cannot disagree.
  */
 #include "engine/engine.h"
 
+/* Judge the condition of a step. A step without a condition is ready. */
 static Due
 JudgeCondition(Call *call, PlanRow *plan, const StepRow *step, Judgement *j)
 {
@@ -29,13 +31,13 @@ JudgeCondition(Call *call, PlanRow *plan, const StepRow *step, Judgement *j)
 	}
 }
 
-/* Decide what becomes of a pending step; nothing is written. */
+/* Decide what becomes of a pending step. This writes nothing. */
 Due
 Judge(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j)
 {
 	Due			due;
 
-	/* a step that was claimed too often is not handed out again by itself */
+	/* The step has used up its attempts, so it is not handed out again. retry_step can allow one more. */
 	if (step->max_attempts > 0 && step->attempt >= step->max_attempts)
 		return DUE_GIVE_UP;
 	due = JudgeCondition(call, plan, step, j);

@@ -2,10 +2,11 @@
  * kind.c
  *	  kinds of step
  *
- * What a step does follows from its definition: it asks a person, runs a
- * workflow, calls a tool, reads resources, or has plain instructions. One
- * table says what that means. A new kind is a line in it, and a function that
- * says when a step of that kind is ready (ready.c).
+ * A step asks a person, runs a workflow, calls a tool, reads resources, or has
+ * plain instructions. StepKindOf finds out which from the definition of the
+ * step. One table says what each kind allows. A new kind needs a value of
+ * StepKind, a line in the table, a test in StepKindOf, and a function in
+ * ready.c that says when a step of that kind is ready.
  */
 #include "engine/engine.h"
 
@@ -56,21 +57,21 @@ StepKindOf(const StepRow *step)
 	return step->resources != NULL ? KIND_RESOURCES : KIND_INSTRUCTIONS;
 }
 
-/* Find what holds for the kind of a step. */
+/* Find the rules for the kind of a step. */
 const StepKindRule *
 StepRuleOf(const StepRow *step)
 {
 	return &Kinds[StepKindOf(step)];
 }
 
-/* Say whether a step is done by a plan that is nested in it. */
+/* Say whether a nested plan does the work of a step. */
 bool
 StepNests(const StepRow *step)
 {
 	return StepRuleOf(step)->nests;
 }
 
-/* Say in words what a step does that no worker can do. */
+/* Say in words what a step does. The step must be of a kind that no worker does. */
 char *
 StepDoes(const StepRow *step)
 {
@@ -79,7 +80,10 @@ StepDoes(const StepRow *step)
 	return StepNests(step) ? psprintf("%s \"%s\"", does, step->workflow) : pstrdup(does);
 }
 
-/* Refuse to let a worker do what only the engine does; what is a participle. */
+/*
+ * Refuse to let a worker do a step that the engine does. "what" is a participle
+ * for the message, such as "submitted".
+ */
 void
 CheckByWorker(const StepRow *step, const char *what)
 {
@@ -93,7 +97,7 @@ CheckByWorker(const StepRow *step, const char *what)
 				 errhint("%s", rule->refusal_hint)));
 }
 
-/* Say whether a failed step may be tried again: the step decides, otherwise its tool. */
+/* Say whether a failed step may be retried. Its definition decides; if that does not say, its tool decides. */
 bool
 StepIsRetryable(Call *call, const StepRow *step)
 {

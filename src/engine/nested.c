@@ -2,14 +2,19 @@
  * nested.c
  *	  open the plan that is nested in a step
  *
- * A step with a workflow holds a nested plan. The step is in_progress while
- * that plan runs, and awaiting_input while it waits for a person. settle.c
- * tells the step when its nested plan changes; state.c ends the nested plan
- * when the step ends.
+ * A step that runs a workflow has a nested plan, and is the parent step of that
+ * plan. The step is in_progress while the plan runs, and awaiting_input while
+ * the plan waits for a person. settle.c updates the parent step when its nested
+ * plan changes. state.c cancels the nested plan when the parent step ends.
+ *
+ * Locks: the caller holds the locks of the root and of the plan.
  */
 #include "engine/engine.h"
 
-/* Name the workflows that are nested in each other down to a plan. */
+/*
+ * Spell the chain of workflows from the root down to a plan, and on to "below",
+ * the workflow that was to be opened in it.
+ */
 static char *
 NestingChain(Call *call, PlanRow *plan, const char *below)
 {
@@ -31,6 +36,7 @@ NestingChain(Call *call, PlanRow *plan, const char *below)
 	}
 }
 
+/* Fail a step whose nested plan cannot be opened. */
 static void
 ParentStepFail(Call *call, PlanRow *plan, StepRow *step, char *message)
 {
@@ -39,8 +45,9 @@ ParentStepFail(Call *call, PlanRow *plan, StepRow *step, char *message)
 }
 
 /*
- * Open the plan of a step with a workflow; the resolved arguments are its
- * inputs. False: it could not be opened, and the step has failed.
+ * Open the nested plan of a step that runs a workflow. The filled arguments of
+ * the step are the inputs of the plan. Returns false if the plan could not be
+ * opened; the step has then failed.
  */
 bool
 NestedOpen(Call *call, PlanRow *plan, StepRow *step)
@@ -55,7 +62,7 @@ NestedOpen(Call *call, PlanRow *plan, StepRow *step)
 											  NestingChain(call, plan, step->workflow)));
 		return false;
 	}
-	/* a fork may name what was dropped since */
+	/* the plan may be a fork, and the workflow may have been dropped since the original was defined */
 	if (!WorkflowExists(call, step->workflow, step->version))
 	{
 		ParentStepFail(call, plan, step, psprintf("workflow \"%s\" does not exist any more", step->workflow));

@@ -2,38 +2,42 @@
  * next.c
  *	  find the step that can be done next
  *
- * The tree is searched from its deepest nested plan up to the plan that was
- * asked for, and in each plan in order: in a sequence from the low-water mark
- * next_order, with dependencies over the index of ready steps. On its way the
- * search does what needs no worker: skips steps whose condition is false,
- * opens checkpoints of prompts, opens nested plans, fails what has been
- * handed out too often, and notes on blocked steps why they are.
+ * The search begins with the deepest nested plans and ends with the plan that
+ * the caller asked about ("asked"). It looks at the steps of each plan in order:
+ * in a sequence from the low-water mark next_order, in a plan with dependencies
+ * by the index of ready steps. On the way, the search does the work that needs
+ * no worker: it skips steps whose condition is false, opens the checkpoints of
+ * prompts, opens nested plans, fails steps that have used up their attempts, and
+ * gives blocked steps their pause reasons.
  *
- * What is to be made of a step is decided by Judge, which changes nothing;
- * Prepare does it. So NextPeek can say what a search would find.
+ * Judge decides what becomes of a step and changes nothing; PrepareStep carries
+ * that out. So NextPeek can tell what a search would find without searching.
  *
- * What a claim takes and gives back is here too.
+ * Memory: each step is prepared in a turn (TurnBegin), since a search may look
+ * at thousands of steps.
  *
- * Locks: the caller holds the root. Plans on the way are locked as they come.
+ * Locks: the caller of NextFind holds the lock of the root. Plans are locked
+ * when the search comes to them. NextPeek takes no locks.
  */
 #include "engine/engine.h"
 
 #include "miscadmin.h"
 
-/* what the search makes of a step */
+/* what the search has done with a step */
 typedef enum Verdict
 {
-	VERDICT_READY,
-	VERDICT_GONE,				/* skipped or failed on the way: look on */
-	VERDICT_WAITS,				/* for a person, or for a step in progress */
-	VERDICT_BLOCKED,			/* has a pause reason */
-	VERDICT_NESTED				/* opened a nested plan, which has to be searched */
+	VERDICT_READY,				/* it can be handed out */
+	VERDICT_GONE,				/* it was skipped or failed: search on */
+	VERDICT_WAITS,				/* it waits for a person, or for another step */
+	VERDICT_BLOCKED,			/* it has a pause reason */
+	VERDICT_NESTED				/* its nested plan was opened and has to be searched */
 } Verdict;
 
 static bool SearchNested(Call *call, PlanRow *plan, StepRow *step, Next *next);
 
 /* ---------- preparing a step ---------- */
 
+/* Fail a step that has used up its attempts. */
 static Verdict
 GiveUp(Call *call, PlanRow *plan, StepRow *step)
 {
@@ -42,6 +46,7 @@ GiveUp(Call *call, PlanRow *plan, StepRow *step)
 	return VERDICT_GONE;
 }
 
+/* Skip a step whose condition is false. */
 static Verdict
 Skip(Call *call, PlanRow *plan, StepRow *step)
 {
@@ -50,7 +55,10 @@ Skip(Call *call, PlanRow *plan, StepRow *step)
 	return VERDICT_GONE;
 }
 
-/* Note that a step waits for another; it may have been blocked before that one was tried again. */
+/*
+ * Let a step wait for another one, which may belong to a plan below. If the step
+ * was blocked before the other one was retried, clear its pause reason.
+ */
 static Verdict
 Await(Call *call, PlanRow *plan, StepRow *step, const StepRow *awaited)
 {
@@ -60,6 +68,7 @@ Await(Call *call, PlanRow *plan, StepRow *step, const StepRow *awaited)
 	return VERDICT_WAITS;
 }
 
+/* Judge a step, and do what is due with it. */
 static Verdict
 PrepareStep(Call *call, PlanRow *plan, StepRow *step, Next *next)
 {
@@ -86,7 +95,7 @@ PrepareStep(Call *call, PlanRow *plan, StepRow *step, Next *next)
 	}
 }
 
-/* Do it in a turn; of a step that is not ready, nothing but its row is needed any more. */
+/* Prepare a step in a turn. The memory of the turn is kept only for a step that is ready. */
 static Verdict
 Prepare(Call *call, PlanRow *plan, StepRow *step, Next *next)
 {
@@ -101,7 +110,7 @@ Prepare(Call *call, PlanRow *plan, StepRow *step, Next *next)
 
 /* ---------- searching one plan ---------- */
 
-/* Read the order that a query over a plan finds; INT_MAX: none. */
+/* Run a query that finds an order in a plan; returns INT_MAX if it finds none. */
 static int
 FirstOrder(Call *call, KeptQuery *query, const PlanRow *plan)
 {
@@ -112,7 +121,10 @@ FirstOrder(Call *call, KeptQuery *query, const PlanRow *plan)
 	return order;
 }
 
-/* Find the order of the first step that stands in the way of a sequence. */
+/*
+ * Find the order of the first step that holds back the rest of a sequence:
+ * a step with a pause reason that is not pending.
+ */
 static int
 FirstObstacle(Call *call, const PlanRow *plan)
 {
@@ -125,7 +137,10 @@ FirstObstacle(Call *call, const PlanRow *plan)
 	return plan->paused > 0 ? FirstOrder(call, &find, plan) : INT_MAX;
 }
 
-/* Under pause a failed step stops a run, independent branches too: find the order from which on it does nothing. */
+/*
+ * Find the order of the first failed step, if the plan pauses on failure. A run
+ * does no step after it, even one that does not depend on it.
+ */
 static int
 FirstFailure(Call *call, const PlanRow *plan)
 {
@@ -138,7 +153,7 @@ FirstFailure(Call *call, const PlanRow *plan)
 	return plan->on_failure == ON_FAILURE_PAUSE && plan->counts[STEP_FAILED] > 0 ? FirstOrder(call, &find, plan) : INT_MAX;
 }
 
-/* Take the first pending step of a sequence; what waits or is blocked stops the search. */
+/* Search a sequence for its first pending step. A step that waits or is blocked ends the search. */
 static bool
 SearchSequence(Call *call, PlanRow *plan, Next *next)
 {
@@ -166,7 +181,7 @@ SearchSequence(Call *call, PlanRow *plan, Next *next)
 			default:
 				return false;
 		}
-		/* the step, or the one that holds the nested plan, may have ended, or wait, or be blocked */
+		/* the step, or a step of its nested plan, may have ended the plan or may hold it back now */
 		if (PlanIsTerminal(plan->status))
 			return false;
 		obstacle = FirstObstacle(call, plan);
@@ -174,21 +189,27 @@ SearchSequence(Call *call, PlanRow *plan, Next *next)
 	}
 }
 
-/* An agent goes on with what does not depend on a failed step; a run does not go past it. */
+/*
+ * Say whether a run stops before a step, because a failed step comes first. An
+ * agent does not stop: it may do steps that do not depend on the failed one.
+ */
 static bool
-StopsBefore(Call *call, const PlanRow *plan, const Next *next, const StepRow *step)
+RunStopsBefore(Call *call, const PlanRow *plan, const Next *next, const StepRow *step)
 {
 	return next->run && FirstFailure(call, plan) < step->order;
 }
 
-/* Take the first ready step; what waits or is blocked holds back only what depends on it. */
+/*
+ * Search a plan with dependencies for its first ready step. A step that waits or
+ * is blocked holds back only the steps that depend on it.
+ */
 static bool
 SearchReady(Call *call, PlanRow *plan, Next *next)
 {
 	int			from = 1;
 	StepRow    *step;
 
-	while ((step = StepNextReady(call, plan, from)) != NULL && !StopsBefore(call, plan, next, step))
+	while ((step = StepNextReady(call, plan, from)) != NULL && !RunStopsBefore(call, plan, next, step))
 	{
 		next->plan = plan;
 		next->step = step;
@@ -202,7 +223,7 @@ SearchReady(Call *call, PlanRow *plan, Next *next)
 				from = 1;
 				break;
 			case VERDICT_GONE:
-				/* what depends on it may be ready now, at a lower order too */
+				/* its dependents may be ready now, and may have a lower order */
 				from = 1;
 				break;
 			default:
@@ -215,7 +236,7 @@ SearchReady(Call *call, PlanRow *plan, Next *next)
 	return false;
 }
 
-/* Search one plan; when it has nothing, save what the search has found out. */
+/* Search one plan. If the search finds nothing, settle the plan and note whether a new search makes sense. */
 static bool
 SearchPlan(Call *call, PlanRow *plan, Next *next)
 {
@@ -225,11 +246,14 @@ SearchPlan(Call *call, PlanRow *plan, Next *next)
 		return false;
 	plan->reads_below = false;
 	found = plan->sequential ? SearchSequence(call, plan, next) : SearchReady(call, plan, next);
-	/* nothing moves in this plan when a step that it reads from below ends: so it is to be searched again */
+	/*
+	 * A step may wait for a step of a plan below. When that one ends, nothing moves in this plan, so it must stay
+	 * workable.
+	 */
 	if (!found && (plan->touched || (plan->workable && !plan->reads_below)))
 	{
 		PlanDrain(call, plan);
-		/* what a run cannot do, an agent may */
+		/* an agent may find work where a run finds none */
 		if (!next->run)
 			plan->workable = plan->reads_below;
 		PlanSettle(call, plan);
@@ -237,7 +261,7 @@ SearchPlan(Call *call, PlanRow *plan, Next *next)
 	return found;
 }
 
-/* Search the plan that a step has just opened. */
+/* Search the nested plan that was opened for a step. */
 static bool
 SearchNested(Call *call, PlanRow *plan, StepRow *step, Next *next)
 {
@@ -250,7 +274,10 @@ SearchNested(Call *call, PlanRow *plan, StepRow *step, Next *next)
 
 /* ---------- searching the tree ---------- */
 
-/* Does a nested plan belong under the plan that was asked for, and nothing between them has ended? */
+/*
+ * Say whether a nested plan is below the plan that was asked about, and neither
+ * it nor a plan between them has ended. Below the root, this needs no check.
+ */
 static bool
 IsUnder(Call *call, const PlanRow *plan, const PlanRow *asked)
 {
@@ -268,23 +295,28 @@ IsUnder(Call *call, const PlanRow *plan, const PlanRow *asked)
 }
 
 /*
- * What is nested in a step counts as that step: does the search stop before it?
- * What stops it has a reason, and the root would know of it.
+ * Say whether the search would stop in a plan above before it comes to the parent
+ * step of this plan. Only a step with a pause reason can stop it, and the parent
+ * steps up to the root have that reason too. So if no step of the root has one,
+ * there is nothing to look for.
  */
 static bool
-StopsAbove(Call *call, const PlanRow *plan, const PlanRow *asked, const Next *next)
+SearchStopsAbove(Call *call, const PlanRow *plan, const PlanRow *asked, const Next *next)
 {
 	StepRow    *parent_step;
 
 	if (asked->root->paused == 0)
 		return false;
 	while (!UuidEqual(&plan->id, &asked->id) && (plan = PlanAround(call, plan, &parent_step)) != NULL)
-		if (plan->sequential ? FirstObstacle(call, plan) < parent_step->order : StopsBefore(call, plan, next, parent_step))
+		if (plan->sequential ? FirstObstacle(call, plan) < parent_step->order : RunStopsBefore(call, plan, next, parent_step))
 			return true;
 	return false;
 }
 
-/* Find the deepest nested plan that may have work, after the one that was tried last; NULL: none. */
+/*
+ * Find the next nested plan that may have work, the deepest ones first. "tried"
+ * is the plan that was searched last, or NULL. Returns NULL if there is no more.
+ */
 static PlanRow *
 NextWorkable(Call *call, PlanRow *root, const PlanRow *tried)
 {
@@ -313,19 +345,19 @@ NextWorkable(Call *call, PlanRow *root, const PlanRow *tried)
 	return plan;
 }
 
-/* Find the next step of a plan and what is nested in it; false: there is none now. */
+/* Find the next step of a plan and of the plans nested in it; returns false if there is none now. */
 bool
 NextFind(Call *call, PlanRow *asked, Next *next)
 {
 	PlanRow    *tried = NULL;
 	PlanRow    *plan;
 
-	/* a plan that has failed may have left nested ones open */
+	/* nothing is handed out below a plan that has ended */
 	if (asked->root->nests && !PlanIsTerminal(asked->status))
 	{
 		while ((plan = NextWorkable(call, asked->root, tried)) != NULL)
 		{
-			if (IsUnder(call, plan, asked) && !UuidEqual(&plan->id, &asked->id) && !StopsAbove(call, plan, asked, next) &&
+			if (IsUnder(call, plan, asked) && !UuidEqual(&plan->id, &asked->id) && !SearchStopsAbove(call, plan, asked, next) &&
 				SearchPlan(call, plan, next))
 				return true;
 			tried = plan;
@@ -334,9 +366,12 @@ NextFind(Call *call, PlanRow *asked, Next *next)
 	return SearchPlan(call, asked, next);
 }
 
-/* ---------- looking without doing ---------- */
+/* ---------- looking without changing anything ---------- */
 
-/* Would a search do something with a step? *awaited: the first step that is waited for instead. */
+/*
+ * Say whether a search would do something with a step. If the step waits for
+ * another one, that one is stored in *awaited, unless there is one already.
+ */
 static bool
 IsDue(Call *call, PlanRow *plan, StepRow *step, StepRow **awaited)
 {
@@ -356,7 +391,7 @@ IsDue(Call *call, PlanRow *plan, StepRow *step, StepRow **awaited)
 	}
 }
 
-/* Likewise in a turn, of which only what is asked for stays. */
+/* Call IsDue in a turn. The memory of the turn is kept only if it has a result that the caller needs. */
 static bool
 PeekStep(Call *call, PlanRow *plan, StepRow *step, StepRow **awaited)
 {
@@ -368,9 +403,9 @@ PeekStep(Call *call, PlanRow *plan, StepRow *step, StepRow **awaited)
 	return due;
 }
 
-/* Find the first step of a plan with which a search would do something; NULL: none. */
+/* Find the first pending step of a plan with which a search would do something; returns NULL if there is none. */
 static StepRow *
-PeekPlan(Call *call, PlanRow *plan, StepRow **awaited)
+PeekPending(Call *call, PlanRow *plan, StepRow **awaited)
 {
 	int			limit = plan->sequential ? FirstObstacle(call, plan) : INT_MAX;
 	int			from = plan->sequential ? plan->next_order : 1;
@@ -391,7 +426,7 @@ PeekPlan(Call *call, PlanRow *plan, StepRow **awaited)
 	return NULL;
 }
 
-/* Find the first claim of a plan whose lease has expired; NULL: none. */
+/* Find the first step of a plan whose lease has expired; returns NULL if there is none. */
 static StepRow *
 PeekExpired(Call *call, const PlanRow *plan)
 {
@@ -409,19 +444,22 @@ PeekExpired(Call *call, const PlanRow *plan)
 	return StepFetch(&find, &params);
 }
 
-/* Look into one plan; what has expired is pending again when a search begins. */
+/*
+ * Find the first step of a plan with which a search would do something. A search
+ * begins by releasing expired claims, so these steps count as pending.
+ */
 static bool
-Peek(Call *call, PlanRow *plan, Next *next, StepRow **awaited)
+PeekPlan(Call *call, PlanRow *plan, Next *next, StepRow **awaited)
 {
 	StepRow    *expired = PeekExpired(call, plan);
-	StepRow    *step = PeekPlan(call, plan, awaited);
+	StepRow    *step = PeekPending(call, plan, awaited);
 
 	next->plan = plan;
 	next->step = expired && (step == NULL || expired->order < step->order) ? expired : step;
 	return next->step != NULL;
 }
 
-/* List the nested plans of a tree that a search would look into, in its order. */
+/* List the nested plans of a tree that a search would look into, in the order of the search. */
 static Rows
 PlansToPeek(Call *call, const PlanRow *asked)
 {
@@ -442,8 +480,9 @@ PlansToPeek(Call *call, const PlanRow *asked)
 
 /*
  * Find the step with which get_next_step would do something first: hand it out,
- * or skip it, open it, note why it is blocked. False: there is none, and
- * next->step is the one that has to end before, or NULL. Nothing is locked.
+ * skip it, open its checkpoint or nested plan, or note why it is blocked. If
+ * there is none, return false; next->step is then the step that has to end
+ * first, or NULL.
  */
 bool
 NextPeek(Call *call, PlanRow *asked, Next *next)
@@ -457,11 +496,11 @@ NextPeek(Call *call, PlanRow *asked, Next *next)
 		pg_uuid_t	id = RowUuid(&rows, i, 1);
 		PlanRow    *plan = UuidEqual(&id, &asked->id) ? NULL : PlanRead(call, &id);
 
-		found = plan != NULL && IsUnder(call, plan, asked) && Peek(call, plan, next, &awaited);
+		found = plan != NULL && IsUnder(call, plan, asked) && PeekPlan(call, plan, next, &awaited);
 	}
 	RowsFree(&rows);
 	if (!found)
-		found = Peek(call, asked, next, &awaited);
+		found = PeekPlan(call, asked, next, &awaited);
 	if (!found)
 		next->step = awaited;
 	return found;

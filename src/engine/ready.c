@@ -2,12 +2,16 @@
  * ready.c
  *	  what a step of each kind needs before it can be done
  *
- * These functions fill the step, and change nothing in the database. kind.c
- * says which of them serves which kind.
+ * Each function fills the references of a step in memory, and says what is due
+ * with the step. None of them writes to the database. The table in kind.c says
+ * which function serves which kind.
  */
 #include "engine/engine.h"
 
-/* Judge a missing value: either it is not there yet, or it blocks the step. */
+/*
+ * Judge a step that refers to a missing value. If the value is still to come,
+ * the step waits for the step that makes it; otherwise it is blocked.
+ */
 Due
 JudgeFault(const StepRow *step, const ResolveFault *fault, Judgement *j)
 {
@@ -21,7 +25,7 @@ JudgeFault(const StepRow *step, const ResolveFault *fault, Judgement *j)
 	return DUE_BLOCKED;
 }
 
-/* A prompt can be asked when its text can be filled. */
+/* Fill the text of a prompt. The prompt can be asked once that is done. */
 Due
 ReadyPrompt(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j)
 {
@@ -31,7 +35,7 @@ ReadyPrompt(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j)
 	return j->prompt ? DUE_ASK : JudgeFault(step, &fault, j);
 }
 
-/* Fill arguments, resources and instructions. */
+/* Fill the arguments, resources and instructions of a step. */
 static Due
 ReadyArguments(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j)
 {
@@ -45,7 +49,7 @@ ReadyArguments(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *
 	return fault.problem == RESOLVE_FINE ? DUE_READY : JudgeFault(step, &fault, j);
 }
 
-/* A nested plan can be opened when its inputs can be filled. */
+/* Fill the arguments of a step that runs a workflow. They are the inputs of its nested plan. */
 Due
 ReadyNested(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j)
 {
@@ -54,14 +58,14 @@ ReadyNested(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j)
 	return due == DUE_READY ? DUE_NEST : due;
 }
 
-/* Whoever reads resources can be an agent or a run. */
+/* Fill a step that reads resources. Both an agent and a run can do it. */
 Due
 ReadyResources(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j)
 {
 	return ReadyArguments(call, plan, step, next, j);
 }
 
-/* Instructions are for an agent; a run cannot follow them. */
+/* Fill a step with plain instructions. A run cannot follow them, so the step blocks a run. */
 Due
 ReadyInstructions(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j)
 {
@@ -73,7 +77,11 @@ ReadyInstructions(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgemen
 	return DUE_BLOCKED;
 }
 
-/* Say why a run cannot call the tool of a step; NULL: it can. *why explains what the reason does not. */
+/*
+ * Find the pause reason that keeps a run from calling the tool of a step; NULL
+ * if the run can call it. *why is set if the step needs a message beside the
+ * reason.
+ */
 static Jsonb *
 ToolObstacle(Call *call, const StepRow *step, Next *next, char **why)
 {
@@ -85,7 +93,7 @@ ToolObstacle(Call *call, const StepRow *step, Next *next, char **why)
 		return ClientToolReason(step, arguments, next->instructions);
 	if (next->tool->input_schema == NULL)
 		return NULL;
-	/* resources are read after the claim, and handed over under this name */
+	/* The tool gets resources under this name. They are read after the claim, so their URIs stand for them here. */
 	if (step->resources != NULL)
 		arguments = JsonMerge(arguments, JsonObjectOf("resources", next->resources));
 	if (SchemaMatch(next->tool->input_schema, arguments, &fault))
@@ -94,7 +102,10 @@ ToolObstacle(Call *call, const StepRow *step, Next *next, char **why)
 	return SchemaReason(step, &fault);
 }
 
-/* An agent calls any tool; a run needs a function in the database that takes the arguments. */
+/*
+ * Fill a step with a tool. An agent can call any tool. A run needs a function
+ * in the database whose schema accepts the arguments.
+ */
 Due
 ReadyTool(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j)
 {

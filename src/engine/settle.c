@@ -1,24 +1,28 @@
 /*
  * settle.c
- *	  draw the consequences of what has moved in a plan
+ *	  draw the consequences of the moves in a plan
  *
- * However many steps have moved, PlanSettle looks once: at branching
- * conditions, at dependents, at the status of the plan, at its pause reason,
- * and at the step that holds the plan if it is nested, which settles the plan
- * above, and so on up to the root. Steps whose end has yet to be looked at are
- * in a queue, plan->settled, so that a cascade of any length needs no stack.
+ * PlanSettle is called once after any number of moves. It looks at branching
+ * conditions, at dependents, at the status of the plan and at its pause reason.
+ * If the plan is nested, it then updates the parent step and settles the plan
+ * above, and so on up to the root.
  *
- * Locks: the caller holds the tree's root and the plan.
+ * Branches and dependents move further steps. Steps that have to be looked at
+ * are in the queue plan->settled, so a cascade of any length needs no deep
+ * stack.
+ *
+ * Locks: the caller holds the locks of the root and of the plan. Plans above it
+ * are locked on the way.
  */
 #include "engine/engine.h"
 
 #include "miscadmin.h"
 
-static void TreeRise(Call *call, PlanRow *nested);
+static void ParentStepUpdate(Call *call, PlanRow *nested);
 
-/* ---------- what is blocked ---------- */
+/* ---------- blocked steps ---------- */
 
-/* Note on a pending step why it cannot go on. */
+/* Give a pending step that is blocked its pause reason and message. */
 void
 StepBlock(Call *call, PlanRow *plan, StepRow *step, const Judgement *j)
 {
@@ -26,7 +30,7 @@ StepBlock(Call *call, PlanRow *plan, StepRow *step, const Judgement *j)
 	StepPause(call, plan, step, j->reason);
 }
 
-/* Look again at a pending step that is blocked: what blocked it may have changed. */
+/* Judge a blocked step again, because its obstacle may have gone or changed. */
 void
 StepReconsider(Call *call, PlanRow *plan, StepRow *step)
 {
@@ -43,8 +47,9 @@ StepReconsider(Call *call, PlanRow *plan, StepRow *step)
 }
 
 /*
- * A failed step is tried again: what reads it waits for it now. Whatever blocks a
- * step, its condition may read the one that is tried again, and come out false.
+ * Judge all blocked steps of a plan again, because a failed step is retried.
+ * Steps that read its result now wait for it. That may hold for any blocked
+ * step, whatever its reason, since its condition may read that result.
  */
 static void
 PlanReconsider(Call *call, PlanRow *plan)
@@ -69,18 +74,23 @@ PlanReconsider(Call *call, PlanRow *plan)
 	RowsFree(&rows);
 }
 
-/* Let branches and dependents look at what has settled; either may settle more. */
+/* ---------- the plan ---------- */
+
+/*
+ * Work through the queue plan->settled: evaluate branches, then look at
+ * dependents. Both may add steps to the queue.
+ */
 void
 PlanDrain(Call *call, PlanRow *plan)
 {
-	/* not foreach: the list grows while we walk it */
+	/* not foreach: the list grows during the loop */
 	for (plan->drained = 0; plan->drained < list_length(plan->settled); plan->drained++)
 	{
 		StepRow    *step = list_nth(plan->settled, plan->drained);
 
 		if (step->branches && step->status == STEP_COMPLETED && !PlanIsTerminal(plan->status))
 		{
-			/* a branch before this one may have added steps, and so moved this one on */
+			/* a branch earlier in the queue may have added steps before this one, which changes its order */
 			if (plan->drained > 0)
 				step->order = StepMustRead(call, &step->id)->order;
 			BranchesAfter(call, plan, step);
@@ -97,7 +107,11 @@ PlanDrain(Call *call, PlanRow *plan)
 	plan->settled = NIL;
 }
 
-/* What is stored: the derived status, but never back to planning, and stalled until a step moves. */
+/*
+ * Find the status that a plan should have. It is the derived one, except that a
+ * plan that has ended stays so, a plan never goes back to planning, and a
+ * stalled plan stays stalled until a step moves.
+ */
 static PlanStatus
 PlanTarget(const PlanRow *plan)
 {
@@ -110,7 +124,7 @@ PlanTarget(const PlanRow *plan)
 	return derived;
 }
 
-/* Find the reason of the first step, in order, that still blocks. */
+/* Find the pause reason of a plan: that of its first step, in order, that has one. */
 static Jsonb *
 FirstPauseReason(Call *call, PlanRow *plan)
 {
@@ -131,6 +145,7 @@ FirstPauseReason(Call *call, PlanRow *plan)
 	return reason;
 }
 
+/* Set the pause reason of a plan from its steps, and audit a change. */
 static void
 PlanUpdatePauseReason(Call *call, PlanRow *plan)
 {
@@ -140,13 +155,15 @@ PlanUpdatePauseReason(Call *call, PlanRow *plan)
 	if (JsonEqual(before, reason))
 		return;
 	plan->pause_reason = CallKeep(call, (struct varlena *) reason);
-	/* that a plan has ended says also that its pause has */
+	/* the audit entry for the end of the plan also ends its pause */
 	if (PlanIsTerminal(plan->status))
 		return;
 	AuditAppend(call, plan, NULL, "plan_paused", JsonObjectOf("reason", reason));
 }
 
-/* Say what of a nested plan's outputs is over the limits of a result; NULL: nothing. */
+/* ---------- the plan above ---------- */
+
+/* Say in which way the outputs of a completed nested plan exceed the limits of a result; NULL if they do not. */
 static char *
 OutputsExcess(const PlanRow *nested)
 {
@@ -155,7 +172,7 @@ OutputsExcess(const PlanRow *nested)
 	return JsonExcess(JsonOf(nested->outputs));
 }
 
-/* What a step becomes when the plan nested in it stands so. */
+/* Derive the status of a parent step from its nested plan. */
 static StepStatus
 StatusOfParentStep(const PlanRow *nested)
 {
@@ -173,7 +190,7 @@ StatusOfParentStep(const PlanRow *nested)
 	}
 }
 
-/* Give the step the result, or the message, of its nested plan, and move it. */
+/* Move a parent step, with the result or the message of its nested plan. */
 static void
 ParentStepMove(Call *call, PlanRow *plan, StepRow *step, const PlanRow *nested, StepStatus to)
 {
@@ -191,9 +208,13 @@ ParentStepMove(Call *call, PlanRow *plan, StepRow *step, const PlanRow *nested, 
 	StepMove(call, plan, step, to, NestedDetail(nested));
 }
 
-/* A stalled plan goes on when a step moves, also one below it; and a step may read one below that is tried again. */
+/*
+ * Wake a plan after a step has moved in a plan nested in it. A stalled plan
+ * continues. If that step was retried, blocked steps are judged again, because
+ * they may read it.
+ */
 static void
-Wake(Call *call, PlanRow *plan, bool retried)
+PlanWake(Call *call, PlanRow *plan, bool retried)
 {
 	if (plan->status == PLAN_STALLED)
 		plan->moved = true;
@@ -202,36 +223,40 @@ Wake(Call *call, PlanRow *plan, bool retried)
 	PlanSettle(call, plan);
 }
 
-/* Wake the plan around a nested one of which a step has moved, and those further up; most are awake, and read only. */
+/*
+ * Wake the plans around a nested plan in which a step has moved, up to the root.
+ * Most of them need no waking, so they are read without a lock first.
+ */
 static void
-WakeAbove(Call *call, const PlanRow *nested, const PlanRow *plan)
+PlansAboveWake(Call *call, const PlanRow *nested, const PlanRow *plan)
 {
 	StepRow    *parent_step;
 
 	while (plan != NULL && !PlanIsTerminal(plan->status))
 	{
 		if (plan->status == PLAN_STALLED || (nested->retried && plan->paused > 0))
-			Wake(call, PlanInTree(call, nested->root, &plan->id), nested->retried);
+			PlanWake(call, PlanInTree(call, nested->root, &plan->id), nested->retried);
 		plan = PlanAround(call, plan, &parent_step);
 	}
 }
 
+/* Update the parent step of a nested plan, and settle the plan above if the step has changed. */
 static void
-TreeRise(Call *call, PlanRow *nested)
+ParentStepUpdate(Call *call, PlanRow *nested)
 {
 	StepRow    *step = StepRead(call, &nested->parent_step_id);
 	Jsonb	   *reason = NULL;
 	StepStatus	to = StatusOfParentStep(nested);
 	PlanRow    *plan;
 
-	/* when the step ends its nested plan, it has moved already */
+	/* if the nested plan was cancelled because the step ended, the step has moved already */
 	if (step == NULL || (step->status != STEP_IN_PROGRESS && step->status != STEP_AWAITING_INPUT))
 		return;
 	plan = PlanInTree(call, nested->root, &step->plan_id);
 	if (PlanIsTerminal(plan->status))
 		return;
 	if ((nested->moved && nested->root->stalls) || nested->retried)
-		WakeAbove(call, nested, plan);
+		PlansAboveWake(call, nested, plan);
 	if (nested->pause_reason != NULL && !PlanIsTerminal(nested->status))
 		reason = JsonOf(nested->pause_reason);
 	if (step->status != to)
@@ -243,7 +268,9 @@ TreeRise(Call *call, PlanRow *nested)
 	PlanSettle(call, plan);
 }
 
-/* Draw the consequences of what has moved, and save the plan. */
+/* ---------- all of it ---------- */
+
+/* Draw the consequences of all moves since the last call. The plan is written at the end of the call. */
 void
 PlanSettle(Call *call, PlanRow *plan)
 {
@@ -254,6 +281,6 @@ PlanSettle(Call *call, PlanRow *plan)
 	PlanUpdatePauseReason(call, plan);
 	PlanTouch(plan);
 	if (plan->nested)
-		TreeRise(call, plan);
+		ParentStepUpdate(call, plan);
 	plan->moved = plan->retried = false;
 }

@@ -1,31 +1,42 @@
 /*
  * state.c
- *	  the one routine that moves a step, and what follows for its plan
+ *	  move a step, move a plan
  *
- * A move has two halves, because raw SQL comes in through triggers: StepStamp
- * checks and stamps the row before it is written, StepMoved counts and audits
- * after. StepMove is both with the write between them. What a move leads to
- * (branches, dependents, the status of the plan, its parent) is drawn once,
- * in PlanSettle, however many steps have moved; a queue instead of recursion,
- * so that a cascade of any length needs no stack.
+ * This is the only file that changes a status. StepMove moves a step. Its parts
+ * are exported, because triggers need them one by one for moves by raw SQL:
+ * StepStamp checks the transition and stamps the row before it is written,
+ * StepStampInPlan sets what depends on the plan, and StepMoved counts and
+ * audits the move after the row was written.
  *
- * The clock is read once a call (CallNow): what moves together has one time.
+ * StepMoved also puts the step into the queue plan->settled, if other steps or
+ * branches have to react to the move. PlanSettle (settle.c) works through that
+ * queue and draws the consequences, once for all moves.
  *
- * Locks: the caller holds the tree's root and the plan.
+ * The end of a step or of a plan cancels the plans nested in it. That is done
+ * here too.
+ *
+ * The clock is read once per call (CallNow), so that a step, its plan and the
+ * audit entry have the same time.
+ *
+ * Memory: a move may happen in a turn (TurnBegin). What a PlanRow keeps is
+ * copied to the memory of the call (CallKeep). The queue plan->settled is not
+ * copied, so a turn that moves steps must settle the plan before it ends.
+ *
+ * Locks: the caller holds the locks of the root and of the plan.
  */
 #include "engine/engine.h"
 
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 
-#define MESSAGE_BYTES	2000	/* of a message that is taken from a result */
+#define MESSAGE_BYTES	2000	/* limit for a message that is taken from a result */
 
 static Jsonb *NestedCancel(Call *call, PlanRow *plan, const StepRow *step);
 static void NestedCancelAll(Call *call, PlanRow *plan);
 
 /* ---------- moving a step ---------- */
 
-/* the audit event of a move, by the state that it leads to */
+/* audit events of moves, by the new state */
 static const char *const EventTo[STEP_STATUSES] = {
 	[STEP_PENDING] = "step_released",
 	[STEP_IN_PROGRESS] = "step_started",
@@ -35,6 +46,7 @@ static const char *const EventTo[STEP_STATUSES] = {
 	[STEP_SKIPPED] = "step_skipped",
 };
 
+/* Name the audit event of a move. */
 static const char *
 EventOf(StepStatus from, StepStatus to)
 {
@@ -45,7 +57,7 @@ EventOf(StepStatus from, StepStatus to)
 	return EventTo[to];
 }
 
-/* what to call instead, for the hint of a refused move, by the state that the step is in */
+/* hints for a refused move, by the state of the step */
 static const char *const HintFrom[STEP_STATUSES] = {
 	[STEP_PENDING] = "Claim the step first, with stepwise.get_next_step(plan_id).",
 	[STEP_IN_PROGRESS] = "Submit the step with stepwise.submit_step_result(step_id, result), or give it back with stepwise.release_step(step_id).",
@@ -55,7 +67,7 @@ static const char *const HintFrom[STEP_STATUSES] = {
 	[STEP_SKIPPED] = "A skipped step is final. Add a step with stepwise.modify_plan to do the work after all.",
 };
 
-/* Say what to call instead: the kind of the step may know better than its state. */
+/* Find the hint for a refused move. A hint for the kind of the step goes before the one for its state. */
 static const char *
 HintOf(const StepRow *step)
 {
@@ -65,8 +77,9 @@ HintOf(const StepRow *step)
 }
 
 /*
- * Refuse a move. A function may take a narrower path than the transition table;
- * then rule says in a sentence which. NULL: it is the table that refuses.
+ * Refuse a move of a step. Some functions allow less than the transition table.
+ * They pass their rule as a sentence. If "rule" is NULL, the table refuses the
+ * move.
  */
 void
 StepTransitionRefuse(const StepRow *step, StepStatus to, const char *rule)
@@ -79,6 +92,7 @@ StepTransitionRefuse(const StepRow *step, StepStatus to, const char *rule)
 			 errhint("%s", HintOf(step))));
 }
 
+/* Refuse a move that is not in the transition table. */
 static void
 CheckTransition(const StepRow *step, StepStatus to)
 {
@@ -86,6 +100,7 @@ CheckTransition(const StepRow *step, StepStatus to)
 		StepTransitionRefuse(step, to, NULL);
 }
 
+/* Refuse to change a plan that has ended. */
 void
 PlanCheckOpen(const PlanRow *plan)
 {
@@ -97,6 +112,7 @@ PlanCheckOpen(const PlanRow *plan)
 				 errhint("Create a new plan, or try another way from one of its steps with stepwise.fork_plan(plan_id, from_step).")));
 }
 
+/* Refuse to modify a plan that is neither planning nor executing. */
 void
 PlanCheckModifiable(const PlanRow *plan)
 {
@@ -110,7 +126,7 @@ PlanCheckModifiable(const PlanRow *plan)
 				 : errhint("stepwise.why(plan_id) says what it waits for.")));
 }
 
-/* A claim begins: a new attempt, unless the step only goes on after a wait. */
+/* Stamp the start of a claim. It is a new attempt, unless the step continues after it has waited for a person. */
 static void
 StampStart(StepRow *step, TimestampTz now)
 {
@@ -127,6 +143,7 @@ StampStart(StepRow *step, TimestampTz now)
 	step->active_at = now;
 }
 
+/* Stamp the end of a claim. */
 static void
 StampClaimEnd(StepRow *step)
 {
@@ -134,7 +151,7 @@ StampClaimEnd(StepRow *step)
 	step->lease_expires_at = NO_TIME;
 }
 
-/* Say why work that ended with failure did, as far as it says itself. */
+/* Find a message for a step that completed with failure, in its result or in the summary of that. */
 static char *
 FailureText(const StepRow *step)
 {
@@ -151,7 +168,7 @@ FailureText(const StepRow *step)
 	return pnstrdup(text, pg_mbcliplen(text, strlen(text), MESSAGE_BYTES));
 }
 
-/* Check a transition and set what goes with it; knows the step only. */
+/* Check a transition and set the columns that depend on the step alone. */
 void
 StepStamp(StepRow *step, StepStatus to, TimestampTz now)
 {
@@ -182,7 +199,10 @@ StepStamp(StepRow *step, StepStatus to, TimestampTz now)
 	step->status = to;
 }
 
-/* Give a wait that was opened by raw SQL what a review has. */
+/*
+ * Describe the wait of a step that raw SQL has moved to awaiting_input. It
+ * counts as a review, unless the step is a prompt.
+ */
 static Waiting *
 DefaultWaiting(const StepRow *step)
 {
@@ -194,7 +214,7 @@ DefaultWaiting(const StepRow *step)
 	return waiting;
 }
 
-/* Set what only the plan knows; true if that changed the row. */
+/* Set the columns that depend on the plan; returns true if that changed the row. */
 bool
 StepStampInPlan(Call *call, PlanRow *plan, StepRow *step)
 {
@@ -232,7 +252,7 @@ StepStampInPlan(Call *call, PlanRow *plan, StepRow *step)
 	return changed;
 }
 
-/* Keep the counters of the plan true. */
+/* Update the counters of a plan after a step has moved. */
 static void
 PlanCount(Call *call, PlanRow *plan, StepRow *step, StepStatus from)
 {
@@ -254,6 +274,7 @@ PlanCount(Call *call, PlanRow *plan, StepRow *step, StepStatus from)
 													 step->message ? step->message : "no reason given"));
 }
 
+/* Build the detail of the audit entry of a move. "extra" has more members, or is NULL. */
 Jsonb *
 MoveDetail(const char *from, const char *to, const Jsonb *extra)
 {
@@ -266,7 +287,7 @@ MoveDetail(const char *from, const char *to, const Jsonb *extra)
 	return extra ? JsonMerge(JsonFinish(&b), extra) : JsonFinish(&b);
 }
 
-/* Say in the audit entry what the move achieved: no results, only their digest. */
+/* Build the detail of the audit entry of a step's move. It has the digest of the result, never the result. */
 static Jsonb *
 StepDetail(const StepRow *step, StepStatus from, const Jsonb *extra)
 {
@@ -292,18 +313,22 @@ StepDetail(const StepRow *step, StepStatus from, const Jsonb *extra)
 	return extra ? JsonMerge(JsonFinish(&b), extra) : JsonFinish(&b);
 }
 
-/* Enter a move into the chain. */
+/* Append a step's move to the audit chain of its plan. */
 void
 StepAudit(Call *call, PlanRow *plan, const StepRow *step, StepStatus from, const Jsonb *detail)
 {
-	/* what the detail is built of goes with the entry: a call may enter thousands */
+	/* A call may append thousands of entries. AuditAppend resets the scratch memory, and the detail with it. */
 	MemoryContext outer = MemoryContextSwitchTo(call->scratch);
 
 	AuditAppend(call, plan, &step->id, EventOf(from, step->status), StepDetail(step, from, detail));
 	MemoryContextSwitchTo(outer);
 }
 
-/* Count and audit a move that is already in the table; note what has to look at it. */
+/*
+ * Count and audit a move that is already in the table. End the nested plan and
+ * the checkpoint of the step where the move ends them, and queue the step for
+ * PlanSettle.
+ */
 void
 StepMoved(Call *call, PlanRow *plan, StepRow *step, StepStatus from, Jsonb *detail)
 {
@@ -323,6 +348,7 @@ StepMoved(Call *call, PlanRow *plan, StepRow *step, StepStatus from, Jsonb *deta
 		plan->settled = lappend(plan->settled, step);
 }
 
+/* Move a step: check and stamp the row, write it, then count and audit the move. */
 void
 StepMove(Call *call, PlanRow *plan, StepRow *step, StepStatus to, Jsonb *detail)
 {
@@ -333,14 +359,14 @@ StepMove(Call *call, PlanRow *plan, StepRow *step, StepStatus to, Jsonb *detail)
 	PlanCheckOpen(plan);
 	StepStamp(step, to, CallNow(call, plan));
 	StepStampInPlan(call, plan, step);
-	/* the caller may know better why it failed */
+	/* A reason that the caller has set is more precise than the one from StepStampInPlan. */
 	if (new_reason && step->pause_reason != NULL)
 		step->pause_reason = reason;
 	StepSave(call, step);
 	StepMoved(call, plan, step, from, detail);
 }
 
-/* Note why a pending step cannot go on, or that it can again; this is not a move. */
+/* Set the pause reason of a step without moving it. NULL clears the reason. */
 void
 StepPause(Call *call, PlanRow *plan, StepRow *step, Jsonb *reason)
 {
@@ -349,23 +375,21 @@ StepPause(Call *call, PlanRow *plan, StepRow *step, Jsonb *reason)
 	if (reason && step->pause_reason && JsonEqual(reason, JsonOf(step->pause_reason)))
 		return;
 	step->pause_reason = (struct varlena *) reason;
-	/* the message of a step that waits says why */
+	/* the message of a pending step belongs to its reason */
 	if (reason == NULL && step->status == STEP_PENDING)
 		step->message = NULL;
 	plan->paused += (reason != NULL) - step->was_paused;
 	step->was_paused = reason != NULL;
-	/* what it held back can be handed out */
+	/* steps that this one held back may be due now */
 	if (reason == NULL && !PlanIsTerminal(plan->status))
 		plan->workable = plan->counts[STEP_PENDING] > 0;
 	PlanTouch(plan);
 	StepSave(call, step);
 }
 
-/* ---------- dependents ---------- */
+/* ---------- moving a plan ---------- */
 
-/* ---------- the plan ---------- */
-
-/* Move a plan; what is not in the table passes through executing. */
+/* Move a plan. A move that is not in the transition table passes through executing. */
 void
 PlanMove(Call *call, PlanRow *plan, PlanStatus to, Jsonb *detail)
 {
@@ -403,11 +427,11 @@ PlanMove(Call *call, PlanRow *plan, PlanStatus to, Jsonb *detail)
 		NestedCancelAll(call, plan);
 }
 
-/* ---------- ending what is nested ---------- */
+/* ---------- cancelling plans ---------- */
 
-/* End every open step of a plan, then the plan; below is the reason for what is nested in it. */
+/* Skip every open step of a plan, then cancel the plan. The plans nested in it are cancelled for "nested_reason". */
 static void
-PlanEnd(Call *call, PlanRow *plan, const char *reason, const char *below)
+PlanEnd(Call *call, PlanRow *plan, const char *reason, const char *nested_reason)
 {
 	static KeptQuery open = {
 		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2"
@@ -417,7 +441,7 @@ PlanEnd(Call *call, PlanRow *plan, const char *reason, const char *below)
 	Rows		rows;
 
 	PlanCheckOpen(plan);
-	plan->ending = CallKeepText(call, unconstify(char *, below));
+	plan->ending = CallKeepText(call, unconstify(char *, nested_reason));
 	rows = QueryById(call, &open, &plan->id);
 	for (uint64 i = 0; i < rows.count; i++)
 	{
@@ -432,13 +456,14 @@ PlanEnd(Call *call, PlanRow *plan, const char *reason, const char *below)
 	PlanMove(call, plan, PLAN_CANCELLED, JsonTextOf("reason", reason));
 }
 
+/* Cancel a plan and the plans nested in it. */
 void
 PlanCancel(Call *call, PlanRow *plan, const char *reason)
 {
 	PlanEnd(call, plan, reason, psprintf("plan \"%s\" above it was cancelled%s", plan->name, BecauseShort(reason)));
 }
 
-/* What the chain of the plan above says of a nested plan. */
+/* Build what the audit chain of the plan above says about a nested plan. */
 Jsonb *
 NestedDetail(const PlanRow *nested)
 {
@@ -451,7 +476,11 @@ NestedDetail(const PlanRow *nested)
 	return JsonFinish(&b);
 }
 
-/* End a nested plan, and what is nested in it, because of what is above; for the chain of that, or NULL if it had ended. */
+/*
+ * Cancel a nested plan, and the plans nested in it, because a step or plan above
+ * has ended. Returns the detail for the audit chain of the plan above, or NULL
+ * if the nested plan had ended before.
+ */
 static Jsonb *
 NestedEnd(Call *call, PlanRow *root, const pg_uuid_t *nested_id, const char *reason)
 {
@@ -465,7 +494,10 @@ NestedEnd(Call *call, PlanRow *root, const pg_uuid_t *nested_id, const char *rea
 	return NestedDetail(nested);
 }
 
-/* The step that holds a nested plan has ended: so does the plan. NULL: it had already. */
+/*
+ * Cancel the nested plan of a parent step that has stopped. Returns the detail
+ * for the audit entry of that step, or NULL if there was nothing to cancel.
+ */
 static Jsonb *
 NestedCancel(Call *call, PlanRow *plan, const StepRow *step)
 {
@@ -479,9 +511,12 @@ NestedCancel(Call *call, PlanRow *plan, const StepRow *step)
 	return NestedEnd(call, plan->root, &nested_id, reason);
 }
 
-/* A nested plan was ended with the plan around it: its reason is no longer that of the step that holds it. */
+/*
+ * Clear the pause reason of a parent step whose nested plan was cancelled. The
+ * step had that reason from the nested plan.
+ */
 static void
-ParentStepForget(Call *call, PlanRow *plan, const pg_uuid_t *step_id)
+ParentStepClearReason(Call *call, PlanRow *plan, const pg_uuid_t *step_id)
 {
 	StepRow    *step = StepRead(call, step_id);
 
@@ -489,7 +524,10 @@ ParentStepForget(Call *call, PlanRow *plan, const pg_uuid_t *step_id)
 		StepPause(call, plan, step, NULL);
 }
 
-/* A plan has failed: its other steps stay as they are, but what is nested in them cannot go on. */
+/*
+ * Cancel the plans nested in the open steps of a plan that has failed. The steps
+ * themselves keep their states.
+ */
 static void
 NestedCancelAll(Call *call, PlanRow *plan)
 {
@@ -512,7 +550,7 @@ NestedCancelAll(Call *call, PlanRow *plan)
 
 		AuditAppend(call, plan, &step_id, "plan_modified",
 					JsonMerge(JsonTextOf("action", "cancel_nested"), NestedEnd(call, plan->root, &nested_id, reason)));
-		ParentStepForget(call, plan, &step_id);
+		ParentStepClearReason(call, plan, &step_id);
 	}
 	RowsFree(&rows);
 }
