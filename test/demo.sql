@@ -74,7 +74,7 @@ SELECT stepwise.advance(:'step', '{"cup": "strong"}', worker => 'agent-1') -> 'n
 SELECT stepwise.submit_step_result(:'step', '{"cup": "poured"}') ->> 'planStatus' AS "planStatus after the last step";
 SELECT no, name, status, outcome, attempt FROM pg_temp.steps WHERE plan_id = :'plan' ORDER BY no;
 
-\echo 'No way leads around the state machine, plain SQL included:'
+\echo 'Nothing bypasses the state machine, not even plain SQL:'
 \x on
 SELECT code, message FROM pg_temp.refused('UPDATE stepwise.step SET status = ''pending'' WHERE name = ''boil''');
 SELECT code, message FROM pg_temp.refused('UPDATE stepwise.plan SET status = ''executing''');
@@ -86,7 +86,7 @@ SELECT id, event, step, what, actor, hash FROM pg_temp.story WHERE plan_id = :'p
 SELECT v ->> 'valid' AS "verify_audit: valid", v ->> 'entries' AS entries, left(v ->> 'head', 12) AS head
 FROM stepwise.verify_audit(:'plan') AS v;
 
-\echo 'A superuser can get around the guards, and the chain shows it (this is rolled back):'
+\echo 'A superuser can bypass the guards, but the chain shows it (this is rolled back):'
 BEGIN;
 SET LOCAL session_replication_role = replica;
 UPDATE stepwise.audit SET actor = 'somebody else' WHERE plan_id = :'plan' AND id = 2;
@@ -105,7 +105,7 @@ SELECT pg_temp.claim('the plan is completed and its chain is valid',
 \echo ' Research: a doubt, a person, a lost session, an answer'
 \echo '================================================================'
 \echo
-\echo 'The agent starts a skill, and a plan in its session. If what it extracts is uncertain, a step is added:'
+\echo 'The agent starts a skill, and a plan in its session. If the extracted data are uncertain, a branch adds a step:'
 SELECT stepwise.log_skill_execution('research', 'started', session_id => 'session-1',
     metadata => '{"outputMediaType": "text/markdown"}') IS NULL AS nothing \gset
 SELECT stepwise.create_plan('research', 'How long do grid batteries last?',
@@ -121,7 +121,7 @@ SELECT stepwise.create_plan('research', 'How long do grid batteries last?',
 
 SELECT stepwise.get_next_step(:'plan', worker => 'agent-1') AS next \gset
 SELECT n ->> 'name' AS step, n ->> 'instructions' AS instructions FROM CAST(:'next' AS jsonb) AS n;
-\echo 'It keeps what it finds as artifacts, and goes on:'
+\echo 'It stores its findings as artifacts, and continues:'
 SELECT CAST(:'next' AS jsonb) ->> 'stepId' AS step \gset
 SELECT stepwise.store_artifact(:'plan', 'field report', 'Lithium iron phosphate cells kept 80 % of their capacity after 6000 cycles.',
     step_id => :'step', source_url => 'https://example.org/report') IS NULL AS nothing \gset
@@ -131,7 +131,7 @@ SELECT stepwise.advance(:'step', '{"sources": ["field report", "data sheet"]}', 
     worker => 'agent-1') -> 'next' AS next \gset
 SELECT n ->> 'name' AS step, n ->> 'instructions' AS instructions FROM CAST(:'next' AS jsonb) AS n;
 
-\echo 'It is not sure of what it extracted: confidence 0.4. The branch adds a step, which is handed out next.'
+\echo 'The extracted data are uncertain: confidence 0.4. The branch adds a step, which is handed out next.'
 SELECT stepwise.advance((CAST(:'next' AS jsonb) ->> 'stepId')::uuid, '{"years": [10, 16]}', result_summary => 'ten to sixteen years',
     confidence => 0.4, worker => 'agent-1', lease => '20 milliseconds') AS advanced \gset
 SELECT CAST(:'advanced' AS jsonb) -> 'next' ->> 'stepId' AS step \gset
@@ -142,9 +142,9 @@ SELECT pg_temp.claim('the branch added a step and the agent holds it',
 \echo :ok
 
 \echo
-\echo 'Here agent-1 is lost, in the middle of the step. Its lease runs out.'
+\echo 'Now agent-1 is lost in the middle of the step. Its lease expires.'
 SELECT pg_sleep(0.05) IS NULL AS nothing \gset
-\echo 'Another agent, in another session, asks where the plan stands:'
+\echo 'Another agent in another session asks for the state of the plan:'
 SELECT stepwise.get_plan_context(:'plan', session_id => 'session-2') AS context \gset
 SELECT jsonb_pretty(jsonb_build_object('goal', c -> 'goal', 'progress', c -> 'progress', 'nextCall', c -> 'nextCall')) AS "get_plan_context, in part"
 FROM CAST(:'context' AS jsonb) AS c;
@@ -161,17 +161,17 @@ SELECT * FROM pg_temp.refused(format('SELECT stepwise.submit_step_result(%L, ''{
 SELECT stepwise.advance(:'step', '{"confirmed": true}', result_summary => 'both numbers found twice', confidence => 0.9,
     attempt => 2, worker => 'agent-2') -> 'next' AS next \gset
 
-\echo 'The draft is for a person. The plan waits, in the database, for as long as it takes:'
+\echo 'A person reviews the draft. The plan waits in the database for as long as it takes:'
 SELECT CAST(:'next' AS jsonb) ->> 'stepId' AS step \gset
 SELECT stepwise.request_user_review(:'step', 'Draft: grid batteries last 10 to 16 years.', '["Is the range clear?"]') ->> 'checkpointId' AS checkpoint \gset
 SELECT kind, path, prompt FROM stepwise.checkpoints WHERE checkpoint_id = :'checkpoint';
 SELECT name, status, progress, percent, current_step, waiting_on FROM stepwise.plan_progress WHERE plan_id = :'plan';
 SELECT n ->> 'status' AS "get_next_step answers" FROM stepwise.get_next_step(:'plan', worker => 'agent-2') AS n;
 
-\echo 'The person wants it changed. The feedback is appended to the instructions, and the agent has the step again:'
+\echo 'The person asks for a change. The feedback is appended to the instructions, and the agent gets the step again:'
 SELECT stepwise.submit_user_decision(:'checkpoint', 'modify', feedback => 'Say what the two numbers stand for.', decided_by => 'maria') ->> 'stepStatus' AS "stepStatus after modify";
 SELECT stepwise.get_next_step(:'plan', worker => 'agent-2') ->> 'instructions' AS instructions;
-\echo 'A checkpoint is used once:'
+\echo 'A checkpoint can be used only once:'
 \x on
 SELECT code, message FROM pg_temp.refused(format('SELECT stepwise.submit_user_decision(%L, ''approve'')', :'checkpoint'));
 \x off
@@ -184,11 +184,11 @@ SELECT stepwise.store_output(:'plan', '# Grid batteries' || E'\n\n' || 'Ten year
 SELECT stepwise.advance(:'step', '{"text": "Ten years by warranty, sixteen by measured cycles."}', worker => 'agent-2') -> 'next' AS next \gset
 SELECT jsonb_pretty(CAST(:'next' AS jsonb) - ARRAY['planId', 'planStatus', 'stepFormattingNotes', 'planFormattingNotes', 'outputFormattingInstructions']) AS "get_next_step answers";
 
-\echo 'What was found stays searchable, over all plans of the tenant:'
+\echo 'The findings of all plans of the tenant can be searched:'
 SELECT r ->> 'kind' AS kind, r ->> 'name' AS name, r #>> '{fragments,0}' AS found
 FROM jsonb_array_elements(stepwise.search_artifacts('cycle') -> 'results') AS r;
 
-\echo 'And who did what, in which session, is on record:'
+\echo 'The log shows who did what, and in which session:'
 SELECT id, event, step, what, actor, session FROM pg_temp.story WHERE plan_id = :'plan' ORDER BY id;
 SELECT pg_temp.claim('the plan is completed with success, resumed once, and its chain is valid',
     (SELECT status = 'completed' AND outcome = 'success' AND outputs ? 'answer' FROM stepwise.plan WHERE id = :'plan')
@@ -203,4 +203,4 @@ SELECT pg_temp.claim('the plan is completed with success, resumed once, and its 
 SELECT pg_temp.claim('nothing in the tables contradicts itself', NOT EXISTS (SELECT FROM stepwise.check_integrity())) AS ok \gset
 \echo :ok
 \echo
-\echo 'To try the rest by hand: "make psql" opens psql on a cluster like this one, and README.md tells what to type.'
+\echo 'To try more: "make psql" opens psql on a cluster like this one, and README.md has examples.'

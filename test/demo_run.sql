@@ -6,7 +6,7 @@
 \echo ' A deployment: in the database, out to the client, and back'
 \echo '================================================================'
 \echo
-\echo 'Tools are SQL functions, jsonb in and jsonb out; they run with the rights of whoever runs the plan:'
+\echo 'Tools are SQL functions that take and return jsonb. They run with the rights of the caller:'
 CREATE TABLE public.zone (name text PRIMARY KEY, room int);
 INSERT INTO public.zone VALUES ('eu-1', 0);
 CREATE TABLE public.service (name text, zone text, url text);
@@ -33,7 +33,7 @@ SELECT t ->> 'name' AS tool, t ->> 'function' AS function FROM (VALUES
         input_schema => '{"type": "object", "required": ["config", "zone"], "properties": {"zone": {"type": "string"}}}')),
     (stepwise.register_tool('announce', 'public.announce(jsonb)'))) AS v (t);
 
-\echo 'A workflow that uses them. smoke_test is registered nowhere: that one the client calls.'
+\echo 'A workflow uses them. smoke_test is not registered, so the client calls it.'
 SELECT stepwise.define_workflow('{
     "name": "deploy", "description": "Deploy a service",
     "inputs": {"name": {"type": "string"}, "zone": {"type": "string"}},
@@ -46,14 +46,14 @@ SELECT stepwise.define_workflow('{
     "onFailure": "pause"}') ->> 'version' AS version;
 SELECT stepwise.start_workflow('deploy', '{"name": "shop", "zone": "eu-1"}') ->> 'planId' AS plan \gset
 
-\echo 'One call runs it as far as it goes. The zone is full:'
+\echo 'One call runs the plan as far as possible. The zone is full:'
 SELECT stepwise.run(:'plan') AS answer \gset
 SELECT jsonb_pretty(CAST(:'answer' AS jsonb) - 'task_id') AS run;
-\echo 'The tool had already inserted a row when it failed. Its own writes are gone, and only those:'
+\echo 'The tool had inserted a row before it failed. Only the writes of the tool are rolled back:'
 SELECT count(*) AS services FROM public.service;
 SELECT no, name, status, note FROM pg_temp.steps WHERE plan_id = :'plan' ORDER BY no;
 
-\echo 'A program asks why, a language model is handed the same in words:'
+\echo 'why tells the cause to a program, and handoff tells it to a language model:'
 SELECT w ->> 'waitingOn' AS "waiting on", w ->> 'message' AS why, w -> 'nextCall' ->> 'function' AS "next call" FROM stepwise.why(:'plan') AS w;
 \t on
 \a
@@ -61,7 +61,7 @@ SELECT stepwise.handoff(:'plan');
 \a
 \t off
 
-\echo 'Somebody makes room. The step is put back, and the run goes on from there; what was done is not done again:'
+\echo 'The zone gets more room. The step is retried, and the run continues. Finished steps are not run again:'
 UPDATE public.zone SET room = 1 WHERE name = 'eu-1';
 SELECT stepwise.retry_step(id) ->> 'stepStatus' AS "deploy is" FROM stepwise.step WHERE plan_id = :'plan' AND name = 'deploy';
 SELECT r ->> 'task_status' AS task, r -> 'pause_reason' ->> 'type' AS "stopped by", r -> 'pause_reason' ->> 'suggestedTool' AS tool,
@@ -73,7 +73,7 @@ SELECT stepwise.handoff(:'plan');
 \a
 \t off
 
-\echo 'The client calls smoke_test, brings back what it returned, and the plan goes on to its end:'
+\echo 'The client calls smoke_test and records its result, and the plan completes:'
 SELECT r ->> 'stepStatus' AS "smoke is", r ->> 'planStatus' AS "the plan is"
 FROM stepwise.record_tool_result(:'plan', 'smoke_test', '{"ms": 41}') AS r;
 SELECT r ->> 'task_status' AS task FROM stepwise.run(:'plan') AS r;

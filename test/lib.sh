@@ -463,6 +463,7 @@ build_extension()
 	fi
 	say "building for $(pg --version)"
 	patiently build_and_install "$tree" "${options[@]}" || die "the build failed"
+	# shellcheck disable=SC2034	# test/run uses it
 	BUILT=$tree
 }
 

@@ -1,6 +1,5 @@
--- doc/functions.md says what is there: its tables are compared with the catalog, with two files of the source, and with
--- the answers of the functions. A function that is added, an argument that is renamed, a key that an answer has lost fails
--- this test until the page says so too.
+-- Compare the tables of doc/functions.md with the catalog, with two source files, and with the answers of the functions. The test
+-- fails after a function is added, an argument is renamed or a key of an answer is removed, until the page is changed too.
 
 \set page `cat doc/functions.md`
 \set errcodes `find src -name errcodes.h -exec cat {} +`
