@@ -18,7 +18,7 @@ extern void VariablesStore(Call *call, const pg_uuid_t *plan_id, const Jsonb *va
 
 /* ---------- context.c: what a session needs to continue a plan ---------- */
 
-extern int	ArgumentMax(FunctionCallInfo fcinfo, int n, int otherwise);	/* a number of rows; SW005 */
+extern int	ArgumentMax(FunctionCallInfo fcinfo, int n, int otherwise); /* a number of rows; SW005 */
 
 /* ---------- handoff.c: what a plan waits for, and what to call next ---------- */
 
@@ -32,7 +32,7 @@ extern Jsonb *NextAnswer(Call *call, PlanRow *asked);	/* for a plan with no step
 
 /* ---------- check.c: checks that several functions share ---------- */
 
-extern void CheckAttempt(const StepRow *step, int attempt);	/* SW009 */
+extern void CheckAttempt(const StepRow *step, int attempt); /* SW009 */
 extern void CheckOptionalAttempt(FunctionCallInfo fcinfo, int n, const StepRow *step);	/* SW009 */
 extern void CheckInProgress(const StepRow *step, StepStatus to, const char *rule);
 extern void CheckFailed(const StepRow *step);

@@ -123,7 +123,7 @@ static Copies
 PlanCopies(Call *call, const PlanRow *plan, const StepRow *from)
 {
 	Rows		rows = JudgedSteps(call, plan, from);
-	Copies		copies = {.count = (int) rows.count,.whole = from == NULL};
+	Copies		copies = {.count = (int) rows.count, .whole = from == NULL};
 
 	copies.old_ids = palloc(sizeof(Datum) * Max(rows.count, 1));
 	copies.new_ids = palloc(sizeof(Datum) * Max(rows.count, 1));

@@ -585,7 +585,7 @@ ReaderOfPlan(Reader *reader, const Change *change)
 static void
 CheckInstructions(Change *change)
 {
-	Reader		reader = {.call = change->call,.faults = &change->faults};
+	Reader		reader = {.call = change->call, .faults = &change->faults};
 	Place		place = {.key = "instructions"};
 
 	if (!ReferenceOccurs(change->params.instructions))
@@ -617,7 +617,7 @@ WriteInstructions(const Change *change)
 	ParamUuid(&params, &step->id);
 	ParamText(&params, instructions);
 	ParamBool(&params, ReferenceOccurs(instructions) || OccursIn(step->arguments) || OccursIn(step->resources) ||
-			(step->prompt != NULL && ReferenceOccurs(TextOf(step->prompt))));
+			  (step->prompt != NULL && ReferenceOccurs(TextOf(step->prompt))));
 	QueryRun(&write, &params);
 }
 
@@ -697,7 +697,7 @@ CheckAction(const char *action)
 static void
 ReadParams(Change *change, const ActionRule *rule, const Jsonb *params)
 {
-	Reader		reader = {.call = change->call,.faults = &change->faults};
+	Reader		reader = {.call = change->call, .faults = &change->faults};
 	Place		place = {.key = ""};
 	JsonbValue	value;
 

@@ -292,7 +292,7 @@ ReclaimStalled(Call *call, Interval *older_than)
 		" ORDER BY p.root_id, p.id, s.step_order",
 		3, {TEXTOID, INTERVALOID, INTERVALOID}
 	};
-	Reclaim		reclaim = {.call = call,.older_than = older_than};
+	Reclaim		reclaim = {.call = call, .older_than = older_than};
 	Params		params = {0};
 	Rows		rows;
 

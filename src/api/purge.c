@@ -20,9 +20,9 @@ static KeptQuery Deletions[] = {
 	{"DELETE FROM stepwise.artifact WHERE tenant = $1 AND plan_id = ANY ($2)", 2, {TEXTOID, UUIDARRAYOID}},
 	{"DELETE FROM stepwise.checkpoint WHERE tenant = $1 AND plan_id = ANY ($2)", 2, {TEXTOID, UUIDARRAYOID}},
 	{"DELETE FROM stepwise.dependency WHERE tenant = $1 AND step_id IN"
-		" (SELECT s.id FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = ANY ($2))", 2, {TEXTOID, UUIDARRAYOID}},
+	" (SELECT s.id FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = ANY ($2))", 2, {TEXTOID, UUIDARRAYOID}},
 	{"DELETE FROM stepwise.branching_condition WHERE tenant = $1 AND step_id IN"
-		" (SELECT s.id FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = ANY ($2))", 2, {TEXTOID, UUIDARRAYOID}},
+	" (SELECT s.id FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = ANY ($2))", 2, {TEXTOID, UUIDARRAYOID}},
 	{"UPDATE stepwise.skill_execution SET plan_id = NULL WHERE tenant = $1 AND plan_id = ANY ($2)", 2, {TEXTOID, UUIDARRAYOID}},
 	{"DELETE FROM stepwise.step WHERE tenant = $1 AND plan_id = ANY ($2)", 2, {TEXTOID, UUIDARRAYOID}},
 	{"DELETE FROM stepwise.plan_detail WHERE tenant = $1 AND plan_id = ANY ($2)", 2, {TEXTOID, UUIDARRAYOID}},

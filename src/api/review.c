@@ -227,6 +227,7 @@ static void
 CheckReviewer(const Call *call, const Decision *d)
 {
 	const char *requested_by = d->checkpoint->requested_by ? d->checkpoint->requested_by : "";
+
 	/* without decided_by, assume the requester */
 	const char *name = d->decided_by ? d->decided_by : requested_by;
 

@@ -142,7 +142,7 @@ VerifyStored(Verification *v, const Call *call, const pg_uuid_t *plan_id, const 
 static void
 VerifyEntry(Verification *v, const Call *call, const pg_uuid_t *plan_id, const Rows *rows, uint64 row)
 {
-	AuditEntry		entry = {0};
+	AuditEntry	entry = {0};
 	Jsonb	   *detail = RowJson(rows, row, V_DETAIL);
 	pg_uuid_t	step_id = RowUuid(rows, row, V_STEP_ID);
 	uint8		hash[32];

@@ -84,7 +84,6 @@ extern int	MaxSteps;
 extern int	MaxNesting;
 extern bool AllowRecursion;
 extern bool NotifyChanges;
-extern bool LogToolCalls;
 
 extern void SettingsInit(void);
 extern Interval *DefaultStallAfter(void);
@@ -160,7 +159,7 @@ extern void JsonToValue(const Jsonb *json, JsonbValue *value);	/* NULL: null */
 extern Jsonb *JsonOf(const struct varlena *field);	/* detoasts a field of a row; NULL for NULL */
 extern char *TextOf(const struct varlena *field);	/* likewise */
 extern char *JsonToText(const Jsonb *value);
-extern void JsonCompact(StringInfo text, JsonbValue *value); /* appends JSON without spaces */
+extern void JsonCompact(StringInfo text, JsonbValue *value);	/* appends JSON without spaces */
 extern char *JsonValueText(const JsonbValue *value);	/* of a jbvString */
 extern const char *JsonKindName(const JsonbValue *value);	/* "string", "object", … */
 extern bool JsonHasType(const JsonbValue *value, const char *type); /* a kind of JSON, or integer; NULL: any type */
@@ -168,7 +167,8 @@ extern bool JsonIsObject(const Jsonb *value);
 extern bool JsonIsArray(const Jsonb *value);
 extern bool JsonEqual(const Jsonb *a, const Jsonb *b);	/* NULL equals NULL only */
 extern Jsonb *JsonMerge(const Jsonb *a, const Jsonb *b);	/* a || b for objects; NULL counts as empty */
-extern Jsonb *JsonMergeDeep(const Jsonb *a, const Jsonb *b);	/* merges objects at every depth; other values of b replace those of a */
+extern Jsonb *JsonMergeDeep(const Jsonb *a, const Jsonb *b);	/* merges objects at every depth; other values of b
+																 * replace those of a */
 extern Jsonb *JsonEmptyObject(void);
 extern Jsonb *JsonObjectOf(const char *key, const Jsonb *value);	/* of one member */
 extern Jsonb *JsonTextOf(const char *key, const char *value);	/* likewise */
@@ -200,8 +200,8 @@ extern void CheckNotBlank(const char *value, const char *what); /* SW005 */
 extern void CheckTitle(const char *value, const char *what);	/* SW005, SW007 */
 extern void CheckOptionalTitle(const char *value, const char *what);
 extern void CheckLine(const char *word, const char *what);	/* SW005 */
-extern size_t RawSize(const struct varlena *field);	/* when detoasted; 0 for NULL */
-extern void AnswerTake(Call *call, size_t bytes, const char *hint);	/* SW007 */
+extern size_t RawSize(const struct varlena *field); /* when detoasted; 0 for NULL */
+extern void AnswerTake(Call *call, size_t bytes, const char *hint); /* SW007 */
 
 /* ---------- digest.c: SHA-256 ---------- */
 
@@ -249,12 +249,12 @@ typedef struct Params
 
 extern void ParamDatum(Params *params, Datum value);
 extern void ParamNull(Params *params);
-extern void ParamText(Params *params, const char *value); /* NULL: null; likewise the next two */
+extern void ParamText(Params *params, const char *value);	/* NULL: null; likewise the next two */
 extern void ParamVarlena(Params *params, const void *value);
 extern void ParamUuid(Params *params, const pg_uuid_t *value);
 extern void ParamInt(Params *params, int value);
 extern void ParamBool(Params *params, bool value);
-extern void ParamTime(Params *params, TimestampTz value); /* NO_TIME: null */
+extern void ParamTime(Params *params, TimestampTz value);	/* NO_TIME: null */
 extern void ParamTenant(Params *params, const Call *call);
 
 /* what a query returned; it lives until RowsFree or the end of the call */
@@ -264,7 +264,8 @@ typedef struct Rows
 	SPITupleTable *table;
 } Rows;
 
-extern uint64 QueryRunOnce(const char *sql, const Oid *types, const Params *params);	/* one-off; returns the number of rows affected */
+extern uint64 QueryRunOnce(const char *sql, const Oid *types, const Params *params);	/* one-off; returns the number
+																						 * of rows affected */
 extern Rows QueryRun(KeptQuery *query, const Params *params);	/* as the owner, between CallBegin and CallEnd */
 extern Rows QueryOfTenant(const Call *call, KeptQuery *query);
 extern Rows QueryById(const Call *call, KeptQuery *query, const pg_uuid_t *id);
@@ -286,7 +287,7 @@ extern struct varlena *RowVarlena(const Rows *rows, uint64 row, int column);	/* 
 
 extern bool EngineRuns(void);	/* is a statement of the engine running? */
 extern bool EngineWrites(void); /* for triggers: was it fired by a statement of the engine? */
-extern void SearchPathUnlock(int *level); /* what the first query of a call has locked */
+extern void SearchPathUnlock(int *level);	/* what the first query of a call has locked */
 
 /* ---------- planner.c: let kept plans stay good as the tables grow ---------- */
 
@@ -304,7 +305,7 @@ typedef struct Key
 	ScanKeyData columns[KEY_MAX_COLUMNS];
 } Key;
 
-#define TABLE_MAX_COLUMNS	128		/* enough for the widest table, and for columns of later versions */
+#define TABLE_MAX_COLUMNS	128 /* enough for the widest table, and for columns of later versions */
 
 /* the columns that an insert or update sets */
 typedef struct Changes
@@ -327,12 +328,12 @@ extern void *TableRead(const char *table, const char *index, Key *key, TupleTest
 extern List *TableReadAll(const char *table, const char *index, Key *key, TupleMake make);
 extern void *TableLock(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make, bool wait);
 extern void TableUpdate(const char *table, const char *index, Key *key, ItemPointer seen, TupleTest test, const void *arg,
-					  Changes *changes);
+						Changes *changes);
 extern void TableInsert(const char *table, Changes *changes);	/* all columns must be set */
 
 extern void SetDatum(Changes *c, int column, Datum value, bool isnull);
 extern void SetInt(Changes *c, int column, int value);
-extern void SetPositive(Changes *c, int column, int value);	/* null unless positive */
+extern void SetPositive(Changes *c, int column, int value); /* null unless positive */
 extern void SetBool(Changes *c, int column, bool value);
 extern void SetTrue(Changes *c, int column, bool value);	/* false: null */
 extern void SetTime(Changes *c, int column, TimestampTz value); /* NO_TIME: null */
@@ -383,7 +384,6 @@ extern void CallBegin(Call *call);	/* in the caller's tenant */
 extern void CallBeginReading(Call *call);	/* likewise, reads under one snapshot */
 extern void CallBeginIn(Call *call, const char *tenant);	/* for triggers, maintenance and procedures */
 extern Datum CallEnd(Call *call, Jsonb *answer);	/* saves the changes; answer NULL: none */
-extern void CallSave(Call *call);
 extern void ReadBegin(Call *call);	/* from here on the call may not write */
 extern void ReadEnd(Call *call);	/* CallEnd does it too */
 extern void CallInSession(Call *call, char *session);	/* NULL: none was given */
@@ -391,14 +391,12 @@ extern MemoryContext TurnBegin(Call *call); /* returns the outer context, for Tu
 extern void TurnEnd(MemoryContext outer, bool keep);
 extern char *CallKeepText(Call *call, char *text);	/* NULL for NULL */
 extern struct varlena *CallKeep(Call *call, struct varlena *value); /* likewise */
-extern void OwnerEnter(Call *call);
-extern void OwnerLeave(Call *call);
 extern bool MayCommit(FunctionCallInfo fcinfo); /* for procedures */
 extern void CommitAs(Oid caller);	/* no call is open */
 
 /* ---------- lock.c: lock words of a tenant, where there is no row to lock ---------- */
 
-extern void CallLock(const Call *call, const char *kind, const char *word);	/* until the end of the transaction */
+extern void CallLock(const Call *call, const char *kind, const char *word); /* until the end of the transaction */
 extern void CallLockOfMany(const Call *call, const char *kind, const char *word);	/* likewise; word must not be empty */
 
 /* ---------- argument.c: arguments of SQL-callable functions; NULL for null ---------- */

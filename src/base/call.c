@@ -26,10 +26,12 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+static void CallSave(Call *call);
+
 /* ---------- identity ---------- */
 
 /* Switch to the owner of the extension. */
-void
+static void
 OwnerEnter(Call *call)
 {
 	if (call->as_owner)
@@ -41,7 +43,7 @@ OwnerEnter(Call *call)
 }
 
 /* Switch back to the caller, and put back the search path. */
-void
+static void
 OwnerLeave(Call *call)
 {
 	if (!call->as_owner)
@@ -128,7 +130,7 @@ ReadEnd(Call *call)
  * Write what the call has changed and not yet written. CallEnd does this, and
  * so does a query that reads such rows (reads_plans).
  */
-void
+static void
 CallSave(Call *call)
 {
 	if (call->save != NULL)

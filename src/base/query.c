@@ -239,7 +239,7 @@ QueryRun(KeptQuery *query, const Params *params)
 uint64
 QueryRunOnce(const char *sql, const Oid *types, const Params *params)
 {
-	KeptQuery	query = {.sql = sql,.nparams = params->count};
+	KeptQuery	query = {.sql = sql, .nparams = params->count};
 	Rows		rows;
 
 	if (params->count > 0)

@@ -372,7 +372,7 @@ Judge(Relation relation)
 			return true;
 	foreach(cell, RelationGetIndexList(relation))
 		if (!IndexIsOurs(lfirst_oid(cell)))
-			return true;
+		return true;
 	return relation->rd_rules != NULL;
 }
 
@@ -386,7 +386,11 @@ IsAltered(Relation relation)
 
 	if (judged[i].relid == relid)
 		return judged[i].altered;
-	/* if Judge fails, the table counts as altered; if an invalidation clears the entry meanwhile, it is judged again next time */
+
+	/*
+	 * if Judge fails, the table counts as altered; if an invalidation clears the entry meanwhile, it is judged again
+	 * next time
+	 */
 	judged[i].relid = relid;
 	judged[i].altered = true;
 	altered = Judge(relation);

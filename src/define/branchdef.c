@@ -62,7 +62,7 @@ static void
 CheckSkipTo(Reader *reader, const Place *place, const ActionParams *params, BranchDefinition *branch)
 {
 	const Scope *scope = reader->scope;
-	Place		key = {.up = place,.key = params->step_name ? "stepName" : "stepOrder"};
+	Place		key = {.up = place, .key = params->step_name ? "stepName" : "stepOrder"};
 	int			target = params->step_order;
 
 	if ((params->step_name != NULL) == (params->step_order != 0))
@@ -91,7 +91,7 @@ CheckSkipTo(Reader *reader, const Place *place, const ActionParams *params, Bran
 static void
 CheckAddSteps(Reader *reader, const Place *place, const ActionParams *params, BranchDefinition *branch)
 {
-	Place		key = {.up = place,.key = "steps"};
+	Place		key = {.up = place, .key = "steps"};
 
 	if (params->steps)
 		branch->added = ReadAddedSteps(reader, &key, params->steps, reader->scope, branch->after);
@@ -130,7 +130,7 @@ static const KeyRule BranchKeys[] = {
 static void
 ReadParams(Reader *reader, const Place *place, const BranchDraft *draft, BranchDefinition *branch)
 {
-	Place		key = {.up = place,.key = "actionParams"};
+	Place		key = {.up = place, .key = "actionParams"};
 	ActionParams params = {0};
 	const ActionRule *rule = Actions;
 	int			before = list_length(reader->faults->items);
@@ -159,12 +159,12 @@ ReadBranch(Reader *reader, const Place *place, JsonbValue *value)
 	if (draft.after <= nsteps)
 		branch->after = draft.after;
 	else if (nsteps > 0)
-		FaultAt(reader, &((Place) {.up = place,.key = "afterStepOrder"}), ERRCODE_INVALID_DEFINITION,
+		FaultAt(reader, &((Place) {.up = place, .key = "afterStepOrder"}), ERRCODE_INVALID_DEFINITION,
 				psprintf("Steps have the orders 1 to %d.", nsteps),
 				"there is no step of order %d", draft.after);
 
 	if (branch->after)
-		ReachCheckCondition(reader, &((Place) {.up = place,.key = "conditionExpression"}),
+		ReachCheckCondition(reader, &((Place) {.up = place, .key = "conditionExpression"}),
 							branch->condition, branch->after, true);
 	if (branch->after && branch->action)
 		ReadParams(reader, place, &draft, branch);
@@ -199,11 +199,11 @@ EnterAdded(Reader *reader, const Place *place, AddedNames *names, const char *wo
 {
 	int			number = NamesFind(names->numbers, word);
 	AddedName  *entry = number ? list_nth(names->entries, number - 1) : NULL;
-	Place		branch = {.up = place,.index = added->index};
-	Place		params = {.up = &branch,.key = "actionParams"};
-	Place		steps = {.up = &params,.key = "steps"};
-	Place		step = {.up = &steps,.index = added->step};
-	Place		key = {.up = &step,.key = names->key};
+	Place		branch = {.up = place, .index = added->index};
+	Place		params = {.up = &branch, .key = "actionParams"};
+	Place		steps = {.up = &params, .key = "steps"};
+	Place		step = {.up = &steps, .index = added->step};
+	Place		key = {.up = &step, .key = names->key};
 
 	if (entry == NULL)
 	{
@@ -226,8 +226,8 @@ EnterAdded(Reader *reader, const Place *place, AddedNames *names, const char *wo
 static void
 CheckAddedNames(Reader *reader, const Place *place, const List *branches)
 {
-	AddedNames	names = {.key = "name",.numbers = NamesNew(8)};
-	AddedNames	bindings = {.key = "binding",.numbers = NamesNew(8)};
+	AddedNames	names = {.key = "name", .numbers = NamesNew(8)};
+	AddedNames	bindings = {.key = "binding", .numbers = NamesNew(8)};
 	ListCell   *cell;
 
 	foreach(cell, branches)
@@ -253,7 +253,7 @@ ReadBranches(Reader *reader, const Place *place, JsonbValue *value)
 {
 	List	   *branches = NIL;
 	int		   *positions = palloc0(sizeof(int) * (reader->scope->nsteps + 1));
-	Place		element = {.up = place,.index = 0};
+	Place		element = {.up = place, .index = 0};
 	JsonbIterator *iterator;
 	JsonbIteratorToken token;
 	JsonbValue	item;

@@ -156,7 +156,7 @@ FindCircle(Walk *walk, const NestedCall *nested)
 static char *
 CircleOfCall(Reader *reader, const NestedCall *nested)
 {
-	Walk		walk = {.call = reader->call,.on_chain = NamesNew(8)};
+	Walk		walk = {.call = reader->call, .on_chain = NamesNew(8)};
 	ListCell   *cell;
 
 	if (reader->followed == NULL)
@@ -176,7 +176,7 @@ CircleOfCall(Reader *reader, const NestedCall *nested)
 void
 WorkflowCheckCall(Reader *reader, const Place *place, const char *name, int version)
 {
-	NestedCall	nested = {.name = unconstify(char *, name),.version = version};
+	NestedCall	nested = {.name = unconstify(char *, name), .version = version};
 	bool		itself = reader->self && strcmp(name, reader->self) == 0;
 	char	   *key = psprintf("%s@%d", name, version);
 	char	   *circle = NULL;

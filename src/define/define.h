@@ -29,7 +29,7 @@ typedef struct Place
 
 /* place is spelled, as "steps[2].dependsOn[0]"; hint may be NULL */
 extern void FaultAdd(Faults *faults, int sqlstate, const char *place, const char *hint,
-					 const char *format,...) pg_attribute_printf(5, 6);
+					 const char *format, ...) pg_attribute_printf(5, 6);
 extern bool FaultsAny(const Faults *faults);
 extern char *FaultsFirst(const Faults *faults); /* there must be one */
 extern char *FaultsText(const Faults *faults);	/* in one line */
@@ -108,7 +108,7 @@ extern Reference *ReferenceParse(const char *source, int column, bool branching,
 extern const char *ReferenceEnd(const char *source, int column, ParseFault *fault); /* the "}", or NULL */
 extern bool ReferenceNameIsValid(const char *name); /* as the name of a step */
 extern void ParseFaultSet(ParseFault *fault, int column, char *hint,
-						  const char *format,...) pg_attribute_printf(4, 5);
+						  const char *format, ...) pg_attribute_printf(4, 5);
 
 /* ---------- condition.c: compile and evaluate conditions; pure ---------- */
 
@@ -129,7 +129,7 @@ typedef struct Condition
 } Condition;
 
 extern Condition *ConditionCompile(const char *source, bool branching, ParseFault *fault);
-extern Jsonb *ConditionDocument(int noperands, JsonbValue **values); /* value NULL: missing */
+extern Jsonb *ConditionDocument(int noperands, JsonbValue **values);	/* value NULL: missing */
 extern ConditionResult ConditionEvaluate(Datum path, const Jsonb *document, int noperands,
 										 char **names, char **why); /* names of the operands, for messages */
 
@@ -253,15 +253,15 @@ extern void ReadWord(Reader *reader, const Place *place, JsonbValue *value, cons
 extern char *ReaderKeep(Reader *reader, char *name);	/* for names that occur many times */
 
 /* functions for a KeyRule; the comment is the type of the field */
-extern void ReadNote(Reader *reader, const Place *place, JsonbValue *value, void *field); /* char * */
+extern void ReadNote(Reader *reader, const Place *place, JsonbValue *value, void *field);	/* char * */
 extern void ReadText(Reader *reader, const Place *place, JsonbValue *value, void *field);	/* char * */
 extern void ReadTitle(Reader *reader, const Place *place, JsonbValue *value, void *field);	/* char * */
 extern void ReadName(Reader *reader, const Place *place, JsonbValue *value, void *field);	/* char * */
-extern void ReadBool(Reader *reader, const Place *place, JsonbValue *value, void *field); /* bool */
-extern void ReadFlag(Reader *reader, const Place *place, JsonbValue *value, void *field); /* int */
+extern void ReadBool(Reader *reader, const Place *place, JsonbValue *value, void *field);	/* bool */
+extern void ReadFlag(Reader *reader, const Place *place, JsonbValue *value, void *field);	/* int */
 extern void ReadCount(Reader *reader, const Place *place, JsonbValue *value, void *field);	/* int */
-extern void ReadInterval(Reader *reader, const Place *place, JsonbValue *value, void *field); /* Interval * */
-extern void ReadObject(Reader *reader, const Place *place, JsonbValue *value, void *field);	/* Jsonb * */
+extern void ReadInterval(Reader *reader, const Place *place, JsonbValue *value, void *field);	/* Interval * */
+extern void ReadObject(Reader *reader, const Place *place, JsonbValue *value, void *field); /* Jsonb * */
 extern void ReadTexts(Reader *reader, const Place *place, JsonbValue *value, void *field);	/* Jsonb * */
 extern void ReadCondition(Reader *reader, const Place *place, JsonbValue *value, void *field);	/* Condition * */
 extern void ReadBranchCondition(Reader *reader, const Place *place, JsonbValue *value, void *field);	/* Condition * */
@@ -294,7 +294,8 @@ extern void ReachCheckCondition(Reader *reader, const Place *place, const Condit
 extern bool WorkflowExists(Call *call, const char *name, int version);	/* version 0: any */
 extern int	WorkflowNewestVersion(Call *call, const char *name);	/* 0: none */
 extern Jsonb *WorkflowDefinition(Call *call, const char *name, int version);	/* 0: the newest; NULL: none */
-extern Jsonb *WorkflowPin(Call *call, const char *name, int *version);	/* likewise, and locks the row; sets *version; SW016 */
+extern Jsonb *WorkflowPin(Call *call, const char *name, int *version);	/* likewise, and locks the row; sets *version;
+																		 * SW016 */
 extern Params WorkflowParams(const Call *call, const char *name, int version);
 extern Rows WorkflowQuery(KeptQuery *query, const Call *call, const char *name, int version);
 extern char *WorkflowLabel(const char *name, int version);
@@ -312,7 +313,8 @@ extern Jsonb *InputsAccept(const Jsonb *declarations, const Jsonb *values, Fault
 
 /* ---------- stepdef.c: the steps of a definition ---------- */
 
-extern void ReadSteps(Reader *reader, const Place *place, JsonbValue *value, void *field);	/* StepDefinition *; sets the reader's scope */
+extern void ReadSteps(Reader *reader, const Place *place, JsonbValue *value, void *field);	/* StepDefinition *; sets
+																							 * the reader's scope */
 extern Scope *ReadAddedSteps(Reader *outer, const Place *place, JsonbValue *value, Scope *around, int after);
 extern void CheckSteps(Reader *reader, const Place *place);
 

@@ -48,9 +48,9 @@ static void
 CheckDefinition(Reader *reader, Draft *draft)
 {
 	Definition *definition = &draft->definition;
-	Place		steps = {.up = &Root,.key = "steps"};
-	Place		branching = {.up = &Root,.key = "branchingConditions"};
-	Place		outputs = {.up = &Root,.key = "outputs"};
+	Place		steps = {.up = &Root, .key = "steps"};
+	Place		branching = {.up = &Root, .key = "branchingConditions"};
+	Place		outputs = {.up = &Root, .key = "outputs"};
 
 	CheckSteps(reader, &steps);
 	definition->nsteps = reader->scope->nsteps;
@@ -64,7 +64,7 @@ CheckDefinition(Reader *reader, Draft *draft)
 Definition *
 DefinitionAccept(Call *call, const Jsonb *json, Faults *faults)
 {
-	Reader		reader = {.call = call,.faults = faults};
+	Reader		reader = {.call = call, .faults = faults};
 	Draft	   *draft = palloc0(sizeof(Draft));
 	JsonbValue	value;
 
@@ -86,7 +86,7 @@ DefinitionAccept(Call *call, const Jsonb *json, Faults *faults)
 Definition *
 DefinitionAcceptPlan(Call *call, const Jsonb *json, const Jsonb *inputs, Faults *faults)
 {
-	Reader		reader = {.call = call,.faults = faults};
+	Reader		reader = {.call = call, .faults = faults};
 	Draft	   *draft = palloc0(sizeof(Draft));
 	JsonbValue	value;
 
@@ -132,7 +132,7 @@ Definition *
 DefinitionAcceptSteps(Call *call, const Jsonb *steps, const KnownStep *known, int nknown, int after,
 					  bool sequential, const Jsonb *inputs, List *callers, Faults *faults)
 {
-	Reader		reader = {.call = call,.faults = faults,.callers = callers};
+	Reader		reader = {.call = call, .faults = faults, .callers = callers};
 	Place		place = {.key = "steps"};
 	Definition *definition = palloc0(sizeof(Definition));
 	Scope	   *around = ScopeOfKnown(known, nknown, sequential);

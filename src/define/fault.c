@@ -30,7 +30,7 @@ typedef struct Fault
 
 /* Note a fault. */
 void
-FaultAdd(Faults *faults, int sqlstate, const char *place, const char *hint, const char *format,...)
+FaultAdd(Faults *faults, int sqlstate, const char *place, const char *hint, const char *format, ...)
 {
 	Fault	   *fault;
 	va_list		args;

@@ -64,7 +64,7 @@ ReadDeclaration(Reader *reader, const Place *place, JsonbValue *value)
 		return;
 	JsonToValue(input.fallback, &fallback);
 	if (!JsonHasType(&fallback, input.type))
-		FaultAt(reader, &((Place) {.up = place,.key = "default"}), ERRCODE_INVALID_DEFINITION,
+		FaultAt(reader, &((Place) {.up = place, .key = "default"}), ERRCODE_INVALID_DEFINITION,
 				"A default has the type of its input.",
 				"must be of type %s, not %s", input.type, JsonKindName(&fallback));
 }

@@ -63,15 +63,15 @@ LinkSteps(Reader *reader, const Place *place)
 	for (int i = 0; i < scope->nsteps; i++)
 	{
 		StepDefinition *step = &scope->steps[i];
-		Place		element = {.up = place,.index = i};
-		Place		key = {.up = &element,.key = "dependsOn"};
+		Place		element = {.up = place, .index = i};
+		Place		key = {.up = &element, .key = "dependsOn"};
 		List	   *linked = NIL;
 		ListCell   *cell;
 
 		foreach(cell, step->depends)
 		{
 			DependencyDefinition *depends = lfirst(cell);
-			Place		entry = {.up = &key,.index = depends->index};
+			Place		entry = {.up = &key, .index = depends->index};
 
 			if (LinkDependency(reader, &entry, scope->offset + i + 1, depends, last))
 				linked = lappend(linked, depends);
@@ -103,14 +103,14 @@ GraphBuild(const Scope *scope, Graph *graph)
 	graph->waiting = palloc0(sizeof(int) * (n + 1));
 	for (int i = 0; i < n; i++)
 		foreach(cell, scope->steps[i].depends)
-		{
-			int			parent = ParentIndex(scope, lfirst(cell));
+	{
+		int			parent = ParentIndex(scope, lfirst(cell));
 
-			if (parent < 0)
-				continue;
-			graph->first[parent + 1]++;
-			graph->waiting[i]++;
-		}
+		if (parent < 0)
+			continue;
+		graph->first[parent + 1]++;
+		graph->waiting[i]++;
+	}
 	for (int i = 0; i < n; i++)
 		graph->first[i + 1] += graph->first[i];
 
@@ -118,12 +118,12 @@ GraphBuild(const Scope *scope, Graph *graph)
 	graph->children = palloc(sizeof(int) * (graph->first[n] + 1));
 	for (int i = 0; i < n; i++)
 		foreach(cell, scope->steps[i].depends)
-		{
-			int			parent = ParentIndex(scope, lfirst(cell));
+	{
+		int			parent = ParentIndex(scope, lfirst(cell));
 
-			if (parent >= 0)
-				graph->children[next[parent]++] = i;
-		}
+		if (parent >= 0)
+			graph->children[next[parent]++] = i;
+	}
 	pfree(next);
 }
 
@@ -228,9 +228,9 @@ ReportCycle(Reader *reader, const Place *place, int index)
 	appendStringInfoString(&names, scope->steps[start].name);
 
 	{
-		Place		element = {.up = place,.index = start};
-		Place		key = {.up = &element,.key = "dependsOn"};
-		Place		entry = {.up = &key,.index = UnsortedParent(scope, start)->index};
+		Place		element = {.up = place, .index = start};
+		Place		key = {.up = &element, .key = "dependsOn"};
+		Place		entry = {.up = &key, .index = UnsortedParent(scope, start)->index};
 
 		FaultAt(reader, &entry, ERRCODE_CIRCULAR_DEFINITION,
 				"Each step in the chain depends on the next; remove one of these dependencies.",
@@ -323,7 +323,7 @@ OrderIsAncestor(Scope *scope, int ancestor, int step)
 	/* most references are to a direct parent */
 	foreach(cell, scope->steps[below].depends)
 		if (((const DependencyDefinition *) lfirst(cell))->parent == ancestor)
-			return true;
+		return true;
 
 	/* the step depends on a cycle, which has been reported */
 	if (scope->rank[below] < 0)

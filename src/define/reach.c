@@ -165,7 +165,7 @@ static void
 CheckContainer(Reader *reader, const Place *place, JsonbContainer *container, int from)
 {
 	JsonbIterator *iterator = JsonbIteratorInit(container);
-	Place		member = {.up = place,.index = -1};
+	Place		member = {.up = place, .index = -1};
 	JsonbValue	value;
 	JsonbIteratorToken token;
 

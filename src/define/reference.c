@@ -66,7 +66,7 @@ static const char *const PlanField[] = {"id", "name", "goal"};
 
 /* Note a fault. Only the first fault of a text is kept. */
 void
-ParseFaultSet(ParseFault *fault, int column, char *hint, const char *format,...)
+ParseFaultSet(ParseFault *fault, int column, char *hint, const char *format, ...)
 {
 	va_list		args;
 

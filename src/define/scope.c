@@ -117,17 +117,17 @@ EnterGivenNames(Reader *reader, const Place *place)
 	for (int i = 0; i < scope->nsteps; i++)
 	{
 		StepDefinition *step = &scope->steps[i];
-		Place		element = {.up = place,.index = i};
+		Place		element = {.up = place, .index = i};
 
 		step->named = step->name != NULL;
 		if (step->name && (ScopeFindStep(scope, step->name) ||
 						   !NamesAdd(scope->names, step->name, scope->offset + i + 1)))
-			FaultAt(reader, &((Place) {.up = &element,.key = "name"}), ERRCODE_INVALID_DEFINITION,
+			FaultAt(reader, &((Place) {.up = &element, .key = "name"}), ERRCODE_INVALID_DEFINITION,
 					"Names of steps are unique in their plan.",
 					"name \"%s\" is taken by another step", step->name);
 		if (step->binding && (ScopeFindBinding(scope, step->binding) ||
 							  !NamesAdd(scope->bindings, step->binding, scope->offset + i + 1)))
-			FaultAt(reader, &((Place) {.up = &element,.key = "binding"}), ERRCODE_INVALID_DEFINITION,
+			FaultAt(reader, &((Place) {.up = &element, .key = "binding"}), ERRCODE_INVALID_DEFINITION,
 					"Bindings are unique in their plan.",
 					"binding \"%s\" is taken by another step", step->binding);
 	}

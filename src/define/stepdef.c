@@ -59,7 +59,7 @@ ReadDependency(Reader *reader, const Place *place, JsonbValue *value, Dependency
 static void
 ReadDependsOn(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
-	Place		element = {.up = place,.index = 0};
+	Place		element = {.up = place, .index = 0};
 	DependencyDefinition *depends;
 	JsonbIterator *iterator;
 	JsonbIteratorToken token;
@@ -110,11 +110,11 @@ CheckStepKeys(Reader *reader, const Place *place, const StepDefinition *step)
 		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION, "Make each a step of its own.",
 				"has more than one of tool, workflow and prompt");
 	if (step->version && !step->workflow)
-		FaultAt(reader, &((Place) {.up = place,.key = "version"}), ERRCODE_INVALID_DEFINITION,
+		FaultAt(reader, &((Place) {.up = place, .key = "version"}), ERRCODE_INVALID_DEFINITION,
 				"The version is that of the nested workflow: add \"workflow\", or remove \"version\".",
 				"has no workflow beside it");
 	if (step->resources && (step->workflow || step->prompt))
-		FaultAt(reader, &((Place) {.up = place,.key = "resources"}), ERRCODE_INVALID_DEFINITION,
+		FaultAt(reader, &((Place) {.up = place, .key = "resources"}), ERRCODE_INVALID_DEFINITION,
 				"Read resources in a step of their own, or beside a tool.",
 				"cannot stand beside workflow or prompt");
 }
@@ -188,13 +188,13 @@ ReadSteps(Reader *reader, const Place *place, JsonbValue *value, void *field)
 static void
 CheckStep(Reader *reader, const Place *place, StepDefinition *step, int number)
 {
-	ReachCheckText(reader, &((Place) {.up = place,.key = "instructions"}), step->instructions, number);
-	ReachCheckText(reader, &((Place) {.up = place,.key = "prompt"}), step->prompt, number);
-	ReachCheckJson(reader, &((Place) {.up = place,.key = "arguments"}), step->arguments, number);
-	ReachCheckJson(reader, &((Place) {.up = place,.key = "resources"}), step->resources, number);
-	ReachCheckCondition(reader, &((Place) {.up = place,.key = "condition"}), step->condition, number, false);
+	ReachCheckText(reader, &((Place) {.up = place, .key = "instructions"}), step->instructions, number);
+	ReachCheckText(reader, &((Place) {.up = place, .key = "prompt"}), step->prompt, number);
+	ReachCheckJson(reader, &((Place) {.up = place, .key = "arguments"}), step->arguments, number);
+	ReachCheckJson(reader, &((Place) {.up = place, .key = "resources"}), step->resources, number);
+	ReachCheckCondition(reader, &((Place) {.up = place, .key = "condition"}), step->condition, number, false);
 	if (step->workflow)
-		WorkflowCheckCall(reader, &((Place) {.up = place,.key = "workflow"}), step->workflow, step->version);
+		WorkflowCheckCall(reader, &((Place) {.up = place, .key = "workflow"}), step->workflow, step->version);
 }
 
 /* Name the steps of the scope, put them in order, and check them. */
@@ -206,7 +206,7 @@ CheckSteps(Reader *reader, const Place *place)
 	ScopeNameSteps(reader, place);
 	OrderSteps(reader, place);
 	for (int i = 0; i < scope->nsteps; i++)
-		CheckStep(reader, &((Place) {.up = place,.index = i}), &scope->steps[i], scope->offset + i + 1);
+		CheckStep(reader, &((Place) {.up = place, .index = i}), &scope->steps[i], scope->offset + i + 1);
 }
 
 /* Read and check steps that are added to those of another scope. */

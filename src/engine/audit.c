@@ -120,7 +120,7 @@ void
 AuditAppend(Call *call, PlanRow *plan, const pg_uuid_t *step_id, const char *event, Jsonb *detail)
 {
 	MemoryContext outer = MemoryContextSwitchTo(call->scratch);
-	AuditEntry		entry = {0};
+	AuditEntry	entry = {0};
 
 	MarkEngineUsed();
 	if (detail == NULL)
@@ -173,7 +173,7 @@ void
 AuditWritePlanless(Call *call, const PlanlessEntry *planless, ChainEnd *end)
 {
 	MemoryContext outer = MemoryContextSwitchTo(call->scratch);
-	AuditEntry		entry = {0};
+	AuditEntry	entry = {0};
 
 	entry.tenant = call->tenant;
 	entry.id = ++end->id;

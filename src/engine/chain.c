@@ -146,7 +146,7 @@ TakeNotes(void)
 
 	foreach(cell, notes)
 		if (TableStillExists(lfirst(cell)))
-			taken = lappend(taken, lfirst(cell));
+		taken = lappend(taken, lfirst(cell));
 	notes = NIL;
 	list_sort(taken, NoteCompare);
 	return taken;

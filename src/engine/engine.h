@@ -157,17 +157,17 @@ typedef struct Dependent
 	bool		required;		/* true: it runs only if the other step succeeds */
 } Dependent;
 
-extern PlanRow *PlanLock(Call *call, const pg_uuid_t *plan_id);	/* SW001 */
-extern PlanRow *PlanLockOfStep(Call *call, const pg_uuid_t *step_id, StepRow **step); /* SW002 */
-extern PlanRow *PlanLockIfStep(Call *call, const pg_uuid_t *step_id, StepRow **step); /* NULL: no such step */
-extern PlanRow *PlanLockIfFree(Call *call, const pg_uuid_t *plan_id, bool *found); /* NULL: locked, or none */
-extern PlanRow *PlanRead(Call *call, const pg_uuid_t *plan_id);	/* no lock; NULL: none */
+extern PlanRow *PlanLock(Call *call, const pg_uuid_t *plan_id); /* SW001 */
+extern PlanRow *PlanLockOfStep(Call *call, const pg_uuid_t *step_id, StepRow **step);	/* SW002 */
+extern PlanRow *PlanLockIfStep(Call *call, const pg_uuid_t *step_id, StepRow **step);	/* NULL: no such step */
+extern PlanRow *PlanLockIfFree(Call *call, const pg_uuid_t *plan_id, bool *found);	/* NULL: locked, or none */
+extern PlanRow *PlanRead(Call *call, const pg_uuid_t *plan_id); /* no lock; NULL: none */
 extern PlanRow *PlanInTree(Call *call, PlanRow *root, const pg_uuid_t *plan_id);	/* SW001 */
 extern TimestampTz CallNow(Call *call, const PlanRow *plan);	/* the time of its changes */
-extern PlanRow *PlanKeep(Call *call, PlanRow *plan, PlanRow *root);	/* root NULL: the plan is a root */
+extern PlanRow *PlanKeep(Call *call, PlanRow *plan, PlanRow *root); /* root NULL: the plan is a root */
 extern void PlanTouch(PlanRow *plan);
-extern StepRow *StepRead(Call *call, const pg_uuid_t *step_id);	/* NULL: none */
-extern StepRow *StepMustRead(Call *call, const pg_uuid_t *step_id);	/* SW002 */
+extern StepRow *StepRead(Call *call, const pg_uuid_t *step_id); /* NULL: none */
+extern StepRow *StepMustRead(Call *call, const pg_uuid_t *step_id); /* SW002 */
 extern StepRow *StepReadByName(Call *call, const pg_uuid_t *plan_id, const char *name);
 extern StepRow *StepReadByBinding(Call *call, const pg_uuid_t *plan_id, const char *binding);
 extern StepRow *StepReadByOrder(Call *call, const pg_uuid_t *plan_id, int order);
@@ -176,7 +176,7 @@ extern StepRow *StepNextReady(Call *call, const PlanRow *plan, int from_order);
 extern StepRow *StepFromTuple(HeapTuple tuple, TupleDesc desc);
 extern void StepSave(Call *call, StepRow *step);
 extern PlanDetail *PlanDetailRead(Call *call, const pg_uuid_t *plan_id);
-extern List *FormattingNotes(Call *call, const pg_uuid_t *plan_id);	/* of FormattingNote */
+extern List *FormattingNotes(Call *call, const pg_uuid_t *plan_id); /* of FormattingNote */
 extern Jsonb *SkillMetadata(Call *call, const pg_uuid_t *plan_id);	/* NULL: none */
 extern List *StepDependents(Call *call, const pg_uuid_t *step_id);	/* of Dependent */
 extern void StepUnblock(Call *call, const pg_uuid_t *step_id);
@@ -184,16 +184,16 @@ extern void StepInstruct(Call *call, StepRow *step, const char *instructions);
 extern StepRow *StepFetch(KeptQuery *query, const Params *params);	/* NULL: none */
 pg_noreturn extern void PlanNotFound(const pg_uuid_t *plan_id);
 pg_noreturn extern void StepNotFound(const pg_uuid_t *step_id);
-extern PlanRow *PlanMustRead(Call *call, const pg_uuid_t *plan_id);	/* no lock; SW001 */
+extern PlanRow *PlanMustRead(Call *call, const pg_uuid_t *plan_id); /* no lock; SW001 */
 extern StepRow *RowStep(const Rows *rows, uint64 row);	/* the query returns whole step rows */
 
 /* ---------- tree.c: find plans and steps in a tree of plans ---------- */
 
 extern bool NestedPlanId(Call *call, const pg_uuid_t *step_id, pg_uuid_t *plan_id); /* false: none */
-extern PlanRow *PlanAround(Call *call, const PlanRow *plan, StepRow **parent_step);	/* NULL: not nested */
+extern PlanRow *PlanAround(Call *call, const PlanRow *plan, StepRow **parent_step); /* NULL: not nested */
 extern void PutPath(JsonBuilder *b, const PlanRow *plan, const StepRow *step);
 extern struct varlena *ParentNamesBelow(const PlanRow *plan, const StepRow *parent_step);
-extern StepRow *StepAtPath(Call *call, const PlanRow *plan, const Jsonb *path);	/* NULL: none */
+extern StepRow *StepAtPath(Call *call, const PlanRow *plan, const Jsonb *path); /* NULL: none */
 
 /* ---------- shape.c: what plans and steps have in common: inputs, outputs, metadata ---------- */
 
@@ -413,7 +413,7 @@ extern bool StepIsRetryable(Call *call, const StepRow *step);
 
 /* ---------- state.c: move a step, move a plan ---------- */
 
-#define CANCELLED_WITH_PLAN	"plan cancelled: " /* beginning of the message of steps skipped by PlanCancel */
+#define CANCELLED_WITH_PLAN	"plan cancelled: "	/* beginning of the message of steps skipped by PlanCancel */
 
 extern void StepMove(Call *call, PlanRow *plan, StepRow *step, StepStatus to, Jsonb *detail);
 extern void StepStamp(StepRow *step, StepStatus to, TimestampTz now);

@@ -59,7 +59,7 @@ NestedOpen(Call *call, PlanRow *plan, StepRow *step)
 	if (plan->depth + 1 > MaxNesting)
 	{
 		ParentStepFail(call, plan, step, psprintf("plans are nested deeper than stepwise.max_nesting, %d: %s", MaxNesting,
-											  NestingChain(call, plan, step->workflow)));
+												  NestingChain(call, plan, step->workflow)));
 		return false;
 	}
 	/* the plan may be a fork, and the workflow may have been dropped since the original was defined */

@@ -246,6 +246,7 @@ SearchPlan(Call *call, PlanRow *plan, Next *next)
 		return false;
 	plan->reads_below = false;
 	found = plan->sequential ? SearchSequence(call, plan, next) : SearchReady(call, plan, next);
+
 	/*
 	 * A step may wait for a step of a plan below. When that one ends, nothing moves in this plan, so it must stay
 	 * workable.

@@ -271,7 +271,7 @@ PlanCount(Call *call, PlanRow *plan, StepRow *step, StepStatus from)
 	PlanTouch(plan);
 	if (step->status == STEP_FAILED && plan->on_failure == ON_FAILURE_FAIL && plan->message == NULL)
 		plan->message = CallKeepText(call, psprintf("step \"%s\" failed: %s", step->name,
-													 step->message ? step->message : "no reason given"));
+													step->message ? step->message : "no reason given"));
 }
 
 /* Build the detail of the audit entry of a move. "extra" has more members, or is NULL. */

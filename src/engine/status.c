@@ -9,7 +9,7 @@
 
 #include "utils/array.h"
 
-#define TO(status)	(1 << (status))	/* the bit of a status in a set */
+#define TO(status)	(1 << (status)) /* the bit of a status in a set */
 
 /* for each status of a step, the set of those that it may change to */
 static const int StepTransitions[STEP_STATUSES] = {

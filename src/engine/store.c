@@ -172,7 +172,7 @@ CheckShape(TupleDesc desc, int columns, const char *table)
 static PlanRow *
 PlanFromTuple(HeapTuple tuple, TupleDesc desc)
 {
-	PlanRow	   *plan = palloc0(sizeof(PlanRow));
+	PlanRow    *plan = palloc0(sizeof(PlanRow));
 	Fields		f;
 
 	CheckShape(desc, PLAN_COLUMNS, "plan");
@@ -269,7 +269,7 @@ PlanLocked(const Call *call, const pg_uuid_t *plan_id)
 
 	foreach(cell, call->plans)
 	{
-		PlanRow	   *plan = lfirst(cell);
+		PlanRow    *plan = lfirst(cell);
 
 		if (UuidEqual(&plan->id, plan_id))
 			return plan;
@@ -306,7 +306,7 @@ PlanRowLock(Call *call, const pg_uuid_t *plan_id, TupleTest test, bool wait)
 static PlanRow *
 RootLock(Call *call, const pg_uuid_t *plan_id)
 {
-	PlanRow	   *plan = PlanLocked(call, plan_id);
+	PlanRow    *plan = PlanLocked(call, plan_id);
 
 	if (plan != NULL)
 		return plan;
@@ -338,7 +338,7 @@ StepNotFound(const pg_uuid_t *step_id)
 PlanRow *
 PlanRead(Call *call, const pg_uuid_t *plan_id)
 {
-	PlanRow	   *plan;
+	PlanRow    *plan;
 	Key			key;
 
 	if (plan_id == NULL)
@@ -352,7 +352,7 @@ PlanRead(Call *call, const pg_uuid_t *plan_id)
 PlanRow *
 PlanMustRead(Call *call, const pg_uuid_t *plan_id)
 {
-	PlanRow	   *plan = PlanRead(call, plan_id);
+	PlanRow    *plan = PlanRead(call, plan_id);
 
 	if (plan == NULL)
 		PlanNotFound(plan_id);
@@ -363,7 +363,7 @@ PlanMustRead(Call *call, const pg_uuid_t *plan_id)
 PlanRow *
 PlanInTree(Call *call, PlanRow *root, const pg_uuid_t *plan_id)
 {
-	PlanRow	   *plan = PlanLocked(call, plan_id);
+	PlanRow    *plan = PlanLocked(call, plan_id);
 
 	if (plan != NULL)
 		return plan;
@@ -377,7 +377,7 @@ PlanInTree(Call *call, PlanRow *root, const pg_uuid_t *plan_id)
 static PlanRow *
 NestedLock(Call *call, const pg_uuid_t *plan_id, const pg_uuid_t *root_id)
 {
-	PlanRow	   *root = RootLock(call, root_id);
+	PlanRow    *root = RootLock(call, root_id);
 
 	if (root == NULL)
 		PlanNotFound(plan_id);
@@ -388,7 +388,7 @@ NestedLock(Call *call, const pg_uuid_t *plan_id, const pg_uuid_t *root_id)
 PlanRow *
 PlanLock(Call *call, const pg_uuid_t *plan_id)
 {
-	PlanRow	   *plan;
+	PlanRow    *plan;
 
 	if (plan_id == NULL)
 		PlanNotFound(plan_id);
@@ -409,8 +409,8 @@ PlanLock(Call *call, const pg_uuid_t *plan_id)
 PlanRow *
 PlanLockIfFree(Call *call, const pg_uuid_t *plan_id, bool *found)
 {
-	PlanRow	   *plan = PlanRead(call, plan_id);
-	PlanRow	   *root;
+	PlanRow    *plan = PlanRead(call, plan_id);
+	PlanRow    *root;
 
 	*found = plan != NULL;
 	if (plan == NULL)
@@ -616,7 +616,7 @@ PlanLockOfStep(Call *call, const pg_uuid_t *step_id, StepRow **step)
 StepRow *
 StepFromTuple(HeapTuple tuple, TupleDesc desc)
 {
-	StepRow	   *step = palloc0(sizeof(StepRow));
+	StepRow    *step = palloc0(sizeof(StepRow));
 	Fields		f;
 
 	CheckShape(desc, STEP_COLUMNS, "step");
@@ -675,7 +675,7 @@ StepRow *
 StepFetch(KeptQuery *query, const Params *params)
 {
 	Rows		rows = QueryRun(query, params);
-	StepRow	   *step = NULL;
+	StepRow    *step = NULL;
 
 	if (rows.count > 0)
 		step = RowStep(&rows, 0);

@@ -18,7 +18,8 @@ typedef struct ToolFault
 	Jsonb	   *reported;		/* the object in which a client reported the error */
 } ToolFault;
 
-extern char *FunctionSignature(Oid function, Oid argument, const char *hint);	/* checks the function as the caller; SW005 */
+extern char *FunctionSignature(Oid function, Oid argument, const char *hint);	/* checks the function as the caller;
+																				 * SW005 */
 extern bool FunctionTakesText(Oid function);
 extern bool SignatureTakesText(const char *signature);
 extern Jsonb *Invoke(const char *signature, Datum argument, const char *what, ToolFault **fault);	/* no call may be open */

@@ -489,7 +489,7 @@ TreeTruth(const Tree *node, Val *const *values)
 
 /* ---------- condition ---------- */
 
-char **
+char	  **
 OperandNames(const Condition *condition)
 {
 	char	  **names = palloc(sizeof(char *) * Max(condition->noperands, 1));

@@ -300,3 +300,10 @@ SELECT pg_temp.show('gone');
 SELECT * FROM pg_temp.sound();
 SELECT count(*) FROM labelled AS l, stepwise.verify_audit(l.plan_id, true) AS x WHERE NOT (x -> 'valid')::boolean;
 SELECT count(*) FROM stepwise.step WHERE blockers < 0;
+
+-- the fork of a plan whose step a worker holds: nobody holds it there
+SELECT stepwise.create_plan('held', 'g', '[{"name": "a"}, {"name": "b"}]') ->> 'planId' AS held \gset
+SELECT stepwise.get_next_step(:'held', 'w') ->> 'attempt';
+SELECT stepwise.fork_plan(:'held', 'a') ->> 'planId' AS fork \gset
+SELECT stepwise.get_next_step(:'fork', 'w') - ARRAY['planId', 'rootPlanId', 'stepId'];
+SELECT * FROM stepwise.check_integrity();
