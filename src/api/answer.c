@@ -101,6 +101,19 @@ PausedDetail(const PlanRow *asked)
 	return JsonFinish(&b);
 }
 
+/* Say whether the reason of a plan stops agents; an open failure under on_failure stop does not. */
+static bool
+IsPaused(Call *call, const PlanRow *asked)
+{
+	StepRow    *step;
+
+	if (asked->pause_reason == NULL)
+		return false;
+	step = StepOfReason(call, asked);
+	return step == NULL || step->status != STEP_FAILED ||
+		PlanMustRead(call, &step->plan_id)->on_failure != ON_FAILURE_STOP;
+}
+
 /* Build the answer for a plan that has no step to hand out now. */
 Jsonb *
 NextAnswer(Call *call, PlanRow *asked)
@@ -128,8 +141,8 @@ NextAnswer(Call *call, PlanRow *asked)
 			detail = JsonMerge(OldestCheckpoint(call, asked), asked->pause_reason ? PausedDetail(asked) : NULL);
 			break;
 		default:
-			status = asked->pause_reason ? "paused" : "no_pending_steps";
-			detail = asked->pause_reason ? PausedDetail(asked) : NothingDetail(asked);
+			status = IsPaused(call, asked) ? "paused" : "no_pending_steps";
+			detail = IsPaused(call, asked) ? PausedDetail(asked) : NothingDetail(asked);
 	}
 	JsonObjectStart(&b, NULL);
 	JsonPutText(&b, "status", status);
