@@ -12,6 +12,7 @@
  */
 #include "engine/engine.h"
 
+/* Evaluate the condition of a step. */
 static Due
 JudgeCondition(Call *call, PlanRow *plan, const StepRow *step, Judgement *j)
 {
@@ -119,11 +120,12 @@ HeldInPlan(Call *call, const PlanRow *plan, int order, bool run)
 StepRow *
 HeldAbove(Call *call, const PlanRow *plan, const Next *next)
 {
+	const PlanRow *root = plan->root ? plan->root : PlanRead(call, &plan->root_id);
 	StepRow    *parent_step;
 	StepRow    *before;
 
 	/* the root knows of every pause and of every step that was sent back */
-	if (!plan->nested || (!next->run && plan->root->paused == 0 && plan->root->sent_back == 0))
+	if (!plan->nested || root == NULL || (!next->run && root->paused == 0 && root->sent_back == 0))
 		return NULL;
 	while ((plan = PlanAround(call, plan, &parent_step)) != NULL)
 		if ((before = HeldInPlan(call, plan, parent_step->order, next->run)) != NULL)
