@@ -101,17 +101,30 @@ PausedDetail(const PlanRow *asked)
 	return JsonFinish(&b);
 }
 
-/* Say whether the reason of a plan stops agents; an open failure under on_failure stop does not. */
+/*
+ * Say whether something stops agents in a plan. An open failure under on_failure
+ * stop does not, unless another step is blocked too. The reason of a nested plan
+ * is also that of its parent step, which is counted once at each level.
+ */
 static bool
 IsPaused(Call *call, const PlanRow *asked)
 {
-	StepRow    *step;
+	StepRow    *step = asked->pause_reason ? StepOfReason(call, asked) : NULL;
+	const PlanRow *plan;
+	StepRow    *parent_step;
+	int			known = 0;
 
-	if (asked->pause_reason == NULL)
-		return false;
-	step = StepOfReason(call, asked);
-	return step == NULL || step->status != STEP_FAILED ||
-		PlanMustRead(call, &step->plan_id)->on_failure != ON_FAILURE_STOP;
+	if (step == NULL || step->status != STEP_FAILED)
+		return asked->pause_reason != NULL;
+	plan = PlanMustRead(call, &step->plan_id);
+	if (plan->on_failure != ON_FAILURE_STOP)
+		return true;
+	while (plan != NULL && plan->paused - plan->open_failures == known && !UuidEqual(&plan->id, &asked->id))
+	{
+		plan = PlanAround(call, plan, &parent_step);
+		known = 1;
+	}
+	return plan == NULL || plan->paused - plan->open_failures > known;
 }
 
 /* Build the answer for a plan that has no step to hand out now. */
