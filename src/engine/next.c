@@ -204,7 +204,8 @@ SearchPlan(Call *call, PlanRow *plan, Next *next)
 {
 	bool		found;
 
-	if (PlanIsTerminal(plan->status))
+	/* a plan that is held back from above stays workable */
+	if (PlanIsTerminal(plan->status) || HeldAbove(call, plan, next) != NULL)
 		return false;
 	plan->reads_below = false;
 	found = plan->sequential ? SearchSequence(call, plan, next) : SearchReady(call, plan, next);
@@ -339,8 +340,7 @@ NextFind(Call *call, PlanRow *asked, Next *next)
 	{
 		while ((plan = NextWorkable(call, asked->root, tried)) != NULL)
 		{
-			if (IsUnder(call, plan, asked) && !UuidEqual(&plan->id, &asked->id) && HeldAbove(call, plan, next) == NULL &&
-				SearchPlan(call, plan, next))
+			if (IsUnder(call, plan, asked) && !UuidEqual(&plan->id, &asked->id) && SearchPlan(call, plan, next))
 				return true;
 			tried = plan;
 		}
