@@ -274,7 +274,7 @@ WriteInputs(Draft *d)
 	WriteKey(d, "inputs");
 	Open(d, '{');
 	WriteRaw(d, "a", "{\"default\": 1}");
-	WriteRaw(d, "b", psprintf("{\"required\": %s, \"description\": \"â35¦\"}", Draw(2) ? "true" : "false"));
+	WriteRaw(d, "b", psprintf("{\"required\": %s, \"description\": \"â€¦\"}", Draw(2) ? "true" : "false"));
 	if (Draw(4) == 0)
 		WriteRaw(d, "c", psprintf("{\"type\": \"%s\", \"default\": %s}", DRAW(types), RandomVal(1)->text));
 	Close(d, '}');

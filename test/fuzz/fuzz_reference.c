@@ -73,7 +73,7 @@ static List *
 RandomParts(void)
 {
 	static const char *const literals[] = {
-		"a", "${", "${inputs.a}", "}", "{", "é", "日本 �63", " $ ", "$$ ", "${ ", "\n", "}}", "$\t", "a.b", "{${", "$${x"
+		"a", "${", "${inputs.a}", "}", "{", "é", "日本 😀", " $ ", "$$ ", "${ ", "\n", "}}", "$\t", "a.b", "{${", "$${x"
 	};
 	static const char *const sources[] = {
 		"inputs", "inputs.a", "inputs.a.b.0", "inputs.ключ.日本", "inputs.a b", "inputs.a-b.$.{", "steps.a.outputs",
