@@ -381,7 +381,13 @@ BEGIN
             PERFORM try(root, format('stepwise.skip_step(%L)', step));
         WHEN 'no_pending_steps' THEN
             step := open_step(root, false, 'in_progress');
-            PERFORM try(root, format('stepwise.submit_step_result(%L, %L)', step, '{"n": 2}'));
+            IF step IS NOT NULL THEN
+                PERFORM try(root, format('stepwise.submit_step_result(%L, %L)', step, '{"n": 2}'));
+            ELSE
+                -- under stop, a failure that nobody has dealt with keeps the plan open
+                step := open_step(root, true, 'failed');
+                PERFORM try(root, format('stepwise.skip_step(%L)', step));
+            END IF;
         ELSE
             RETURN 'unknown answer ' || coalesce(answer::text, '');
     END CASE;
