@@ -69,6 +69,14 @@ CheckDue(Call *call, PlanRow *plan, StepRow *step)
 				 errhint("stepwise.get_next_step(plan_id) hands out what is due; stepwise.why(plan_id) says what the plan waits for.")));
 }
 
+/* Refuse a step that a review sent back: nobody holds it until somebody claims it again. */
+void
+CheckNotSentBack(const StepRow *step, StepStatus to)
+{
+	if (step->sent_back)
+		StepTransitionRefuse(step, to, "A review has sent the step back, and nobody has claimed it since.");
+}
+
 /* Refuse a step that is not in progress. The transition table allows more; rule says what this function needs. */
 void
 CheckInProgress(const StepRow *step, StepStatus to, const char *rule)

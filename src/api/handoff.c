@@ -485,6 +485,8 @@ SayNext(const StepRow *step)
 {
 	if (step->max_attempts > 0 && step->attempt >= step->max_attempts)
 		return psprintf("step \"%s\" is next, and will fail: its attempts are used up", step->name);
+	if (step->sent_back)
+		return psprintf("step \"%s\" is next: a review has sent it back", step->name);
 	if (step->status == STEP_IN_PROGRESS)
 		return psprintf("step \"%s\" is next: its lease has expired", step->name);
 	return psprintf("step \"%s\" is next", step->name);

@@ -526,6 +526,7 @@ stepwise_release_step(PG_FUNCTION_ARGS)
 	CheckOptionalAttempt(fcinfo, 1, step);
 	CheckByWorker(step, "released");
 	CheckInProgress(step, STEP_PENDING, "Only a step in progress can be released.");
+	CheckNotSentBack(step, STEP_PENDING);
 	call.actor = step->worker;
 	StepRelease(&call, plan, step, "released");
 	PlanSettle(&call, plan);
@@ -575,6 +576,7 @@ stepwise_heartbeat(PG_FUNCTION_ARGS)
 	CheckAttempt(step, PG_GETARG_INT32(1));
 	PlanCheckOpen(plan);
 	CheckInProgress(step, STEP_IN_PROGRESS, "Only a step in progress has a heartbeat.");
+	CheckNotSentBack(step, STEP_IN_PROGRESS);
 	return CallEnd(&call, Heartbeat(&call, plan, step, extend));
 }
 
