@@ -454,22 +454,22 @@ StepGiveUp(Call *call, PlanRow *plan, StepRow *step)
 	plan->moved = true;
 }
 
-/* Claim a step that was sent back: it is in progress already, and gets a new attempt. */
+/*
+ * Claim a step that was sent back. It is in progress already, so it passes
+ * through pending; the claim that the caller has set is kept.
+ */
 void
 StepTake(Call *call, PlanRow *plan, StepRow *step, Jsonb *detail)
 {
-	TimestampTz now = CallNow(call, plan);
+	char	   *worker = step->worker;
+	char	   *holder = step->holder;
+	TimestampTz lease_expires_at = step->lease_expires_at;
 
-	PlanCheckOpen(plan);
-	step->attempt++;
-	step->started_at = now;
-	step->active_at = now;
-	step->sent_back = false;
-	step->holds = StepHolds(plan, step);
-	CountMarks(plan, step);
-	plan->moved = true;
-	StepSave(call, step);
-	StepAudit(call, plan, step, STEP_IN_PROGRESS, detail);
+	StepMove(call, plan, step, STEP_PENDING, JsonTextOf("reason", "sent back"));
+	step->worker = worker;
+	step->holder = holder;
+	step->lease_expires_at = lease_expires_at;
+	StepMove(call, plan, step, STEP_IN_PROGRESS, detail);
 }
 
 /* ---------- moving a plan ---------- */
