@@ -34,6 +34,8 @@ REGRESS = \
 	held \
 	next \
 	loop \
+	order \
+	stop \
 	blocked \
 	progress \
 	review \

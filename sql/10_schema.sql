@@ -12,7 +12,7 @@ COMMENT ON TYPE stepwise.plan_status IS 'state of a plan, derived from its steps
 CREATE TYPE stepwise.outcome AS ENUM ('success', 'failure', 'n/a');
 COMMENT ON TYPE stepwise.outcome IS 'what completed work achieved; n/a while it is not completed';
 
-CREATE TYPE stepwise.on_failure AS ENUM ('continue', 'pause', 'fail');
+CREATE TYPE stepwise.on_failure AS ENUM ('continue', 'stop', 'pause', 'fail');
 COMMENT ON TYPE stepwise.on_failure IS 'what a failed step does to its plan';
 
 -- PostgreSQL parses the text of a CHECK constraint for every statement. A single call of a C function keeps it short.

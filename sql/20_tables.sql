@@ -21,9 +21,10 @@ CREATE TABLE stepwise.plan (
     parent_step_id    uuid,
     status            stepwise.plan_status NOT NULL DEFAULT 'planning',
     outcome           stepwise.outcome NOT NULL DEFAULT 'n/a',
-    on_failure        stepwise.on_failure NOT NULL DEFAULT 'continue',
+    on_failure        stepwise.on_failure NOT NULL,
     sequential        boolean NOT NULL DEFAULT true,
     separate_reviewer boolean NOT NULL DEFAULT false,
+    strict_order      boolean NOT NULL DEFAULT false,
     leases            boolean NOT NULL DEFAULT false,
     nests             boolean NOT NULL DEFAULT false,
     stalls            boolean NOT NULL DEFAULT false,
@@ -37,6 +38,9 @@ CREATE TABLE stepwise.plan (
     skipped           int NOT NULL DEFAULT 0,
     unsuccessful      int NOT NULL DEFAULT 0,
     paused            int NOT NULL DEFAULT 0,
+    holding           int NOT NULL DEFAULT 0,
+    open_failures     int NOT NULL DEFAULT 0,
+    sent_back         int NOT NULL DEFAULT 0,
     started_steps     int NOT NULL DEFAULT 0,
     next_order        int NOT NULL DEFAULT 1,
     audit_entries     int NOT NULL DEFAULT 0,
@@ -74,6 +78,7 @@ COMMENT ON COLUMN stepwise.plan.outcome IS 'success or failure when completed, o
 COMMENT ON COLUMN stepwise.plan.on_failure IS 'what a failed step does to the plan';
 COMMENT ON COLUMN stepwise.plan.sequential IS 'no step declares a dependency, so the steps run in order';
 COMMENT ON COLUMN stepwise.plan.separate_reviewer IS 'a review may not be decided by the same role and name that requested it';
+COMMENT ON COLUMN stepwise.plan.strict_order IS 'in a sequence, a step in progress holds back the next one for agents too';
 COMMENT ON COLUMN stepwise.plan.leases IS 'root plans only: some claim in the tree has had a lease';
 COMMENT ON COLUMN stepwise.plan.nests IS 'root plans only: some step of the tree has opened a nested plan';
 COMMENT ON COLUMN stepwise.plan.stalls IS 'root plans only: some plan of the tree was marked stalled';
@@ -82,6 +87,9 @@ COMMENT ON COLUMN stepwise.plan.depth IS 'nesting depth; 0 for a root plan';
 COMMENT ON COLUMN stepwise.plan.pending IS 'number of pending steps; the next five columns count the other states';
 COMMENT ON COLUMN stepwise.plan.unsuccessful IS 'number of steps that completed with outcome failure';
 COMMENT ON COLUMN stepwise.plan.paused IS 'number of steps that have a pause reason';
+COMMENT ON COLUMN stepwise.plan.holding IS 'number of steps that hold back the steps after them in a sequence';
+COMMENT ON COLUMN stepwise.plan.open_failures IS 'number of failed steps that nobody has dealt with; under on_failure stop they keep the plan executing';
+COMMENT ON COLUMN stepwise.plan.sent_back IS 'root plans only: number of steps in the tree that a review sent back and nobody has claimed since';
 COMMENT ON COLUMN stepwise.plan.started_steps IS 'number of steps that have started, which is the last execution_order';
 COMMENT ON COLUMN stepwise.plan.next_order IS 'no step of a lower order is pending';
 COMMENT ON COLUMN stepwise.plan.audit_entries IS 'length of the audit chain';
@@ -133,6 +141,8 @@ CREATE TABLE stepwise.step (
     execution_order         int,
     blockers                int NOT NULL DEFAULT 0,
     ready                   boolean,
+    holds                   boolean,
+    sent_back               boolean,
     branches                boolean NOT NULL DEFAULT false,
     dynamic                 boolean NOT NULL DEFAULT false,
     retryable               boolean,
@@ -175,6 +185,8 @@ CREATE UNIQUE INDEX step_binding ON stepwise.step (tenant, plan_id, binding) WHE
 CREATE INDEX step_ready ON stepwise.step (tenant, plan_id, step_order) WHERE ready;
 CREATE INDEX step_holder ON stepwise.step (tenant, root_id, holder) WHERE holder IS NOT NULL;
 CREATE INDEX step_lease ON stepwise.step (tenant, root_id, lease_expires_at) WHERE lease_expires_at IS NOT NULL;
+CREATE INDEX step_holds ON stepwise.step (tenant, plan_id, step_order) WHERE holds;
+CREATE INDEX step_sent_back ON stepwise.step (tenant, root_id) WHERE sent_back;
 CREATE INDEX step_paused ON stepwise.step (tenant, plan_id, step_order) WHERE pause_reason IS NOT NULL;
 COMMENT ON TABLE stepwise.step IS 'one unit of work of a plan';
 COMMENT ON COLUMN stepwise.step.root_id IS 'the plan at the top of the tree';
@@ -186,6 +198,8 @@ COMMENT ON COLUMN stepwise.step.attempt IS 'how often the step was claimed; it s
 COMMENT ON COLUMN stepwise.step.execution_order IS 'position in the order in which the steps of the plan started, from 1';
 COMMENT ON COLUMN stepwise.step.blockers IS 'number of dependencies that are not settled';
 COMMENT ON COLUMN stepwise.step.ready IS 'in a plan with dependencies: the step is pending, and all its dependencies are settled';
+COMMENT ON COLUMN stepwise.step.holds IS 'the step holds back the steps after it in a sequence';
+COMMENT ON COLUMN stepwise.step.sent_back IS 'a review sent the step back for more work, and nobody has claimed it since';
 COMMENT ON COLUMN stepwise.step.branches IS 'a branching condition follows this step';
 COMMENT ON COLUMN stepwise.step.dynamic IS 'prompt, instructions, arguments or resources contain references';
 COMMENT ON COLUMN stepwise.step.retryable IS 'whether a failed attempt may be retried; null: the tool decides';

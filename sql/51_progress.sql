@@ -29,7 +29,7 @@ BEGIN ATOMIC
     FROM tree AS t
     CROSS JOIN LATERAL (
         SELECT s.id, s.name, s.stall_after, clock_timestamp() - coalesce(s.active_at, s.started_at) AS silent_for
-        FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = t.id AND s.status = 'in_progress' AND s.workflow IS NULL
+        FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = t.id AND s.status = 'in_progress' AND s.workflow IS NULL AND s.sent_back IS NULL
         OFFSET 0) AS x
     WHERE x.silent_for >= coalesce($3, x.stall_after, t.stall_after, $4)
     ORDER BY x.id;

@@ -13,6 +13,8 @@ BEGIN ATOMIC
                count(*) FILTER (WHERE s.status = 'skipped') AS skipped,
                count(*) FILTER (WHERE s.outcome = 'failure') AS unsuccessful,
                count(*) FILTER (WHERE s.pause_reason IS NOT NULL) AS paused,
+               count(*) FILTER (WHERE s.holds) AS holding,
+               count(*) FILTER (WHERE s.status = 'failed' AND s.pause_reason IS NOT NULL) AS open_failures,
                count(*) FILTER (WHERE s.execution_order IS NOT NULL) AS started_steps,
                min(s.step_order) FILTER (WHERE s.status = 'pending') AS first_pending,
                count(*) AS total, max(s.step_order) AS last_order,
@@ -20,15 +22,21 @@ BEGIN ATOMIC
         FROM stepwise.step AS s GROUP BY s.tenant, s.plan_id)
     SELECT p.tenant, p.id, 'counters do not fit the steps'
     FROM stepwise.plan AS p JOIN counted AS c ON c.tenant = p.tenant AND c.plan_id = p.id
-    WHERE (p.pending, p.in_progress, p.awaiting_input, p.completed, p.failed, p.skipped, p.unsuccessful, p.paused)
+    WHERE (p.pending, p.in_progress, p.awaiting_input, p.completed, p.failed, p.skipped, p.unsuccessful, p.paused,
+           p.holding, p.open_failures)
           IS DISTINCT FROM (c.pending::int, c.in_progress::int, c.awaiting_input::int, c.completed::int, c.failed::int,
-                            c.skipped::int, c.unsuccessful::int, c.paused::int)
+                            c.skipped::int, c.unsuccessful::int, c.paused::int, c.holding::int, c.open_failures::int)
     UNION ALL
     SELECT p.tenant, p.id, 'status ' || p.status || ' is not the derived ' || stepwise.derive_plan_status(c.statuses, p.on_failure::text)
     FROM stepwise.plan AS p JOIN counted AS c ON c.tenant = p.tenant AND c.plan_id = p.id
     WHERE p.status <> stepwise.derive_plan_status(c.statuses, p.on_failure::text)
       AND p.status NOT IN ('failed', 'cancelled', 'stalled')
       AND NOT (p.status = 'executing' AND stepwise.derive_plan_status(c.statuses, p.on_failure::text) = 'planning')
+      AND NOT (p.status = 'executing' AND p.open_failures > 0)
+    UNION ALL
+    SELECT p.tenant, p.id, 'sent_back does not fit the tree'
+    FROM stepwise.plan AS p
+    WHERE p.sent_back <> (SELECT count(*) FROM stepwise.step AS s WHERE s.tenant = p.tenant AND s.root_id = p.id AND s.sent_back)
     UNION ALL
     SELECT p.tenant, p.id, 'a pending step is below next_order'
     FROM stepwise.plan AS p JOIN counted AS c ON c.tenant = p.tenant AND c.plan_id = p.id

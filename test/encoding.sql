@@ -52,7 +52,7 @@ SELECT try(format('INSERT INTO stepwise.step (tenant, plan_id, step_order, name,
 FROM (VALUES ('instructions', 'bad()'), ('arguments', 'jsonb_build_array(bad())')) AS c (name, value);
 -- tools: a bad result is an error of the tool; the valid part of an error message is kept
 SELECT count(stepwise.register_tool(t, (t || '(jsonb)')::regprocedure)) FROM unnest(ARRAY['bad_result', 'bad_error', 'good_result']) AS t;
-SELECT stepwise.create_plan('tools', 'test', '[{"name": "a", "tool": "bad_result"}, {"name": "b", "tool": "bad_error"}, {"name": "c", "tool": "good_result"}]') ->> 'planId' AS tools \gset
+SELECT stepwise.create_plan('tools', 'test', '[{"name": "a", "tool": "bad_result"}, {"name": "b", "tool": "bad_error"}, {"name": "c", "tool": "good_result"}]', on_failure => 'continue') ->> 'planId' AS tools \gset
 SELECT count(stepwise.run(:'tools'));
 SELECT name, status, message, result IS NOT NULL AS result FROM stepwise.step WHERE plan_id = :'tools' ORDER BY step_order;
 -- the name of a role may be in the encoding of another database

@@ -101,6 +101,32 @@ PausedDetail(const PlanRow *asked)
 	return JsonFinish(&b);
 }
 
+/*
+ * Say whether something stops agents in a plan. An open failure under on_failure
+ * stop does not, unless another step is blocked too. The reason of a nested plan
+ * is also that of its parent step, which is counted once at each level.
+ */
+static bool
+IsPaused(Call *call, const PlanRow *asked)
+{
+	StepRow    *step = asked->pause_reason ? StepOfReason(call, asked) : NULL;
+	const PlanRow *plan;
+	StepRow    *parent_step;
+	int			known = 0;
+
+	if (step == NULL || step->status != STEP_FAILED)
+		return asked->pause_reason != NULL;
+	plan = PlanMustRead(call, &step->plan_id);
+	if (plan->on_failure != ON_FAILURE_STOP)
+		return true;
+	while (plan != NULL && plan->paused - plan->open_failures == known && !UuidEqual(&plan->id, &asked->id))
+	{
+		plan = PlanAround(call, plan, &parent_step);
+		known = 1;
+	}
+	return plan == NULL || plan->paused - plan->open_failures > known;
+}
+
 /* Build the answer for a plan that has no step to hand out now. */
 Jsonb *
 NextAnswer(Call *call, PlanRow *asked)
@@ -128,8 +154,8 @@ NextAnswer(Call *call, PlanRow *asked)
 			detail = JsonMerge(OldestCheckpoint(call, asked), asked->pause_reason ? PausedDetail(asked) : NULL);
 			break;
 		default:
-			status = asked->pause_reason ? "paused" : "no_pending_steps";
-			detail = asked->pause_reason ? PausedDetail(asked) : NothingDetail(asked);
+			status = IsPaused(call, asked) ? "paused" : "no_pending_steps";
+			detail = IsPaused(call, asked) ? PausedDetail(asked) : NothingDetail(asked);
 	}
 	JsonObjectStart(&b, NULL);
 	JsonPutText(&b, "status", status);

@@ -32,8 +32,10 @@ extern Jsonb *NextAnswer(Call *call, PlanRow *asked);	/* for a plan with no step
 
 /* ---------- check.c: checks that several functions share ---------- */
 
-extern void CheckAttempt(const StepRow *step, int attempt); /* SW009 */
-extern void CheckOptionalAttempt(FunctionCallInfo fcinfo, int n, const StepRow *step);	/* SW009 */
+extern void CheckAttempt(const StepRow *step, int attempt);	/* SW009 */
+extern void CheckOptionalAttempt(FunctionCallInfo fcinfo, int n, const StepRow *step);
+extern void CheckDue(Call *call, PlanRow *plan, StepRow *step);	/* SW003, SW012 */
+extern void CheckNotSentBack(const StepRow *step, StepStatus to);	/* SW003 */
 extern void CheckInProgress(const StepRow *step, StepStatus to, const char *rule);
 extern void CheckFailed(const StepRow *step);
 extern void CheckConfidence(double confidence);

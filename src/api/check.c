@@ -25,6 +25,58 @@ CheckOptionalAttempt(FunctionCallInfo fcinfo, int n, const StepRow *step)
 		CheckAttempt(step, PG_GETARG_INT32(n));
 }
 
+/* Say in a sentence why a pending step is not due. */
+static char *
+NotDueDetail(const StepRow *step, Due due, const Judgement *j)
+{
+	switch (due)
+	{
+		case DUE_HELD:
+		case DUE_WAITS:
+			if (j->awaited != NULL)
+				return psprintf("Step \"%s\" comes first, and is %s.", j->awaited->name, StepStatusName[j->awaited->status]);
+			return pstrdup("A step before it has not ended.");
+		case DUE_SKIP:
+			return pstrdup("Its condition is false, so it will be skipped.");
+		case DUE_GIVE_UP:
+			return pstrdup("Its attempts are used up.");
+		case DUE_BLOCKED:
+			return psprintf("It is blocked: %s.", JsonGetText(j->reason, "type"));
+		default:
+			return pstrdup("It is not for a worker to do.");
+	}
+}
+
+/* Refuse a pending step that was claimed before, or is not due now. */
+void
+CheckDue(Call *call, PlanRow *plan, StepRow *step)
+{
+	Next		next = {0};
+	Judgement	j = {0};
+	Due			due;
+
+	if (step->attempt > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_STALE_ATTEMPT),
+				 errmsg("the claim on step \"%s\" was taken back", step->name),
+				 errhint("Drop the result, and ask for work with stepwise.get_next_step(plan_id).")));
+	due = StepIsDue(call, plan, step, &next, &j);
+	if (due != DUE_READY)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSITION),
+				 errmsg("step \"%s\" is not due", step->name),
+				 errdetail("%s", NotDueDetail(step, due, &j)),
+				 errhint("stepwise.get_next_step(plan_id) hands out what is due; stepwise.why(plan_id) says what the plan waits for.")));
+}
+
+/* Refuse a step that a review sent back: nobody holds it until somebody claims it again. */
+void
+CheckNotSentBack(const StepRow *step, StepStatus to)
+{
+	if (step->sent_back)
+		StepTransitionRefuse(step, to, "A review has sent the step back, and nobody has claimed it since.");
+}
+
 /* Refuse a step that is not in progress. The transition table allows more; rule says what this function needs. */
 void
 CheckInProgress(const StepRow *step, StepStatus to, const char *rule)

@@ -17,7 +17,7 @@ PG_FUNCTION_INFO_V1(stepwise_start_workflow);
 enum
 {
 	CP_NAME, CP_GOAL, CP_STEPS, CP_BRANCHING, CP_INPUTS, CP_OUTPUTS, CP_ON_FAILURE, CP_SESSION, CP_RATIONALE, CP_NOTES,
-	CP_STALL_AFTER, CP_KEY, CP_SEPARATE_REVIEWER
+	CP_STALL_AFTER, CP_KEY, CP_SEPARATE_REVIEWER, CP_STRICT_ORDER
 };
 
 /*
@@ -171,6 +171,8 @@ DefinitionOfArguments(FunctionCallInfo fcinfo)
 		PutInterval(&b, "stallAfter", PG_GETARG_INTERVAL_P(CP_STALL_AFTER));
 	if (!PG_ARGISNULL(CP_SEPARATE_REVIEWER))
 		JsonPutBool(&b, "separateReviewer", PG_GETARG_BOOL(CP_SEPARATE_REVIEWER));
+	if (!PG_ARGISNULL(CP_STRICT_ORDER))
+		JsonPutBool(&b, "strictOrder", PG_GETARG_BOOL(CP_STRICT_ORDER));
 	if (!PG_ARGISNULL(CP_NOTES))
 		JsonPutText(&b, "outputFormattingNotes", ArgumentText(fcinfo, CP_NOTES));
 	JsonObjectEnd(&b);

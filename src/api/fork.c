@@ -35,14 +35,14 @@ typedef struct Copies
 static const char FreshStep[] =
 "{\"status\": \"pending\", \"outcome\": \"n/a\", \"attempt\": 0, \"execution_order\": null, \"ready\": null,"
 " \"started_at\": null, \"completed_at\": null, \"active_at\": null, \"lease_expires_at\": null, \"confidence\": null,"
-" \"worker\": null, \"holder\": null, \"message\": null, \"pause_reason\": null, \"inputs\": null, \"result\": null,"
+" \"worker\": null, \"holder\": null, \"holds\": null, \"sent_back\": null, \"message\": null, \"pause_reason\": null, \"inputs\": null, \"result\": null,"
 " \"result_summary\": null, \"execution_report\": null, \"output_formatting_notes\": null, \"error\": null}";
 
 /* the columns of the new plan */
 static const char FreshPlan[] =
 "{\"status\": \"planning\", \"outcome\": \"n/a\", \"leases\": false, \"nests\": false, \"stalls\": false, \"workable\": null, \"depth\": 0,"
 " \"parent_step_id\": null, \"parent_names\": null, \"pending\": 0, \"in_progress\": 0, \"awaiting_input\": 0, \"completed\": 0, \"failed\": 0,"
-" \"skipped\": 0, \"unsuccessful\": 0, \"paused\": 0, \"started_steps\": 0, \"next_order\": 1, \"started_at\": null,"
+" \"skipped\": 0, \"unsuccessful\": 0, \"paused\": 0, \"holding\": 0, \"open_failures\": 0, \"sent_back\": 0, \"started_steps\": 0, \"next_order\": 1, \"started_at\": null,"
 " \"completed_at\": null, \"message\": null, \"pause_reason\": null, \"outputs\": null}";
 
 static Datum

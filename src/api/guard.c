@@ -308,7 +308,7 @@ CheckInsertedStep(const StepRow *step)
 	if (step->status != STEP_PENDING || step->outcome != OUTCOME_NA || step->attempt != 0 || step->execution_order != 0 ||
 		TimeIsSet(step->started_at) || TimeIsSet(step->completed_at) || TimeIsSet(step->active_at) ||
 		TimeIsSet(step->lease_expires_at) || step->worker || step->holder ||
-		step->result || step->message || step->pause_reason || step->inputs || step->error || step->blockers != 0 || step->branches)
+		step->result || step->message || step->pause_reason || step->holds || step->sent_back || step->inputs || step->error || step->blockers != 0 || step->branches)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_TRANSITION),
 				 errmsg("step \"%s\" cannot begin as %s%s", step->name, StepStatusName[step->status],
@@ -542,7 +542,8 @@ RawMoved(Call *call, PlanRow *plan, RawChange *change)
 	PlanCheckOpen(plan);
 	CheckNoNestedPlan(call, change->new);
 	NoteLease(call, plan->root, change->new);
-	change->new->was_paused = change->old->pause_reason != NULL;
+	StepWasAs(change->new, change->old);
+	change->new->given_up = true;
 	if (change->old->status != change->new->status)
 	{
 		bool		stamped = StepStampInPlan(call, plan, change->new);

@@ -186,6 +186,23 @@ MoveDoIt(Wait *w)
 		MoveSubmit(w);
 }
 
+/* Let the client call the tool with the value that the step lacks; other steps have to be changed. */
+static void
+MoveSupply(Wait *w)
+{
+	if (!StepRuleOf(w->step)->by_worker)
+		MoveLeaveOut(w);
+	else if (StepKindOf(w->step) == KIND_TOOL)
+		MoveRecord(w);
+	else
+	{
+		AddMove(w, MOVE_WORDS, psprintf("Step \"%s\" cannot be done as it is: give it what it lacks with"
+										" stepwise.modify_plan(plan_id, 'update_step', params), or leave it out.",
+										w->step->name), NULL);
+		MoveSkip(w);
+	}
+}
+
 /* Let the agent retry the step. */
 static void
 MoveRetry(Wait *w)
@@ -255,7 +272,7 @@ MoveAfterProducer(Wait *w)
 	if (failed != NULL)
 		AddMove(w, MOVE_CALL, "retry_step", StepArgument(failed));
 	else
-		MoveDoIt(w);
+		MoveSupply(w);
 }
 
 /* Let the agent decide whether the step is done, because its condition cannot decide it. */
@@ -267,7 +284,8 @@ MoveAfterCondition(Wait *w)
 		MoveLeaveOut(w);
 		return;
 	}
-	AddMove(w, MOVE_WORDS, psprintf("Decide whether step \"%s\" is to be done: if so, do it and submit it with stepwise.submit_step_result.",
+	AddMove(w, MOVE_WORDS, psprintf("Decide whether step \"%s\" is to be done: if so, change its condition with"
+									" stepwise.modify_plan(plan_id, 'update_step', params); otherwise leave it out.",
 									w->step->name), NULL);
 	MoveSkip(w);
 }
@@ -399,7 +417,7 @@ static const struct
 	char	   *(*say) (const Wait *w);
 	void		(*move) (Wait *w);
 }			ReasonRules[REASON_TYPES] = {
-	[REASON_UNRESOLVABLE_PARAMS] = {"client", SayUnresolvable, MoveDoIt},
+	[REASON_UNRESOLVABLE_PARAMS] = {"client", SayUnresolvable, MoveSupply},
 	[REASON_UNRESOLVED_DEPENDENCY] = {"client", SayDependency, MoveAfterProducer},
 	[REASON_CONDITION_ERROR] = {"client", SayCondition, MoveAfterCondition},
 	[REASON_CLIENT_TOOL] = {"client", SayClient, MoveDoIt},
@@ -467,6 +485,8 @@ SayNext(const StepRow *step)
 {
 	if (step->max_attempts > 0 && step->attempt >= step->max_attempts)
 		return psprintf("step \"%s\" is next, and will fail: its attempts are used up", step->name);
+	if (step->sent_back)
+		return psprintf("step \"%s\" is next: a review has sent it back", step->name);
 	if (step->status == STEP_IN_PROGRESS)
 		return psprintf("step \"%s\" is next: its lease has expired", step->name);
 	return psprintf("step \"%s\" is next", step->name);
@@ -481,6 +501,17 @@ ToolIsInDatabase(Call *call, const char *name)
 	return tool != NULL && tool->function != NULL;
 }
 
+/* Say whether a run would come to the next step; a claim or an open failure before it stops a run. */
+static bool
+RunMayDo(Call *call, const Next *next)
+{
+	StepRow		step = *next->step;
+	Next		run = {.run = true};
+	Judgement	j = {0};
+
+	return step.status == STEP_PENDING && StepIsDue(call, next->plan, &step, &run, &j) != DUE_HELD;
+}
+
 /*
  * Describe the wait for the next step. A run does it if its tool is in the
  * database; otherwise an agent does it.
@@ -489,7 +520,7 @@ static void
 WaitOfNext(Wait *w, const Next *next)
 {
 	const StepRow *step = next->step;
-	bool		run = StepKindOf(step) == KIND_TOOL && ToolIsInDatabase(w->call, step->tool);
+	bool		run = StepKindOf(step) == KIND_TOOL && ToolIsInDatabase(w->call, step->tool) && RunMayDo(w->call, next);
 
 	w->plan = next->plan;
 	w->on = "agent";

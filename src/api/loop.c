@@ -52,13 +52,6 @@ ArgumentInterval(FunctionCallInfo fcinfo, int n, const char *what)
 	return interval;
 }
 
-static TimestampTz
-TimeAfter(TimestampTz from, Interval *interval)
-{
-	return DatumGetTimestampTz(DirectFunctionCall2(timestamptz_pl_interval, TimestampTzGetDatum(from),
-												   IntervalPGetDatum(interval)));
-}
-
 /* ---------- next ---------- */
 
 /* arguments of a claim */
@@ -68,7 +61,32 @@ typedef struct Claim
 	Interval   *lease;			/* NULL if not given */
 } Claim;
 
-/* Build the answer with a step to do; again means that the worker held the claim before. */
+/* Put the names of earlier steps that failed, if there are any. */
+static void
+PutFailedBefore(JsonBuilder *b, Call *call, const PlanRow *plan, const StepRow *step)
+{
+	static KeptQuery find = {
+		"SELECT s.name FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 AND s.step_order < $3"
+		" AND s.status = 'failed' ORDER BY s.step_order LIMIT 50",
+		3, {TEXTOID, UUIDOID, INT4OID}
+	};
+	Params		params = {0};
+	List	   *names = NIL;
+	Rows		rows;
+
+	if (plan->counts[STEP_FAILED] == 0)
+		return;
+	ParamTenant(&params, call);
+	ParamUuid(&params, &plan->id);
+	ParamInt(&params, step->order);
+	rows = QueryRun(&find, &params);
+	for (uint64 i = 0; i < rows.count; i++)
+		names = lappend(names, RowText(&rows, i, 1));
+	RowsFree(&rows);
+	if (names != NIL)
+		JsonPutTexts(b, "failedBefore", names);
+}
+
 static Jsonb *
 ReadyAnswer(Call *call, const Next *next, bool again)
 {
@@ -94,6 +112,7 @@ ReadyAnswer(Call *call, const Next *next, bool again)
 		JsonPutJson(&b, "resources", next->resources);
 	JsonPutInt(&b, "attempt", step->attempt);
 	JsonPutTime(&b, "leaseExpiresAt", step->lease_expires_at);
+	PutFailedBefore(&b, call, plan, step);
 	if (again)
 		JsonPutBool(&b, "again", true);
 	JsonObjectEnd(&b);
@@ -158,8 +177,7 @@ ClaimStep(Call *call, Next *next, const Claim *claim)
 		PlanTouch(next->plan->root);
 		step->lease_expires_at = TimeAfter(GetCurrentTimestamp(), claim->lease);
 	}
-	StepMove(call, next->plan, step, STEP_IN_PROGRESS, NULL);
-	PlanSettle(call, next->plan);
+	StepClaim(call, next, NULL);
 }
 
 /* Hand out the claim that the worker holds, or else claim the next step. */
@@ -355,7 +373,10 @@ SubmitStep(Call *call, PlanRow *plan, StepRow *step, const Submission *s)
 	}
 	PlanCheckOpen(plan);
 	if (step->status == STEP_PENDING)
+	{
+		CheckDue(call, plan, step);
 		StepMove(call, plan, step, STEP_IN_PROGRESS, NULL);
+	}
 	CheckInProgress(step, STEP_COMPLETED, "Only a step that is pending or in progress can be submitted.");
 	step->result = (struct varlena *) s->result;
 	step->result_summary = s->summary ? (struct varlena *) cstring_to_text(s->summary) : NULL;
@@ -438,12 +459,18 @@ stepwise_fail_step(PG_FUNCTION_ARGS)
 	CheckErrorGiven(error);
 	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, 0), &step);
 	call.actor = step->worker;
-	if (step->status == STEP_FAILED && step->message && strcmp(step->message, error) == 0)
+	if (step->status == STEP_FAILED && step->pause_reason == NULL && step->message && strcmp(step->message, error) == 0)
 		return CallEnd(&call, StepAnswer(plan, step));
-	step->message = error;
-	if (!PG_ARGISNULL(2))
-		step->retryable = PG_GETARG_BOOL(2);
-	StepMove(&call, plan, step, STEP_FAILED, NULL);
+	if (step->status == STEP_FAILED && plan->on_failure == ON_FAILURE_STOP && step->pause_reason != NULL)
+		StepGiveUp(&call, plan, step);
+	else
+	{
+		step->message = error;
+		step->given_up = true;
+		if (!PG_ARGISNULL(2))
+			step->retryable = PG_GETARG_BOOL(2);
+		StepMove(&call, plan, step, STEP_FAILED, NULL);
+	}
 	PlanSettle(&call, plan);
 	return CallEnd(&call, StepAnswer(plan, step));
 }
@@ -499,6 +526,7 @@ stepwise_release_step(PG_FUNCTION_ARGS)
 	CheckOptionalAttempt(fcinfo, 1, step);
 	CheckByWorker(step, "released");
 	CheckInProgress(step, STEP_PENDING, "Only a step in progress can be released.");
+	CheckNotSentBack(step, STEP_PENDING);
 	call.actor = step->worker;
 	StepRelease(&call, plan, step, "released");
 	PlanSettle(&call, plan);
@@ -548,6 +576,7 @@ stepwise_heartbeat(PG_FUNCTION_ARGS)
 	CheckAttempt(step, PG_GETARG_INT32(1));
 	PlanCheckOpen(plan);
 	CheckInProgress(step, STEP_IN_PROGRESS, "Only a step in progress has a heartbeat.");
+	CheckNotSentBack(step, STEP_IN_PROGRESS);
 	return CallEnd(&call, Heartbeat(&call, plan, step, extend));
 }
 

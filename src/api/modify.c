@@ -654,6 +654,7 @@ static void
 ActFailStep(Change *change)
 {
 	change->step->message = change->params.reason;
+	change->step->given_up = true;
 	StepMove(change->call, change->plan, change->step, STEP_FAILED, NULL);
 	JsonPutText(&change->detail, "reason", change->params.reason);
 }

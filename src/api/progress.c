@@ -176,7 +176,7 @@ enum
  * "given" is the threshold of the call, and "otherwise" is the setting.
  */
 #define IS_STALLED(given, otherwise) \
-	" AND s.status = 'in_progress' AND s.workflow IS NULL AND p.completed_at IS NULL" \
+	" AND s.status = 'in_progress' AND s.workflow IS NULL AND s.sent_back IS NULL AND p.completed_at IS NULL" \
 	" AND (s.lease_expires_at < pg_catalog.clock_timestamp() OR pg_catalog.clock_timestamp() -" \
 	" coalesce(s.active_at, s.started_at) >= coalesce(" given ", s.stall_after, p.stall_after, " otherwise "))"
 

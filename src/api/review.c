@@ -273,6 +273,7 @@ static void
 DecideReject(Call *call, Decision *d)
 {
 	d->step->message = psprintf("rejected by review%s", Because(d->feedback));
+	d->step->given_up = true;
 	StepMove(call, d->plan, d->step, STEP_FAILED, NULL);
 	d->plan->message = psprintf("step \"%s\" was %s", d->step->name, d->step->message);
 	PlanMove(call, d->plan, PLAN_FAILED, JsonTextOf("reason", d->plan->message));
@@ -311,6 +312,7 @@ DecideModify(Call *call, Decision *d)
 	instructions = psprintf("%s%s---\n\nUser feedback:\n%s", before, *before ? "\n\n" : "", feedback);
 	CheckTextLimit(instructions, "instructions with the feedback");
 	StepInstruct(call, d->step, instructions);
+	d->step->send_back = true;
 	StepMove(call, d->plan, d->step, STEP_IN_PROGRESS, NULL);
 }
 

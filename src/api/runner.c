@@ -89,8 +89,7 @@ TaskClaim(Call *call, const Run *run)
 		ReleaseExpired(call, asked->root);
 	if (!NextFind(call, asked, &next))
 		return NULL;
-	StepMove(call, next.plan, next.step, STEP_IN_PROGRESS, JsonTextOf("by", "run"));
-	PlanSettle(call, next.plan);
+	StepClaim(call, &next, JsonTextOf("by", "run"));
 	return TaskNew(call, &next);
 }
 

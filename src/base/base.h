@@ -64,10 +64,11 @@ typedef enum Outcome
 typedef enum OnFailure
 {
 	ON_FAILURE_CONTINUE,
+	ON_FAILURE_STOP,
 	ON_FAILURE_PAUSE,
 	ON_FAILURE_FAIL
 } OnFailure;
-#define ON_FAILURES		3
+#define ON_FAILURES		4
 
 extern const char *const StepStatusName[STEP_STATUSES];
 extern const char *const PlanStatusName[PLAN_STATUSES];
@@ -120,6 +121,7 @@ extern bool UuidParse(const char *text, pg_uuid_t *uuid);
 #define NO_TIME			DT_NOBEGIN
 #define TimeIsSet(time)	((time) != NO_TIME)
 
+extern TimestampTz TimeAfter(TimestampTz from, Interval *interval);
 extern char *TimeText(TimestampTz at);
 extern char *IntervalText(Interval *interval);
 

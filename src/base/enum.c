@@ -15,7 +15,7 @@ const char *const PlanStatusName[PLAN_STATUSES] = {
 	"planning", "executing", "awaiting_review", "stalled", "completed", "failed", "cancelled"
 };
 const char *const OutcomeName[OUTCOMES] = {"success", "failure", "n/a"};
-const char *const OnFailureName[ON_FAILURES] = {"continue", "pause", "fail"};
+const char *const OnFailureName[ON_FAILURES] = {"continue", "stop", "pause", "fail"};
 
 /* Find the index of an enum value in a table of names. */
 int

@@ -42,3 +42,11 @@ IntervalText(Interval *interval)
 	EncodeInterval(&itm, INTSTYLE_POSTGRES, text);
 	return pstrdup(text);
 }
+
+/* Add an interval to a time. */
+TimestampTz
+TimeAfter(TimestampTz from, Interval *interval)
+{
+	return DatumGetTimestampTz(DirectFunctionCall2(timestamptz_pl_interval, TimestampTzGetDatum(from),
+												   IntervalPGetDatum(interval)));
+}

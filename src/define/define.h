@@ -190,6 +190,7 @@ typedef struct Definition
 	OnFailure	on_failure;
 	Interval   *stall_after;
 	bool		separate_reviewer;
+	bool		strict_order;
 	char	   *output_formatting_notes;
 } Definition;
 

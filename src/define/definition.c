@@ -12,17 +12,14 @@ typedef struct Draft
 {
 	Definition	definition;
 	JsonbValue *branching;
+	char	   *on_failure;
 } Draft;
 
 /* Read the word of onFailure. */
 static void
 ReadOnFailure(Reader *reader, const Place *place, JsonbValue *value, void *field)
 {
-	char	   *word = NULL;
-
-	ReadWord(reader, place, value, OnFailureName, ON_FAILURES, &word);
-	if (word)
-		*(OnFailure *) field = NameIndex(word, OnFailureName, ON_FAILURES);
+	ReadWord(reader, place, value, OnFailureName, ON_FAILURES, field);
 }
 
 static const KeyRule DefinitionKeys[] = {
@@ -31,9 +28,10 @@ static const KeyRule DefinitionKeys[] = {
 	{"steps", ReadSteps, offsetof(Draft, definition.steps), true},
 	{"branchingConditions", ReadLater, offsetof(Draft, branching), false},
 	{"outputs", ReadObject, offsetof(Draft, definition.outputs), false},
-	{"onFailure", ReadOnFailure, offsetof(Draft, definition.on_failure), false},
+	{"onFailure", ReadOnFailure, offsetof(Draft, on_failure), false},
 	{"stallAfter", ReadInterval, offsetof(Draft, definition.stall_after), false},
 	{"separateReviewer", ReadBool, offsetof(Draft, definition.separate_reviewer), false},
+	{"strictOrder", ReadBool, offsetof(Draft, definition.strict_order), false},
 	{"outputFormattingNotes", ReadNote, offsetof(Draft, definition.output_formatting_notes), false},
 	/* this key must be the last one: a plan without a workflow has values instead */
 	{"inputs", ReadInputs, offsetof(Draft, definition.inputs), false},
@@ -43,18 +41,32 @@ static const KeyRule DefinitionKeys[] = {
 
 static const Place Root = {.key = ""};
 
+/* Find what a failed step does to the plan; the default depends on the order of the steps. */
+static OnFailure
+OnFailureOf(const Draft *draft)
+{
+	if (draft->on_failure)
+		return NameIndex(draft->on_failure, OnFailureName, ON_FAILURES);
+	return draft->definition.sequential ? ON_FAILURE_STOP : ON_FAILURE_CONTINUE;
+}
+
 /* Check the definition as a whole, after all of it has been read. */
 static void
 CheckDefinition(Reader *reader, Draft *draft)
 {
 	Definition *definition = &draft->definition;
-	Place		steps = {.up = &Root, .key = "steps"};
-	Place		branching = {.up = &Root, .key = "branchingConditions"};
-	Place		outputs = {.up = &Root, .key = "outputs"};
+	Place		steps = {.up = &Root,.key = "steps"};
+	Place		branching = {.up = &Root,.key = "branchingConditions"};
+	Place		outputs = {.up = &Root,.key = "outputs"};
+	Place		strict = {.up = &Root,.key = "strictOrder"};
 
 	CheckSteps(reader, &steps);
 	definition->nsteps = reader->scope->nsteps;
 	definition->sequential = reader->scope->sequential;
+	definition->on_failure = OnFailureOf(draft);
+	if (definition->strict_order && !definition->sequential)
+		FaultAt(reader, &strict, ERRCODE_INVALID_DEFINITION, "Leave out strictOrder, or dependsOn.",
+				"strictOrder is for a sequence, and a step has dependsOn");
 	ReachCheckJson(reader, &outputs, definition->outputs, 0);
 	if (draft->branching)
 		definition->branches = ReadBranches(reader, &branching, draft->branching);

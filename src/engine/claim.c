@@ -57,6 +57,42 @@ StepRelease(Call *call, PlanRow *plan, StepRow *step, const char *why)
 	StepMove(call, plan, step, STEP_PENDING, JsonFinish(&b));
 }
 
+/* Claim the step that a search has found. */
+void
+StepClaim(Call *call, Next *next, Jsonb *detail)
+{
+	if (next->step->status == STEP_IN_PROGRESS)
+		StepTake(call, next->plan, next->step, detail);
+	else
+		StepMove(call, next->plan, next->step, STEP_IN_PROGRESS, detail);
+	PlanSettle(call, next->plan);
+}
+
+/* Say whether a claim has shown no sign of life for longer than its threshold. */
+bool
+ClaimIsStalled(const PlanRow *plan, const StepRow *step)
+{
+	TimestampTz since = TimeIsSet(step->active_at) ? step->active_at : step->started_at;
+	Interval   *threshold = step->stall_after ? step->stall_after : plan->stall_after;
+
+	if (step->status != STEP_IN_PROGRESS || step->sent_back || StepNests(step) || !TimeIsSet(since))
+		return false;
+	return TimeAfter(since, threshold ? threshold : DefaultStallAfter()) <= GetCurrentTimestamp();
+}
+
+/* List the steps of a tree that a review has sent back and nobody has claimed since, the longest waiting first. */
+Rows
+StepsSentBack(Call *call, const PlanRow *asked)
+{
+	static KeptQuery find = {
+		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.root_id = $2 AND s.sent_back" IN_OPEN_PLAN
+		" ORDER BY s.active_at, s.id",
+		2, {TEXTOID, UUIDOID}, .reads_plans = true
+	};
+
+	return QueryById(call, &find, &asked->root_id);
+}
+
 /* Find the oldest claim that a worker holds in a tree; a worker that asks for work again gets that step again. */
 StepRow *
 ClaimOfWorker(Call *call, const PlanRow *root, const char *worker)

@@ -38,18 +38,17 @@ static void
 InsertPlan(Call *call, const PlanRow *plan, const char *idempotency_key)
 {
 	static KeptQuery insert = {
-		"INSERT INTO stepwise.plan (tenant, id, root_id, parent_step_id, on_failure, sequential, separate_reviewer,"
+		"INSERT INTO stepwise.plan (tenant, id, root_id, parent_step_id, on_failure, sequential, separate_reviewer, strict_order,"
 		" workable, depth, pending, audit_entries, created_at, updated_at, stall_after, audit_head, session_id, name,"
 		" goal, workflow, version, idempotency_key, inputs, parent_names)"
-		" VALUES ($1, $2, $3, $4, $5::stepwise.on_failure, $6, $7, $8, $9, $10, $11, $12, $12, $13, $14, $15, $16, $17,"
-		" $18, $19, $20, $21, $22)"
-
+		" VALUES ($1, $2, $3, $4, $5::stepwise.on_failure, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $15, $16, $17, $18,"
+		" $19, $20, $21, $22, $23)"
 		/*
 		 * The caller has found no plan with this key. If there is one all the same, it is newer than the snapshot of a
 		 * REPEATABLE READ or SERIALIZABLE transaction. ON CONFLICT then raises a serialization failure.
 		 */
 		" ON CONFLICT (tenant, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING",
-		22, {TEXTOID, UUIDOID, UUIDOID, UUIDOID, TEXTOID, BOOLOID, BOOLOID, BOOLOID, INT4OID, INT4OID, INT4OID,
+		23, {TEXTOID, UUIDOID, UUIDOID, UUIDOID, TEXTOID, BOOLOID, BOOLOID, BOOLOID, BOOLOID, INT4OID, INT4OID, INT4OID,
 		TIMESTAMPTZOID, INTERVALOID, BYTEAOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, INT4OID, TEXTOID, JSONBOID, JSONBOID}
 	};
 	Params		params = {0};
@@ -61,6 +60,7 @@ InsertPlan(Call *call, const PlanRow *plan, const char *idempotency_key)
 	ParamText(&params, OnFailureName[plan->on_failure]);
 	ParamBool(&params, plan->sequential);
 	ParamBool(&params, plan->separate_reviewer);
+	ParamBool(&params, plan->strict_order);
 	if (plan->nested)
 		ParamBool(&params, true);
 	else
@@ -143,6 +143,7 @@ PlanFromDefinition(Call *call, const Definition *definition, const PlanOrigin *o
 	plan->on_failure = definition->on_failure;
 	plan->sequential = definition->sequential;
 	plan->separate_reviewer = definition->separate_reviewer;
+	plan->strict_order = definition->strict_order;
 	plan->workable = true;
 	plan->counts[STEP_PENDING] = definition->nsteps;
 	plan->next_order = 1;

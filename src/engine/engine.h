@@ -30,6 +30,7 @@ typedef struct PlanRow
 	OnFailure	on_failure;
 	bool		sequential;
 	bool		separate_reviewer;
+	bool		strict_order;	/* in a sequence, a step in progress holds back the next one for agents too */
 	bool		leases;			/* root plans only: some claim in the tree has had a lease */
 	bool		nests;			/* root plans only: some step of the tree has opened a nested plan */
 	bool		stalls;			/* root plans only: some plan of the tree was marked stalled */
@@ -38,6 +39,9 @@ typedef struct PlanRow
 	int			counts[STEP_STATUSES];
 	int			unsuccessful;	/* number of steps that completed with failure */
 	int			paused;			/* number of steps that have a pause reason */
+	int			holding;		/* number of steps that hold back the steps after them in a sequence */
+	int			open_failures;	/* number of failed steps that nobody has dealt with */
+	int			sent_back;		/* root plans only: number of steps in the tree that wait after a review sent them back */
 	int			started_steps;	/* number of steps that have started */
 	int			next_order;		/* no step of a lower order is pending */
 	int			audit_entries;
@@ -94,6 +98,8 @@ typedef struct StepRow
 	int			execution_order;	/* 0: not started */
 	int			blockers;		/* number of dependencies that are not settled */
 	bool		ready;			/* in a plan with dependencies: pending, and without blockers */
+	bool		holds;			/* it holds back the steps after it in a sequence */
+	bool		sent_back;		/* a review sent it back, and nobody has claimed it since */
 	bool		branches;		/* it has branching conditions */
 	bool		dynamic;		/* prompt, instructions, arguments or resources contain references */
 	int			retryable;		/* 0 or 1; -1: not set */
@@ -132,6 +138,11 @@ typedef struct StepRow
 	ItemPointerData tid;		/* where the row was last seen */
 	/* not stored; the state of this call */
 	bool		was_paused;		/* the stored row has a pause reason */
+	bool		was_open_failure;	/* the stored row is failed and has a pause reason */
+	bool		was_holding;	/* the stored row holds back others */
+	bool		was_sent_back;	/* the stored row was sent back */
+	bool		send_back;		/* to be set before a move to in_progress: nobody claims the step */
+	bool		given_up;		/* to be set before a move to failed: somebody decided that */
 	Waiting    *waiting;		/* to be set before a move to awaiting_input; NULL: a default is used */
 } StepRow;
 
@@ -362,6 +373,7 @@ typedef enum Due
 	DUE_ASK,					/* it is a prompt */
 	DUE_NEST,					/* it runs a workflow */
 	DUE_WAITS,					/* it reads a step that has not ended */
+	DUE_HELD,					/* a step before it holds it back */
 	DUE_BLOCKED					/* it gets a pause reason */
 } Due;
 
@@ -369,7 +381,7 @@ typedef enum Due
 typedef struct Judgement
 {
 	char	   *prompt;			/* with DUE_ASK: the filled text */
-	StepRow    *awaited;		/* with DUE_WAITS: the step that it reads */
+	StepRow    *awaited;		/* with DUE_WAITS or DUE_HELD: the step that has to end first, or NULL */
 	Jsonb	   *reason;			/* with DUE_BLOCKED: the pause reason */
 	char	   *message;		/* with DUE_BLOCKED: the message of the step, or NULL */
 } Judgement;
@@ -422,6 +434,9 @@ extern void StepMoved(Call *call, PlanRow *plan, StepRow *step, StepStatus from,
 extern void StepAudit(Call *call, PlanRow *plan, const StepRow *step, StepStatus from, const Jsonb *detail);
 extern void StepPause(Call *call, PlanRow *plan, StepRow *step, Jsonb *reason); /* NULL: clear it */
 pg_noreturn extern void StepTransitionRefuse(const StepRow *step, StepStatus to, const char *rule); /* SW003 */
+extern void StepGiveUp(Call *call, PlanRow *plan, StepRow *step);
+extern void StepTake(Call *call, PlanRow *plan, StepRow *step, Jsonb *detail);
+extern void StepWasAs(StepRow *step, const StepRow *before);
 extern void PlanMove(Call *call, PlanRow *plan, PlanStatus to, Jsonb *detail);
 extern void PlanCancel(Call *call, PlanRow *plan, const char *reason);
 extern Jsonb *NestedDetail(const PlanRow *nested);
@@ -496,7 +511,8 @@ extern void BranchesAfter(Call *call, PlanRow *plan, StepRow *step);
 
 /* ---------- judge.c: decide what becomes of a pending step ---------- */
 
-extern Due	Judge(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j);
+extern Due	StepIsDue(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j);
+extern StepRow *HeldAbove(Call *call, const PlanRow *plan, const Next *next);	/* NULL: nothing holds it back */
 
 /* ---------- settle.c: the consequences of moves ---------- */
 
@@ -513,6 +529,9 @@ extern bool NestedOpen(Call *call, PlanRow *plan, StepRow *step);	/* false: the 
 
 extern void ReleaseExpired(Call *call, PlanRow *root);
 extern void StepRelease(Call *call, PlanRow *plan, StepRow *step, const char *why);
+extern void StepClaim(Call *call, Next *next, Jsonb *detail);
+extern Rows StepsSentBack(Call *call, const PlanRow *asked);	/* whole step rows */
+extern bool ClaimIsStalled(const PlanRow *plan, const StepRow *step);
 extern StepRow *ClaimOfWorker(Call *call, const PlanRow *root, const char *worker);
 
 /* ---------- next.c: find the step that can be done next ---------- */

@@ -2,13 +2,17 @@
  * judge.c
  *	  decide what becomes of a pending step, without changing anything
  *
- * The search for work (NextFind), its preview for the functions that explain a
- * pause (NextPeek), and the second look at a blocked step (StepReconsider) all
- * call Judge, so that they cannot disagree.
+ * Every way into a step asks StepIsDue: the search for work, a submission, the
+ * result of a tool, the functions that explain a pause, and the second look
+ * at a blocked step. So nothing gets past an obstacle by another door.
+ *
+ * An agent and a run are asked different questions. In a sequence an agent may
+ * pass a step in progress, whose worker may be gone; a run never overtakes it.
+ * An agent may go on after an open failure under on_failure stop; a run stops.
  */
 #include "engine/engine.h"
 
-/* Judge the condition of a step. A step without a condition is ready. */
+/* Evaluate the condition of a step. */
 static Due
 JudgeCondition(Call *call, PlanRow *plan, const StepRow *step, Judgement *j)
 {
@@ -31,13 +35,137 @@ JudgeCondition(Call *call, PlanRow *plan, const StepRow *step, Judgement *j)
 	}
 }
 
-/* Decide what becomes of a pending step. This writes nothing. */
+/* ---------- order ---------- */
+
+/* Read the first step of a plan that a query over it finds; NULL if there is none. */
+static StepRow *
+FirstStepOf(Call *call, KeptQuery *query, const PlanRow *plan)
+{
+	Params		params = {0};
+
+	ParamTenant(&params, call);
+	ParamUuid(&params, &plan->id);
+	return StepFetch(query, &params);
+}
+
+/* Find the first step that holds back the steps after it in a sequence; NULL if there is none. */
+static StepRow *
+FirstHolding(Call *call, const PlanRow *plan)
+{
+	static KeptQuery find = {
+		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 AND s.holds"
+		" ORDER BY s.tenant, s.plan_id, s.step_order LIMIT 1",
+		2, {TEXTOID, UUIDOID}
+	};
+
+	return plan->sequential && plan->holding > 0 ? FirstStepOf(call, &find, plan) : NULL;
+}
+
+/* Find the first step in progress of a sequence, which a run does not overtake; NULL if there is none. */
+static StepRow *
+FirstInProgress(Call *call, const PlanRow *plan)
+{
+	static KeptQuery find = {
+		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 AND s.status = 'in_progress'"
+		" ORDER BY s.tenant, s.plan_id, s.step_order LIMIT 1",
+		2, {TEXTOID, UUIDOID}
+	};
+
+	return plan->sequential && plan->counts[STEP_IN_PROGRESS] > 0 ? FirstStepOf(call, &find, plan) : NULL;
+}
+
+/* Find the first open failure, past which a run does nothing; NULL if there is none. */
+static StepRow *
+FirstOpenFailure(Call *call, const PlanRow *plan)
+{
+	static KeptQuery find = {
+		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2"
+		" AND s.pause_reason IS NOT NULL AND s.status = 'failed' ORDER BY s.tenant, s.plan_id, s.step_order LIMIT 1",
+		2, {TEXTOID, UUIDOID}
+	};
+
+	return plan->open_failures > 0 ? FirstStepOf(call, &find, plan) : NULL;
+}
+
+/* Find a dependency of a step that has not ended; NULL if there is none. */
+static StepRow *
+OpenDependency(Call *call, const StepRow *step)
+{
+	static KeptQuery find = {
+		"SELECT p.* FROM stepwise.dependency AS d JOIN stepwise.step AS p ON p.tenant = $1 AND p.id = d.depends_on"
+		" WHERE d.tenant = $1 AND d.step_id = $2 AND p.status NOT IN ('completed', 'skipped') ORDER BY p.step_order LIMIT 1",
+		2, {TEXTOID, UUIDOID}
+	};
+	Params		params = {0};
+
+	ParamTenant(&params, call);
+	ParamUuid(&params, &step->id);
+	return StepFetch(&find, &params);
+}
+
+/* Find the step of a plan that holds back what comes after the given order; NULL if there is none. */
+static StepRow *
+HeldInPlan(Call *call, const PlanRow *plan, int order, bool run)
+{
+	StepRow    *before = FirstHolding(call, plan);
+
+	if (run && (before == NULL || before->order >= order))
+		before = FirstInProgress(call, plan);
+	if (run && (before == NULL || before->order >= order))
+		before = FirstOpenFailure(call, plan);
+	return before && before->order < order ? before : NULL;
+}
+
+/* Find the step of a plan above that holds back the step in which a plan is nested; NULL if there is none. */
+StepRow *
+HeldAbove(Call *call, const PlanRow *plan, const Next *next)
+{
+	const PlanRow *root = plan->root ? plan->root : PlanRead(call, &plan->root_id);
+	StepRow    *parent_step;
+	StepRow    *before;
+
+	/* the root knows of every pause and of every step that was sent back */
+	if (!plan->nested || root == NULL || (!next->run && root->paused == 0 && root->sent_back == 0))
+		return NULL;
+	while ((plan = PlanAround(call, plan, &parent_step)) != NULL)
+		if ((before = HeldInPlan(call, plan, parent_step->order, next->run)) != NULL)
+			return before;
+	return NULL;
+}
+
+/* Say whether a step before it holds back a pending step; *before is that step, if one can be named. */
+static bool
+IsHeldBack(Call *call, PlanRow *plan, const StepRow *step, const Next *next, StepRow **before)
+{
+	if (!plan->sequential && !step->ready)
+	{
+		*before = OpenDependency(call, step);
+		return true;
+	}
+	/* no step of an order below next_order is pending */
+	if (plan->sequential && step->order > plan->next_order)
+	{
+		*before = StepNextPending(call, plan, plan->next_order);
+		if (*before != NULL && (*before)->order < step->order)
+			return true;
+	}
+	*before = HeldInPlan(call, plan, step->order, next->run);
+	if (*before == NULL)
+		*before = HeldAbove(call, plan, next);
+	return *before != NULL;
+}
+
+/* ---------- the question ---------- */
+
+/* Decide whether a pending step is due, and if not, what becomes of it; nothing is written. */
 Due
-Judge(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j)
+StepIsDue(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j)
 {
 	Due			due;
 
-	/* The step has used up its attempts, so it is not handed out again. retry_step can allow one more. */
+	if (IsHeldBack(call, plan, step, next, &j->awaited))
+		return DUE_HELD;
+	/* a step that was claimed too often is not handed out again by itself */
 	if (step->max_attempts > 0 && step->attempt >= step->max_attempts)
 		return DUE_GIVE_UP;
 	due = JudgeCondition(call, plan, step, j);

@@ -10,7 +10,7 @@
  * prompts, opens nested plans, fails steps that have used up their attempts, and
  * gives blocked steps their pause reasons.
  *
- * Judge decides what becomes of a step and changes nothing; PrepareStep carries
+ * StepIsDue decides what becomes of a step and changes nothing; PrepareStep carries
  * that out. So NextPeek can tell what a search would find without searching.
  *
  * Memory: each step is prepared in a turn (TurnBegin), since a search may look
@@ -29,6 +29,7 @@ typedef enum Verdict
 	VERDICT_READY,				/* it can be handed out */
 	VERDICT_GONE,				/* it was skipped or failed: search on */
 	VERDICT_WAITS,				/* it waits for a person, or for another step */
+	VERDICT_HELD,				/* a step before it holds it back, and all later steps too */
 	VERDICT_BLOCKED,			/* it has a pause reason */
 	VERDICT_NESTED				/* its nested plan was opened and has to be searched */
 } Verdict;
@@ -68,13 +69,26 @@ Await(Call *call, PlanRow *plan, StepRow *step, const StepRow *awaited)
 	return VERDICT_WAITS;
 }
 
+/*
+ * A step before this one holds it back. In a strict sequence, release it if its
+ * claim is stalled: then it is the next to be handed out.
+ */
+static Verdict
+Held(Call *call, PlanRow *plan, const Next *next, StepRow *before)
+{
+	if (next->run || !plan->strict_order || before == NULL || !ClaimIsStalled(plan, before))
+		return VERDICT_HELD;
+	StepRelease(call, plan, before, "stalled");
+	return VERDICT_GONE;
+}
+
 /* Judge a step, and do what is due with it. */
 static Verdict
 PrepareStep(Call *call, PlanRow *plan, StepRow *step, Next *next)
 {
 	Judgement	j = {0};
 
-	switch (Judge(call, plan, step, next, &j))
+	switch (StepIsDue(call, plan, step, next, &j))
 	{
 		case DUE_READY:
 			return VERDICT_READY;
@@ -87,6 +101,8 @@ PrepareStep(Call *call, PlanRow *plan, StepRow *step, Next *next)
 			return VERDICT_WAITS;
 		case DUE_NEST:
 			return NestedOpen(call, plan, step) ? VERDICT_NESTED : VERDICT_GONE;
+		case DUE_HELD:
+			return Held(call, plan, next, j.awaited);
 		case DUE_WAITS:
 			return Await(call, plan, step, j.awaited);
 		default:
@@ -110,60 +126,15 @@ Prepare(Call *call, PlanRow *plan, StepRow *step, Next *next)
 
 /* ---------- searching one plan ---------- */
 
-/* Run a query that finds an order in a plan; returns INT_MAX if it finds none. */
-static int
-FirstOrder(Call *call, KeptQuery *query, const PlanRow *plan)
-{
-	Rows		rows = QueryById(call, query, &plan->id);
-	int			order = rows.count > 0 ? RowInt(&rows, 0, 1) : INT_MAX;
-
-	RowsFree(&rows);
-	return order;
-}
-
-/*
- * Find the order of the first step that holds back the rest of a sequence:
- * a step with a pause reason that is not pending.
- */
-static int
-FirstObstacle(Call *call, const PlanRow *plan)
-{
-	static KeptQuery find = {
-		"SELECT s.step_order FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2"
-		" AND s.pause_reason IS NOT NULL AND s.status <> 'pending' ORDER BY s.tenant, s.plan_id, s.step_order LIMIT 1",
-		2, {TEXTOID, UUIDOID}
-	};
-
-	return plan->paused > 0 ? FirstOrder(call, &find, plan) : INT_MAX;
-}
-
-/*
- * Find the order of the first failed step, if the plan pauses on failure. A run
- * does no step after it, even one that does not depend on it.
- */
-static int
-FirstFailure(Call *call, const PlanRow *plan)
-{
-	static KeptQuery find = {
-		"SELECT s.step_order FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2"
-		" AND s.pause_reason IS NOT NULL AND s.status = 'failed' ORDER BY s.tenant, s.plan_id, s.step_order LIMIT 1",
-		2, {TEXTOID, UUIDOID}
-	};
-
-	return plan->on_failure == ON_FAILURE_PAUSE && plan->counts[STEP_FAILED] > 0 ? FirstOrder(call, &find, plan) : INT_MAX;
-}
-
 /* Search a sequence for its first pending step. A step that waits or is blocked ends the search. */
 static bool
 SearchSequence(Call *call, PlanRow *plan, Next *next)
 {
-	int			obstacle = FirstObstacle(call, plan);
-
 	for (;;)
 	{
 		StepRow    *step = plan->counts[STEP_PENDING] > 0 ? StepNextPending(call, plan, plan->next_order) : NULL;
 
-		if (step == NULL || step->order > obstacle)
+		if (step == NULL)
 			return false;
 		plan->next_order = step->order;
 		next->plan = plan;
@@ -181,22 +152,11 @@ SearchSequence(Call *call, PlanRow *plan, Next *next)
 			default:
 				return false;
 		}
-		/* the step, or a step of its nested plan, may have ended the plan or may hold it back now */
+		/* the step, or a step of its nested plan, may have ended the plan */
 		if (PlanIsTerminal(plan->status))
 			return false;
-		obstacle = FirstObstacle(call, plan);
 		CHECK_FOR_INTERRUPTS();
 	}
-}
-
-/*
- * Say whether a run stops before a step, because a failed step comes first. An
- * agent does not stop: it may do steps that do not depend on the failed one.
- */
-static bool
-RunStopsBefore(Call *call, const PlanRow *plan, const Next *next, const StepRow *step)
-{
-	return next->run && FirstFailure(call, plan) < step->order;
 }
 
 /*
@@ -209,7 +169,7 @@ SearchReady(Call *call, PlanRow *plan, Next *next)
 	int			from = 1;
 	StepRow    *step;
 
-	while ((step = StepNextReady(call, plan, from)) != NULL && !RunStopsBefore(call, plan, next, step))
+	while ((step = StepNextReady(call, plan, from)) != NULL)
 	{
 		next->plan = plan;
 		next->step = step;
@@ -226,6 +186,8 @@ SearchReady(Call *call, PlanRow *plan, Next *next)
 				/* its dependents may be ready now, and may have a lower order */
 				from = 1;
 				break;
+			case VERDICT_HELD:
+				return false;
 			default:
 				from = step->order + 1;
 		}
@@ -242,7 +204,8 @@ SearchPlan(Call *call, PlanRow *plan, Next *next)
 {
 	bool		found;
 
-	if (PlanIsTerminal(plan->status))
+	/* a plan that is held back from above stays workable */
+	if (PlanIsTerminal(plan->status) || HeldAbove(call, plan, next) != NULL)
 		return false;
 	plan->reads_below = false;
 	found = plan->sequential ? SearchSequence(call, plan, next) : SearchReady(call, plan, next);
@@ -296,25 +259,6 @@ IsUnder(Call *call, const PlanRow *plan, const PlanRow *asked)
 }
 
 /*
- * Say whether the search would stop in a plan above before it comes to the parent
- * step of this plan. Only a step with a pause reason can stop it, and the parent
- * steps up to the root have that reason too. So if no step of the root has one,
- * there is nothing to look for.
- */
-static bool
-SearchStopsAbove(Call *call, const PlanRow *plan, const PlanRow *asked, const Next *next)
-{
-	StepRow    *parent_step;
-
-	if (asked->root->paused == 0)
-		return false;
-	while (!UuidEqual(&plan->id, &asked->id) && (plan = PlanAround(call, plan, &parent_step)) != NULL)
-		if (plan->sequential ? FirstObstacle(call, plan) < parent_step->order : RunStopsBefore(call, plan, next, parent_step))
-			return true;
-	return false;
-}
-
-/*
  * Find the next nested plan that may have work, the deepest ones first. "tried"
  * is the plan that was searched last, or NULL. Returns NULL if there is no more.
  */
@@ -346,6 +290,42 @@ NextWorkable(Call *call, PlanRow *root, const PlanRow *tried)
 	return plan;
 }
 
+/* Say whether a step that was sent back can be taken by who asks, and fill what it takes. */
+static bool
+CanTake(Call *call, PlanRow *plan, StepRow *step, Next *next)
+{
+	Judgement	j = {0};
+
+	if (next->run)
+		return StepRuleOf(step)->by_worker && StepRuleOf(step)->ready(call, plan, step, next, &j) == DUE_READY;
+	next->instructions = ClaimedInstructions(call, plan, step);
+	next->resources = ClaimedResources(call, plan, step);
+	return true;
+}
+
+/* Find a step that a review sent back; it comes before everything else in the tree. */
+static bool
+FindSentBack(Call *call, PlanRow *asked, Next *next)
+{
+	bool		found = false;
+	Rows		rows;
+
+	if (asked->root->sent_back == 0)
+		return false;
+	rows = StepsSentBack(call, asked);
+	for (uint64 i = 0; i < rows.count && !found; i++)
+	{
+		StepRow    *step = RowStep(&rows, i);
+		PlanRow    *plan = PlanInTree(call, asked->root, &step->plan_id);
+
+		found = IsUnder(call, plan, asked) && CanTake(call, plan, step, next);
+		next->plan = plan;
+		next->step = step;
+	}
+	RowsFree(&rows);
+	return found;
+}
+
 /* Find the next step of a plan and of the plans nested in it; returns false if there is none now. */
 bool
 NextFind(Call *call, PlanRow *asked, Next *next)
@@ -353,13 +333,14 @@ NextFind(Call *call, PlanRow *asked, Next *next)
 	PlanRow    *tried = NULL;
 	PlanRow    *plan;
 
-	/* nothing is handed out below a plan that has ended */
+	if (!PlanIsTerminal(asked->status) && FindSentBack(call, asked, next))
+		return true;
+	/* a plan that has failed may have left nested ones open */
 	if (asked->root->nests && !PlanIsTerminal(asked->status))
 	{
 		while ((plan = NextWorkable(call, asked->root, tried)) != NULL)
 		{
-			if (IsUnder(call, plan, asked) && !UuidEqual(&plan->id, &asked->id) && !SearchStopsAbove(call, plan, asked, next) &&
-				SearchPlan(call, plan, next))
+			if (IsUnder(call, plan, asked) && !UuidEqual(&plan->id, &asked->id) && SearchPlan(call, plan, next))
 				return true;
 			tried = plan;
 		}
@@ -367,7 +348,7 @@ NextFind(Call *call, PlanRow *asked, Next *next)
 	return SearchPlan(call, asked, next);
 }
 
-/* ---------- looking without changing anything ---------- */
+/* ---------- looking without doing ---------- */
 
 /*
  * Say whether a search would do something with a step. If the step waits for
@@ -379,9 +360,10 @@ IsDue(Call *call, PlanRow *plan, StepRow *step, StepRow **awaited)
 	Next		next = {0};
 	Judgement	j = {0};
 
-	switch (Judge(call, plan, step, &next, &j))
+	switch (StepIsDue(call, plan, step, &next, &j))
 	{
 		case DUE_WAITS:
+		case DUE_HELD:
 			if (*awaited == NULL)
 				*awaited = j.awaited;
 			return false;
@@ -408,14 +390,13 @@ PeekStep(Call *call, PlanRow *plan, StepRow *step, StepRow **awaited)
 static StepRow *
 PeekPending(Call *call, PlanRow *plan, StepRow **awaited)
 {
-	int			limit = plan->sequential ? FirstObstacle(call, plan) : INT_MAX;
 	int			from = plan->sequential ? plan->next_order : 1;
 
 	while (plan->counts[STEP_PENDING] > 0)
 	{
 		StepRow    *step = plan->sequential ? StepNextPending(call, plan, from) : StepNextReady(call, plan, from);
 
-		if (step == NULL || step->order > limit)
+		if (step == NULL)
 			return NULL;
 		if (PeekStep(call, plan, step, awaited))
 			return step;
@@ -460,6 +441,29 @@ PeekPlan(Call *call, PlanRow *plan, Next *next, StepRow **awaited)
 	return next->step != NULL;
 }
 
+/* Find a step that a review sent back, without locking anything. */
+static bool
+PeekSentBack(Call *call, PlanRow *asked, Next *next)
+{
+	PlanRow    *root = PlanRead(call, &asked->root_id);
+	bool		found = false;
+	Rows		rows;
+
+	if (root == NULL || root->sent_back == 0)
+		return false;
+	rows = StepsSentBack(call, asked);
+	for (uint64 i = 0; i < rows.count && !found; i++)
+	{
+		next->step = RowStep(&rows, i);
+		next->plan = PlanRead(call, &next->step->plan_id);
+		found = next->plan != NULL && IsUnder(call, next->plan, asked);
+	}
+	RowsFree(&rows);
+	if (!found)
+		next->step = NULL;
+	return found;
+}
+
 /* List the nested plans of a tree that a search would look into, in the order of the search. */
 static Rows
 PlansToPeek(Call *call, const PlanRow *asked)
@@ -489,9 +493,12 @@ bool
 NextPeek(Call *call, PlanRow *asked, Next *next)
 {
 	StepRow    *awaited = NULL;
-	Rows		rows = PlansToPeek(call, asked);
+	Rows		rows;
 	bool		found = false;
 
+	if (PeekSentBack(call, asked, next))
+		return true;
+	rows = PlansToPeek(call, asked);
 	for (uint64 i = 0; i < rows.count && !found; i++)
 	{
 		pg_uuid_t	id = RowUuid(&rows, i, 1);

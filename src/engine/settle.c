@@ -40,7 +40,7 @@ StepReconsider(Call *call, PlanRow *plan, StepRow *step)
 	if (step->status != STEP_PENDING || step->pause_reason == NULL)
 		return;
 	next.run = ReasonOfRun(JsonOf(step->pause_reason));
-	if (Judge(call, plan, step, &next, &j) == DUE_BLOCKED)
+	if (StepIsDue(call, plan, step, &next, &j) == DUE_BLOCKED)
 		StepBlock(call, plan, step, &j);
 	else
 		StepPause(call, plan, step, NULL);
@@ -109,8 +109,9 @@ PlanDrain(Call *call, PlanRow *plan)
 
 /*
  * Find the status that a plan should have. It is the derived one, except that a
- * plan that has ended stays so, a plan never goes back to planning, and a
- * stalled plan stays stalled until a step moves.
+ * plan that has ended stays so, a plan never goes back to planning, a stalled
+ * plan stays stalled until a step moves, and an open failure keeps a plan
+ * executing.
  */
 static PlanStatus
 PlanTarget(const PlanRow *plan)
@@ -120,6 +121,8 @@ PlanTarget(const PlanRow *plan)
 	if (PlanIsTerminal(plan->status) || (plan->status == PLAN_STALLED && !plan->moved))
 		return plan->status;
 	if (derived == PLAN_PLANNING && plan->status != PLAN_PLANNING)
+		return PLAN_EXECUTING;
+	if (derived == PLAN_COMPLETED && plan->open_failures > 0)
 		return PLAN_EXECUTING;
 	return derived;
 }
@@ -202,9 +205,12 @@ ParentStepMove(Call *call, PlanRow *plan, StepRow *step, const PlanRow *nested, 
 	else if (to == STEP_FAILED && nested->status == PLAN_COMPLETED)
 		step->message = psprintf("output of nested plan \"%s\" %s", nested->name, OutputsExcess(nested));
 	else if (to == STEP_FAILED)
+	{
+		step->given_up = nested->status == PLAN_CANCELLED;
 		step->message = psprintf("nested plan \"%s\" %s: %s", nested->name,
 								 nested->status == PLAN_CANCELLED ? "was cancelled" : "failed",
 								 nested->message ? CutText(nested->message, REASON_TEXT_BYTES) : "no reason given");
+	}
 	StepMove(call, plan, step, to, NestedDetail(nested));
 }
 

@@ -137,6 +137,8 @@ StampStart(StepRow *step, TimestampTz now)
 		step->message = NULL;
 		step->error = NULL;
 	}
+	else if (step->send_back)
+		step->worker = NULL;
 	else
 		step->holder = step->worker;
 	step->completed_at = NO_TIME;
@@ -214,6 +216,32 @@ DefaultWaiting(const StepRow *step)
 	return waiting;
 }
 
+/* Say whether a failure waits for somebody to deal with it. */
+static bool
+FailureIsOpen(const PlanRow *plan, const StepRow *step)
+{
+	return plan->on_failure == ON_FAILURE_PAUSE || (plan->on_failure == ON_FAILURE_STOP && !step->given_up);
+}
+
+/* Say whether a step holds back the steps after it in a sequence. */
+static bool
+StepHolds(const PlanRow *plan, const StepRow *step)
+{
+	if (!plan->sequential)
+		return false;
+	switch (step->status)
+	{
+		case STEP_AWAITING_INPUT:
+			return true;
+		case STEP_IN_PROGRESS:
+			return plan->strict_order || step->sent_back || StepNests(step);
+		case STEP_FAILED:
+			return step->pause_reason != NULL && plan->on_failure == ON_FAILURE_PAUSE;
+		default:
+			return false;
+	}
+}
+
 /* Set the columns that depend on the plan; returns true if that changed the row. */
 bool
 StepStampInPlan(Call *call, PlanRow *plan, StepRow *step)
@@ -237,7 +265,7 @@ StepStampInPlan(Call *call, PlanRow *plan, StepRow *step)
 		step->ready = true;
 		changed = true;
 	}
-	if (step->status == STEP_FAILED && plan->on_failure == ON_FAILURE_PAUSE)
+	if (step->status == STEP_FAILED && FailureIsOpen(plan, step))
 	{
 		step->pause_reason = (struct varlena *) ToolErrorReason(step, step->message, step->retryable == 1);
 		changed = true;
@@ -249,7 +277,40 @@ StepStampInPlan(Call *call, PlanRow *plan, StepRow *step)
 		step->pause_reason = (struct varlena *) WaitingReason(step);
 		changed = true;
 	}
-	return changed;
+	step->sent_back = step->send_back && step->status == STEP_IN_PROGRESS;
+	step->holds = StepHolds(plan, step);
+	return changed || step->sent_back != step->was_sent_back || step->holds != step->was_holding;
+}
+
+/* Count what the columns of a step mark; the marks in the table are counted already. */
+static void
+CountMarks(PlanRow *plan, StepRow *step)
+{
+	bool		open_failure = step->status == STEP_FAILED && step->pause_reason != NULL;
+
+	plan->paused += (step->pause_reason != NULL) - step->was_paused;
+	plan->open_failures += open_failure - step->was_open_failure;
+	plan->holding += step->holds - step->was_holding;
+	if (step->sent_back != step->was_sent_back)
+	{
+		plan->root->sent_back += step->sent_back - step->was_sent_back;
+		PlanTouch(plan->root);
+	}
+	step->was_paused = step->pause_reason != NULL;
+	step->was_open_failure = open_failure;
+	step->was_holding = step->holds;
+	step->was_sent_back = step->sent_back;
+	PlanTouch(plan);
+}
+
+/* Take over from the row before it what has been counted of a step. */
+void
+StepWasAs(StepRow *step, const StepRow *before)
+{
+	step->was_paused = before->was_paused;
+	step->was_open_failure = before->was_open_failure;
+	step->was_holding = before->was_holding;
+	step->was_sent_back = before->was_sent_back;
 }
 
 /* Update the counters of a plan after a step has moved. */
@@ -260,15 +321,13 @@ PlanCount(Call *call, PlanRow *plan, StepRow *step, StepStatus from)
 	plan->counts[step->status]++;
 	if (step->status == STEP_COMPLETED && step->outcome == OUTCOME_FAILURE)
 		plan->unsuccessful++;
-	plan->paused += (step->pause_reason != NULL) - step->was_paused;
-	step->was_paused = step->pause_reason != NULL;
+	CountMarks(plan, step);
 	if (step->status == STEP_PENDING)
 		plan->next_order = Min(plan->next_order, step->order);
 	else if (from == STEP_PENDING && step->order == plan->next_order)
 		plan->next_order++;
 	plan->workable = plan->counts[STEP_PENDING] > 0;
 	plan->moved = true;
-	PlanTouch(plan);
 	if (step->status == STEP_FAILED && plan->on_failure == ON_FAILURE_FAIL && plan->message == NULL)
 		plan->message = CallKeepText(call, psprintf("step \"%s\" failed: %s", step->name,
 													step->message ? step->message : "no reason given"));
@@ -378,13 +437,39 @@ StepPause(Call *call, PlanRow *plan, StepRow *step, Jsonb *reason)
 	/* the message of a pending step belongs to its reason */
 	if (reason == NULL && step->status == STEP_PENDING)
 		step->message = NULL;
-	plan->paused += (reason != NULL) - step->was_paused;
-	step->was_paused = reason != NULL;
+	step->holds = step->holds && (reason != NULL || step->status != STEP_FAILED);
+	CountMarks(plan, step);
 	/* steps that this one held back may be due now */
 	if (reason == NULL && !PlanIsTerminal(plan->status))
 		plan->workable = plan->counts[STEP_PENDING] > 0;
-	PlanTouch(plan);
 	StepSave(call, step);
+}
+
+/* Note that nobody will deal with an open failure any more; the step stays failed. */
+void
+StepGiveUp(Call *call, PlanRow *plan, StepRow *step)
+{
+	AuditAppend(call, plan, &step->id, "plan_modified", JsonTextOf("action", "give_up"));
+	StepPause(call, plan, step, NULL);
+	plan->moved = true;
+}
+
+/*
+ * Claim a step that was sent back. It is in progress already, so it passes
+ * through pending; the claim that the caller has set is kept.
+ */
+void
+StepTake(Call *call, PlanRow *plan, StepRow *step, Jsonb *detail)
+{
+	char	   *worker = step->worker;
+	char	   *holder = step->holder;
+	TimestampTz lease_expires_at = step->lease_expires_at;
+
+	StepMove(call, plan, step, STEP_PENDING, JsonTextOf("reason", "sent back"));
+	step->worker = worker;
+	step->holder = holder;
+	step->lease_expires_at = lease_expires_at;
+	StepMove(call, plan, step, STEP_IN_PROGRESS, detail);
 }
 
 /* ---------- moving a plan ---------- */

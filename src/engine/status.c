@@ -90,7 +90,7 @@ PlanDeriveStatus(const int counts[STEP_STATUSES], OnFailure on_failure)
 	int			total = StepTotal(counts);
 	int			done = counts[STEP_COMPLETED] + counts[STEP_SKIPPED];
 
-	if (on_failure == ON_FAILURE_CONTINUE)
+	if (on_failure == ON_FAILURE_CONTINUE || on_failure == ON_FAILURE_STOP)
 		done += counts[STEP_FAILED];
 
 	if (total == 0)
@@ -116,7 +116,7 @@ CheckOnFailure(const char *name)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_DEFINITION),
 				 errmsg("unknown on_failure \"%s\"", ShortText(name)),
-				 errhint("Use continue, pause or fail.")));
+				 errhint("Use continue, stop, pause or fail.")));
 	return index;
 }
 

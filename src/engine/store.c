@@ -26,8 +26,9 @@
 enum
 {
 	PLAN_COL_TENANT, PLAN_COL_ID, PLAN_COL_ROOT_ID, PLAN_COL_PARENT_STEP_ID, PLAN_COL_STATUS, PLAN_COL_OUTCOME,
-	PLAN_COL_ON_FAILURE, PLAN_COL_SEQUENTIAL, PLAN_COL_SEPARATE_REVIEWER, PLAN_COL_LEASES, PLAN_COL_NESTS, PLAN_COL_STALLS,
+	PLAN_COL_ON_FAILURE, PLAN_COL_SEQUENTIAL, PLAN_COL_SEPARATE_REVIEWER, PLAN_COL_STRICT_ORDER, PLAN_COL_LEASES, PLAN_COL_NESTS, PLAN_COL_STALLS,
 	PLAN_COL_WORKABLE, PLAN_COL_DEPTH, PLAN_COL_COUNTS, PLAN_COL_UNSUCCESSFUL = PLAN_COL_COUNTS + STEP_STATUSES, PLAN_COL_PAUSED,
+	PLAN_COL_HOLDING, PLAN_COL_OPEN_FAILURES, PLAN_COL_SENT_BACK,
 	PLAN_COL_STARTED_STEPS, PLAN_COL_NEXT_ORDER, PLAN_COL_AUDIT_ENTRIES, PLAN_COL_CREATED_AT, PLAN_COL_STARTED_AT,
 	PLAN_COL_COMPLETED_AT, PLAN_COL_UPDATED_AT, PLAN_COL_STALL_AFTER, PLAN_COL_AUDIT_HEAD, PLAN_COL_SESSION_ID,
 	PLAN_COL_MESSAGE, PLAN_COL_PAUSE_REASON, PLAN_COL_OUTPUTS, PLAN_COL_NAME, PLAN_COL_GOAL, PLAN_COL_WORKFLOW,
@@ -39,7 +40,7 @@ enum
 enum
 {
 	STEP_COL_TENANT, STEP_COL_ID, STEP_COL_PLAN_ID, STEP_COL_ROOT_ID, STEP_COL_ORDER, STEP_COL_WAVE, STEP_COL_STATUS,
-	STEP_COL_OUTCOME, STEP_COL_ATTEMPT, STEP_COL_EXECUTION_ORDER, STEP_COL_BLOCKERS, STEP_COL_READY, STEP_COL_BRANCHES,
+	STEP_COL_OUTCOME, STEP_COL_ATTEMPT, STEP_COL_EXECUTION_ORDER, STEP_COL_BLOCKERS, STEP_COL_READY, STEP_COL_HOLDS, STEP_COL_SENT_BACK, STEP_COL_BRANCHES,
 	STEP_COL_DYNAMIC, STEP_COL_RETRYABLE, STEP_COL_MAX_ATTEMPTS, STEP_COL_STARTED_AT, STEP_COL_COMPLETED_AT,
 	STEP_COL_ACTIVE_AT, STEP_COL_LEASE_EXPIRES_AT, STEP_COL_STALL_AFTER, STEP_COL_CONFIDENCE, STEP_COL_WORKER,
 	STEP_COL_HOLDER, STEP_COL_MESSAGE, STEP_COL_PAUSE_REASON, STEP_COL_INPUTS, STEP_COL_RESULT,
@@ -187,6 +188,7 @@ PlanFromTuple(HeapTuple tuple, TupleDesc desc)
 	plan->on_failure = FieldEnum(&f, PLAN_COL_ON_FAILURE, OnFailureName, ON_FAILURES);
 	plan->sequential = FieldBool(&f, PLAN_COL_SEQUENTIAL);
 	plan->separate_reviewer = FieldBool(&f, PLAN_COL_SEPARATE_REVIEWER);
+	plan->strict_order = FieldBool(&f, PLAN_COL_STRICT_ORDER);
 	plan->leases = FieldBool(&f, PLAN_COL_LEASES);
 	plan->nests = FieldBool(&f, PLAN_COL_NESTS);
 	plan->stalls = FieldBool(&f, PLAN_COL_STALLS);
@@ -196,6 +198,9 @@ PlanFromTuple(HeapTuple tuple, TupleDesc desc)
 		plan->counts[i] = FieldInt(&f, PLAN_COL_COUNTS + i);
 	plan->unsuccessful = FieldInt(&f, PLAN_COL_UNSUCCESSFUL);
 	plan->paused = FieldInt(&f, PLAN_COL_PAUSED);
+	plan->holding = FieldInt(&f, PLAN_COL_HOLDING);
+	plan->open_failures = FieldInt(&f, PLAN_COL_OPEN_FAILURES);
+	plan->sent_back = FieldInt(&f, PLAN_COL_SENT_BACK);
 	plan->started_steps = FieldInt(&f, PLAN_COL_STARTED_STEPS);
 	plan->next_order = FieldInt(&f, PLAN_COL_NEXT_ORDER);
 	plan->audit_entries = FieldInt(&f, PLAN_COL_AUDIT_ENTRIES);
@@ -460,6 +465,9 @@ PlanWrite(Call *call, PlanRow *plan)
 		SetInt(&c, PLAN_COL_COUNTS + i, plan->counts[i]);
 	SetInt(&c, PLAN_COL_UNSUCCESSFUL, plan->unsuccessful);
 	SetInt(&c, PLAN_COL_PAUSED, plan->paused);
+	SetInt(&c, PLAN_COL_HOLDING, plan->holding);
+	SetInt(&c, PLAN_COL_OPEN_FAILURES, plan->open_failures);
+	SetInt(&c, PLAN_COL_SENT_BACK, plan->sent_back);
 	SetInt(&c, PLAN_COL_STARTED_STEPS, plan->started_steps);
 	SetInt(&c, PLAN_COL_NEXT_ORDER, plan->next_order);
 	SetInt(&c, PLAN_COL_AUDIT_ENTRIES, plan->audit_entries);
@@ -633,6 +641,8 @@ StepFromTuple(HeapTuple tuple, TupleDesc desc)
 	step->execution_order = FieldInt(&f, STEP_COL_EXECUTION_ORDER);
 	step->blockers = FieldInt(&f, STEP_COL_BLOCKERS);
 	step->ready = FieldBool(&f, STEP_COL_READY);
+	step->holds = FieldBool(&f, STEP_COL_HOLDS);
+	step->sent_back = FieldBool(&f, STEP_COL_SENT_BACK);
 	step->branches = FieldBool(&f, STEP_COL_BRANCHES);
 	step->dynamic = FieldBool(&f, STEP_COL_DYNAMIC);
 	step->retryable = f.nulls[STEP_COL_RETRYABLE] ? -1 : FieldBool(&f, STEP_COL_RETRYABLE);
@@ -667,6 +677,9 @@ StepFromTuple(HeapTuple tuple, TupleDesc desc)
 	step->condition_operands = FieldVarlena(&f, STEP_COL_CONDITION_OPERANDS);
 	step->error = FieldVarlena(&f, STEP_COL_ERROR);
 	step->was_paused = step->pause_reason != NULL;
+	step->was_open_failure = step->status == STEP_FAILED && step->pause_reason != NULL;
+	step->was_holding = step->holds;
+	step->was_sent_back = step->sent_back;
 	return step;
 }
 
@@ -800,6 +813,8 @@ StepSave(Call *call, StepRow *step)
 	SetInt(&c, STEP_COL_ATTEMPT, step->attempt);
 	SetPositive(&c, STEP_COL_EXECUTION_ORDER, step->execution_order);
 	SetTrue(&c, STEP_COL_READY, step->ready);
+	SetTrue(&c, STEP_COL_HOLDS, step->holds);
+	SetTrue(&c, STEP_COL_SENT_BACK, step->sent_back);
 	SetPositive(&c, STEP_COL_MAX_ATTEMPTS, step->max_attempts);
 	SetDatum(&c, STEP_COL_RETRYABLE, BoolGetDatum(step->retryable == 1), step->retryable < 0);
 	SetTime(&c, STEP_COL_STARTED_AT, step->started_at);

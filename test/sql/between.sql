@@ -75,6 +75,7 @@ SELECT pg_temp.make('one acts', '[{"name": "a"}, {"name": "b"}]',
     '[{"afterStepOrder": 1, "conditionExpression": "n == 1", "ifTrueAction": "add_steps", "actionParams": {"steps": [{"name": "x", "binding": "found"}]}},
       {"afterStepOrder": 1, "conditionExpression": "n == 2", "ifTrueAction": "add_steps", "actionParams": {"steps": [{"name": "x", "binding": "found"}, {}]}},
       {"afterStepOrder": 2, "conditionExpression": "true", "ifTrueAction": "add_steps", "actionParams": {"steps": [{}]}}]');
+SELECT pg_temp.next('one acts'), pg_temp.next('one acts');
 SELECT pg_temp.submit('one acts', 'a', '{"n": 2}'), pg_temp.submit('one acts', 'b');
 SELECT pg_temp.show('one acts');
 SELECT pg_temp.try($$pg_temp.make('two act', '[{"name": "a"}, {"name": "b"}]',

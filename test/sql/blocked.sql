@@ -42,8 +42,9 @@ WHERE p.created_at >= began.at GROUP BY p.id, p.name ORDER BY p.id;
 
 -- ---------- what clears them ----------
 
--- submitting the blocked step, skipping it, retrying the failed step, answering the prompt
-SELECT pg_temp.submit('params', 'a'), pg_temp.reason('params');
+-- skipping the blocked step, which cannot be submitted, retrying the failed step, answering the prompt
+SELECT pg_temp.try($$pg_temp.submit('params', 'a')$$);
+SELECT stepwise.skip_step(pg_temp.step('params', 'a')) ->> 'stepStatus', pg_temp.reason('params');
 SELECT stepwise.skip_step(pg_temp.step('condition', 'a')) ->> 'stepStatus', pg_temp.reason('condition');
 SELECT stepwise.retry_step(pg_temp.step('error', 'a')) ->> 'stepStatus';
 SELECT pg_temp.reason('error');
@@ -73,6 +74,7 @@ SELECT stepwise.resume(pg_temp.waiting('several', 'b'), '1') ->> 'status';
 SELECT pg_temp.reason('several');
 SELECT stepwise.retry_step(pg_temp.step('several', 'c')) ->> 'stepStatus';
 SELECT pg_temp.reason('several') IS NULL;
+SELECT pg_temp.next('several');
 SELECT pg_temp.submit('several', 'c');
 SELECT pg_temp.next('several');
 SELECT a.detail -> 'reason' ->> 'type' FROM stepwise.audit AS a WHERE a.plan_id = (SELECT pg_temp.plan('several')) AND a.event = 'plan_paused' ORDER BY a.id;

@@ -94,6 +94,7 @@ SELECT pg_temp.show('skip');
 SELECT pg_temp.log('skip', 'plan_modified');
 -- the target is no longer pending: this is recorded, and nothing else happens
 SELECT pg_temp.make('skip late', '[{"name": "a"}, {"name": "b"}, {"name": "c"}]', jsonb_build_array(pg_temp.branch(1, 'true', 'skip_to', '{"stepName": "c"}')));
+UPDATE stepwise.step SET status = 'in_progress' WHERE id = (SELECT pg_temp.step('skip late', 'c'));
 SELECT pg_temp.submit('skip late', 'c');
 SELECT pg_temp.plain(stepwise.submit_step_result(pg_temp.step('skip late', 'a'), '{}'));
 SELECT pg_temp.show('skip late');
@@ -123,6 +124,7 @@ SELECT s.name, s.wave FROM stepwise.step AS s WHERE s.plan_id = (SELECT pg_temp.
 -- branches of later steps still follow their step, and go to their target
 SELECT pg_temp.make('add before', '[{"name": "a"}, {"name": "b"}, {"name": "c"}, {"name": "d"}]',
     jsonb_build_array(pg_temp.branch(1, 'true', 'add_steps', '{"steps": [{"name": "x"}, {"name": "y"}]}'), pg_temp.branch(2, 'true', 'skip_to', '{"stepOrder": 4}')));
+SELECT pg_temp.next('add before'), pg_temp.next('add before');
 SELECT pg_temp.submit('add before', 'a');
 SELECT pg_temp.submit('add before', 'b');
 SELECT pg_temp.show('add before');

@@ -84,7 +84,7 @@ BEGIN;
 SELECT pg_temp.in_a();
 SELECT stepwise.register_tool('fails', 'writes_and_fails(jsonb)') ->> 'inDatabase';
 SELECT stepwise.create_plan('tools', 'chain.sql', '[{"name": "a", "tool": "state_write", "arguments": {"name": "in a plan", "value": 1}},
-    {"name": "b", "tool": "fails"}, {"name": "c", "tool": "state_merge", "arguments": {"name": "in a plan", "value": 2}}]') ->> 'planId' AS plan \gset
+    {"name": "b", "tool": "fails"}, {"name": "c", "tool": "state_merge", "arguments": {"name": "in a plan", "value": 2}}]', on_failure => 'continue') ->> 'planId' AS plan \gset
 SELECT stepwise.run(:'plan') ->> 'task_status';
 SELECT stepwise.drop_tool('fails') ->> 'dropped';
 SELECT stepwise.enter_tenant('chain B');

@@ -107,7 +107,8 @@ SELECT stepwise.create_plan('stuck', 'to be unblocked', '[{"name": "a", "tool": 
 SELECT stepwise.fail_step((stepwise.get_next_step(:'stuck') ->> 'stepId')::uuid, 'no net') ->> 'planStatus';
 SELECT pg_temp.next(:'stuck');
 SELECT stepwise.retry_step(pg_temp.id(:'stuck', 'a')) ->> 'planStatus';
-SELECT stepwise.advance(pg_temp.id(:'stuck', 'a'), '{}') #>> '{next,status}';
+SELECT stepwise.get_next_step(:'stuck') ->> 'attempt';
+SELECT stepwise.advance(pg_temp.id(:'stuck', 'a'), '{}', attempt => 2) #>> '{next,status}';
 SELECT pg_temp.next(:'stuck');
 SELECT stepwise.skip_step(pg_temp.id(:'stuck', 'b')) ->> 'planStatus';
 SELECT stepwise.get_next_step(:'stuck') ->> 'status';

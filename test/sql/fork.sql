@@ -267,7 +267,7 @@ SELECT pg_temp.show('from failing');
 SELECT pg_temp.next('from failing');
 -- a failed plan below a kept step is copied unchanged, with its waiting steps; its chain has only allowed transitions
 SELECT pg_temp.define('fails waiting', '[{"name": "ask", "prompt": "Well?", "dependsOn": []}, {"name": "work", "dependsOn": []}, {"name": "more", "dependsOn": []}]', '{"onFailure": "fail"}');
-SELECT pg_temp.define('goes on', '[{"name": "f", "workflow": "fails waiting"}]');
+SELECT pg_temp.define('goes on', '[{"name": "f", "workflow": "fails waiting"}]', '{"onFailure": "continue"}');
 SELECT pg_temp.define('keeps', '[{"name": "g", "workflow": "goes on"}, {"name": "after"}]');
 SELECT pg_temp.start('keeps', 'keeps');
 SELECT pg_temp.next('keeps'), pg_temp.next('keeps');

@@ -14,13 +14,14 @@ SELECT pg_temp.plain(stepwise.submit_step_result(pg_temp.step('submit', 'a'), '{
 SELECT s.result, s.result_summary, s.confidence, s.execution_report, s.output_formatting_notes, s.outcome, s.completed_at >= s.started_at
 FROM stepwise.step AS s WHERE s.id = (SELECT pg_temp.step('submit', 'a'));
 
--- from pending: both moves are in the log, and the step counts as claimed once
-SELECT pg_temp.submit('submit', 'c');
+-- from pending, if it is due: both moves are in the log, and the step counts as claimed once
+SELECT pg_temp.try($$pg_temp.submit('submit', 'c')$$);
+SELECT pg_temp.submit('submit', 'b');
 SELECT pg_temp.log('submit');
-SELECT s.attempt, s.execution_order FROM stepwise.step AS s WHERE s.id = (SELECT pg_temp.step('submit', 'c'));
+SELECT s.attempt, s.execution_order FROM stepwise.step AS s WHERE s.id = (SELECT pg_temp.step('submit', 'b'));
 
 -- the last submission completes the plan
-SELECT pg_temp.submit('submit', 'b', outcome => 'failure');
+SELECT pg_temp.submit('submit', 'c', outcome => 'failure');
 SELECT p.status, p.outcome, p.completed_at >= p.started_at FROM stepwise.plan AS p WHERE p.id = (SELECT pg_temp.plan('submit'));
 
 -- any JSON is a result; SQL NULL is none
@@ -49,7 +50,8 @@ SELECT left(pg_temp.next('unasked'), 15);
 SELECT stepwise.resume(pg_temp.waiting('unasked', 'asked'), '"yes"') ->> 'stepStatus';
 UPDATE stepwise.step SET status = 'in_progress' WHERE id = (SELECT pg_temp.step('unasked', 'by_hand'));
 UPDATE stepwise.step SET status = 'completed' WHERE id = (SELECT pg_temp.step('unasked', 'by_hand'));
-SELECT pg_temp.submit('unasked', 'cannot');
+SELECT pg_temp.try($$pg_temp.submit('unasked', 'cannot')$$);
+SELECT stepwise.skip_step(pg_temp.step('unasked', 'cannot')) ->> 'stepStatus';
 SELECT stepwise.get_next_step(pg_temp.plan('unasked')) ->> 'instructions';
 SELECT s.name, s.inputs FROM stepwise.step AS s WHERE s.plan_id = (SELECT pg_temp.plan('unasked')) ORDER BY s.step_order;
 -- a retried step is resolved again

@@ -272,6 +272,7 @@ SELECT pg_temp.try($$pg_temp.review('no agent', 'a')$$);
 
 SELECT pg_temp.make('nonsense', '[{"name": "a"}, {"name": "b"}, {"name": "c"}]');
 SELECT pg_temp.review('nonsense', 'a');
+UPDATE stepwise.step SET status = 'in_progress' WHERE id = (SELECT pg_temp.step('nonsense', 'b'));
 SELECT pg_temp.submit('nonsense', 'b');
 SELECT pg_temp.try(call) FROM unnest(ARRAY[
     $$stepwise.request_user_review(NULL, 'x')$$,

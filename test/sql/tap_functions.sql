@@ -221,7 +221,8 @@ BEGIN
     PERFORM pg_temp.note('get_next_step: no_pending_steps', stepwise.get_next_step(plan));
     j := pg_temp.note('reclaim_stalled', stepwise.reclaim_stalled('0'));
     PERFORM pg_temp.note('reclaim_stalled: reclaimed[]', j -> 'reclaimed' -> 0);
-    PERFORM stepwise.submit_step_result(step, '{}');
+    PERFORM stepwise.get_next_step(plan);
+    PERFORM stepwise.submit_step_result(step, '{}', attempt => 2);
     PERFORM pg_temp.note('get_next_step: plan_complete', stepwise.get_next_step(plan));
     PERFORM pg_temp.note('workflow_response: success', stepwise.workflow_response(plan));
     PERFORM pg_temp.note('run', stepwise.run(plan));

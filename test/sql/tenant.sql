@@ -767,7 +767,7 @@ CALL stepwise.run_steps(:'plan_id') \g /dev/null
 SELECT name, status, result FROM stepwise.step WHERE plan_id = :'plan_id' ORDER BY step_order;
 -- settings of a tool end with it
 SELECT stepwise.run((stepwise.create_plan('become', 'g', jsonb_agg(jsonb_build_object('name', name, 'tool', 'become', 'arguments', jsonb_build_object('how', how)) ORDER BY name)
-                     || '[{"name": "z", "tool": "who"}]') ->> 'planId')::uuid) ->> 'task_status' AS status
+                     || '[{"name": "z", "tool": "who"}]', on_failure => 'continue') ->> 'planId')::uuid) ->> 'task_status' AS status
 FROM (VALUES ('a', 'SET ROLE regress_b'), ('b', 'RESET ROLE'), ('c', 'RESET SESSION AUTHORIZATION'), ('d', 'SET search_path = evil'), ('e', 'SET row_security = off'),
              ('f', 'SET TRANSACTION READ ONLY'), ('g', 'DELETE FROM stepwise.audit'), ('h', $$SELECT stepwise.enter_tenant('Bert')$$)) AS x (name, how);
 SELECT s.name, s.status, s.result FROM stepwise.step AS s JOIN stepwise.plan AS p ON p.id = s.plan_id WHERE p.name = 'become' ORDER BY s.step_order;

@@ -221,7 +221,7 @@ SELECT pg_temp.show('reverse');
 
 -- a nested plan that fails makes its step failed, with its message
 SELECT pg_temp.define('strict', '[{"name": "check"}, {"name": "go"}]', '{"onFailure": "fail"}');
-SELECT pg_temp.define('under continue', '[{"name": "h", "workflow": "strict"}, {"name": "after"}]');
+SELECT pg_temp.define('under continue', '[{"name": "h", "workflow": "strict"}, {"name": "after"}]', '{"onFailure": "continue"}');
 SELECT pg_temp.define('under pause', '[{"name": "h", "workflow": "strict"}, {"name": "after"}]', '{"onFailure": "pause"}');
 SELECT pg_temp.define('under fail', '[{"name": "h", "workflow": "strict"}, {"name": "after"}]', '{"onFailure": "fail"}');
 SELECT pg_temp.start(w, w) FROM unnest('{under continue, under pause, under fail}'::text[]) AS w;

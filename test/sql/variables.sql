@@ -15,7 +15,7 @@ SELECT stepwise.register_tool('say', 'say(jsonb)') ->> 'name', stepwise.register
 -- ---------- progress ----------
 
 SELECT stepwise.create_plan('deploy', 'Bring it out', '[{"name": "ok", "tool": "say", "arguments": {"x": [1]}}, {"name": "bad", "tool": "fail"}, {"name": "no", "tool": "say", "condition": "false"},
-    {"name": "think", "instructions": "think"}, {"name": "last", "tool": "say"}]') ->> 'planId' AS id \gset
+    {"name": "think", "instructions": "think"}, {"name": "last", "tool": "say"}]', on_failure => 'continue') ->> 'planId' AS id \gset
 SELECT jsonb_pretty(stepwise.task_variables(:'id'));
 SELECT stepwise.run(:'id') ->> 'task_status';
 SELECT jsonb_pretty(stepwise.task_variables(:'id'));

@@ -275,6 +275,10 @@ DECLARE
     at_plan jsonb;
     plan record;
 BEGIN
+    -- a step that was sent back comes first, wherever it is
+    IF (SELECT p.sent_back > 0 FROM stepwise.plan AS p WHERE p.id = root) THEN
+        RETURN;
+    END IF;
     FOR plan IN SELECT p.id FROM tree(root) AS p WHERE p.depth > 0 AND p.completed_at IS NULL AND p.depth > coalesce(jsonb_array_length(at_root -> 'path') - 1, 0) LOOP
         CONTINUE WHEN at_root -> 'held' ? plan.id::text;
         at_plan := (would(root, format('stepwise.get_next_step(%L)', plan.id))).answer;
@@ -381,7 +385,13 @@ BEGIN
             PERFORM try(root, format('stepwise.skip_step(%L)', step));
         WHEN 'no_pending_steps' THEN
             step := open_step(root, false, 'in_progress');
-            PERFORM try(root, format('stepwise.submit_step_result(%L, %L)', step, '{"n": 2}'));
+            IF step IS NOT NULL THEN
+                PERFORM try(root, format('stepwise.submit_step_result(%L, %L)', step, '{"n": 2}'));
+            ELSE
+                -- under stop, a failure that nobody has dealt with keeps the plan open
+                step := open_step(root, true, 'failed');
+                PERFORM try(root, format('stepwise.skip_step(%L)', step));
+            END IF;
         ELSE
             RETURN 'unknown answer ' || coalesce(answer::text, '');
     END CASE;

@@ -227,7 +227,9 @@ sub check_plan
 		1, "$name: and the plan once");
 	is(sql("SELECT count(*) FROM stepwise.step AS s JOIN finished AS f ON f.step_id = s.id WHERE s.plan_id = '$plan'"), STEPS,
 		"$name: all were finished by an agent") unless $how{reviewing} || $how{kills};
-	is(sql("SELECT count(*) FROM stepwise.step WHERE plan_id = '$plan' AND attempt <> 1"), 0, "$name: each was claimed once")
+	is(sql("SELECT count(*) FROM stepwise.step AS s WHERE s.plan_id = '$plan' AND s.attempt <> 1 + (SELECT count(*) FROM stepwise.audit AS a
+			WHERE a.plan_id = s.plan_id AND a.step_id = s.id AND a.event = 'step_released' AND a.detail ->> 'reason' = 'sent back')"),
+		0, "$name: each was claimed once, and once more for each time that it was sent back")
 	  unless $how{lease};
 	is(sql("SELECT count(*) FROM (SELECT a.step_id FROM stepwise.audit AS a WHERE a.plan_id = '$plan' AND a.event = 'step_started'"
 			  . " GROUP BY a.step_id HAVING count(*) <> (SELECT s.attempt FROM stepwise.step AS s WHERE s.id = a.step_id)) AS odd"),
