@@ -135,12 +135,21 @@ extern ConditionResult ConditionEvaluate(Datum path, const Jsonb *document, int 
 
 /* ---------- what a definition becomes ---------- */
 
+/* how the step that is depended on must end, for the dependent to run */
+typedef enum Need
+{
+	NEED_NO_FAILURE,			/* "required": false: it did not fail */
+	NEED_SUCCESS,				/* "required": true: it completed with success */
+	NEED_END					/* "when": "ended": in any way */
+} Need;
+#define NEEDS	3
+
 typedef struct DependencyDefinition
 {
 	char	   *name;			/* as it is written */
 	int			index;			/* 0-based, in dependsOn */
 	int			parent;			/* number of the step that it depends on */
-	bool		required;
+	Need		need;
 } DependencyDefinition;
 
 typedef struct StepDefinition

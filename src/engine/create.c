@@ -193,7 +193,7 @@ InsertDefinedDependencies(Call *call, const PlanRow *plan, const Definition *def
 		{
 			DependencyDefinition *dependency = lfirst(cell);
 
-			LinksAdd(links, &ids[i], &ids[dependency->parent - 1], dependency->required);
+			LinksAdd(links, &ids[i], &ids[dependency->parent - 1], dependency->need);
 		}
 	}
 	LinksEnd(links);

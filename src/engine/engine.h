@@ -165,7 +165,7 @@ typedef struct FormattingNote
 typedef struct Dependent
 {
 	pg_uuid_t	step_id;
-	bool		required;		/* true: it runs only if the other step succeeds */
+	Need		need;
 } Dependent;
 
 extern PlanRow *PlanLock(Call *call, const pg_uuid_t *plan_id); /* SW001 */
@@ -454,7 +454,7 @@ typedef enum DependentVerdict
 	DEPENDENT_SKIPPED
 } DependentVerdict;
 
-extern DependentVerdict DependentVerdictOf(const PlanRow *plan, StepStatus parent, Outcome outcome, bool required);
+extern DependentVerdict DependentVerdictOf(const PlanRow *plan, StepStatus parent, Outcome outcome, Need need);
 extern void DependentsLook(Call *call, PlanRow *plan, const StepRow *step);
 extern void ParentsLook(Call *call, PlanRow *plan, StepRow *step);
 
@@ -475,7 +475,7 @@ extern void PutStep(JsonBuilder *b, const StepDefinition *step, const pg_uuid_t 
 extern void InsertRows(Call *call, KeptQuery *query, const PlanRow *plan, JsonBuilder *b);
 extern void InsertSteps(Call *call, const PlanRow *plan, JsonBuilder *b);
 extern Links *LinksBegin(Call *call, const PlanRow *plan);
-extern void LinksAdd(Links *links, const pg_uuid_t *step_id, const pg_uuid_t *parent_id, bool required);
+extern void LinksAdd(Links *links, const pg_uuid_t *step_id, const pg_uuid_t *parent_id, Need need);
 extern void LinksEnd(Links *links);
 
 /* ---------- create.c: rows of new plans ---------- */

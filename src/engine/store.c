@@ -55,7 +55,8 @@ enum
 enum
 {
 	DEPENDENCY_COL_STEP_ID = 2,
-	DEPENDENCY_COL_REQUIRED = 4
+	DEPENDENCY_COL_REQUIRED = 4,
+	DEPENDENCY_COL_ENDED = 5
 };
 
 /* columns of stepwise.plan_detail and stepwise.skill_execution that are read here; the first is 0 */
@@ -923,7 +924,11 @@ DependentMake(HeapTuple tuple, TupleDesc desc)
 	bool		isnull;
 
 	dependent->step_id = *DatumGetUUIDP(heap_getattr(tuple, DEPENDENCY_COL_STEP_ID + 1, desc, &isnull));
-	dependent->required = DatumGetBool(heap_getattr(tuple, DEPENDENCY_COL_REQUIRED + 1, desc, &isnull));
+	if (DatumGetBool(heap_getattr(tuple, DEPENDENCY_COL_ENDED + 1, desc, &isnull)))
+		dependent->need = NEED_END;
+	else
+		dependent->need = DatumGetBool(heap_getattr(tuple, DEPENDENCY_COL_REQUIRED + 1, desc, &isnull)) ?
+			NEED_SUCCESS : NEED_NO_FAILURE;
 	return dependent;
 }
 
