@@ -239,6 +239,7 @@ CheckSteps(Reader *reader, const Place *place)
 	Scope	   *scope = reader->scope;
 
 	ScopeNameSteps(reader, place);
+	ReachHintRoots(reader);
 	OrderSteps(reader, place);
 	for (int i = 0; i < scope->nsteps; i++)
 		CheckStep(reader, &((Place) {.up = place, .index = i}), &scope->steps[i], scope->offset + i + 1);
@@ -254,6 +255,7 @@ ReadAddedSteps(Reader *outer, const Place *place, JsonbValue *value, Scope *arou
 	StepDefinition *steps;
 
 	reader.depends = false;
+	reader.unknown_roots = NIL;
 	steps = ReadStepArray(&reader, place, value, after, others, &count);
 	reader.scope = ScopeOfSteps(steps, count, around, after);
 	reader.scope->inputs = around->inputs;

@@ -187,6 +187,7 @@ extern StepRow *StepNextReady(Call *call, const PlanRow *plan, int from_order);
 extern StepRow *StepFromTuple(HeapTuple tuple, TupleDesc desc);
 extern void StepSave(Call *call, StepRow *step);
 extern PlanDetail *PlanDetailRead(Call *call, const pg_uuid_t *plan_id);
+extern Jsonb *PlanVariables(Call *call, const pg_uuid_t *plan_id);	/* only those that are stored */
 extern List *FormattingNotes(Call *call, const pg_uuid_t *plan_id); /* of FormattingNote */
 extern Jsonb *SkillMetadata(Call *call, const pg_uuid_t *plan_id);	/* NULL: none */
 extern List *StepDependents(Call *call, const pg_uuid_t *step_id);	/* of Dependent */
@@ -289,6 +290,7 @@ typedef struct ResolveFault
 
 extern Jsonb *ResolveJson(Call *call, PlanRow *plan, const Jsonb *template, ResolveFault *fault);	/* NULL: fault */
 extern char *ResolveText(Call *call, PlanRow *plan, const char *template, const char *param, ResolveFault *fault);
+extern char *ResolveForReview(Call *call, PlanRow *plan, StepRow *completed, const char *template);
 extern ConditionResult StepConditionDecide(Call *call, PlanRow *plan, const StepRow *step, char **why,
 										   ResolveFault *open); /* open: a step that has not ended */
 extern ConditionResult BranchConditionDecide(Call *call, PlanRow *plan, StepRow *completed, Datum path,

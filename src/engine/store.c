@@ -63,6 +63,7 @@ enum
 enum
 {
 	DETAIL_COL_OUTPUTS = 2,
+	DETAIL_COL_VARIABLES = 3,
 	DETAIL_COL_OUTPUT_FORMATTING_NOTES = 6,
 	SKILL_COL_METADATA = 6
 };
@@ -871,6 +872,25 @@ PlanDetailRead(Call *call, const pg_uuid_t *plan_id)
 	if (detail == NULL)
 		elog(ERROR, "plan %s has no detail", UuidText(plan_id));
 	return detail;
+}
+
+/* Read the variables from a row of stepwise.plan_detail. */
+static void *
+VariablesMake(HeapTuple tuple, TupleDesc desc)
+{
+	return JsonOf(ColumnCopy(tuple, desc, DETAIL_COL_VARIABLES));
+}
+
+/* Read the variables that are stored for a plan. */
+Jsonb *
+PlanVariables(Call *call, const pg_uuid_t *plan_id)
+{
+	Key			key = IdKey(call, plan_id);
+	Jsonb	   *variables = TableRead("plan_detail", "plan_detail_pkey", &key, NULL, NULL, VariablesMake);
+
+	if (variables == NULL)
+		elog(ERROR, "plan %s has no detail", UuidText(plan_id));
+	return variables;
 }
 
 /* Make a FormattingNote from a row of stepwise.step; NULL if the step has no notes. */
