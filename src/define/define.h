@@ -253,6 +253,7 @@ typedef struct Reader
 	const char *self;			/* name of the workflow that is being defined, or NULL */
 	List	   *callers;		/* names of the workflows in which added steps are nested */
 	bool		depends;		/* dependsOn was seen */
+	bool		inputs_declared;	/* others cannot be given; in a plan without declarations any can be missing */
 	bool		inputs_unknown; /* the declarations are faulty: do not check against them */
 	struct names_hash *workflows;	/* nested workflows that were checked, and are good */
 	struct names_hash *followed;	/* workflows that lead to no circle */

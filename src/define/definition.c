@@ -76,7 +76,7 @@ CheckDefinition(Reader *reader, Draft *draft)
 Definition *
 DefinitionAccept(Call *call, const Jsonb *json, Faults *faults, Faults *warnings)
 {
-	Reader		reader = {.call = call, .faults = faults, .warnings = warnings};
+	Reader		reader = {.call = call, .faults = faults, .warnings = warnings, .inputs_declared = true};
 	Draft	   *draft = palloc0(sizeof(Draft));
 	JsonbValue	value;
 

@@ -68,6 +68,9 @@ CheckInput(Reader *reader, const Place *place, const Reference *reference)
 
 	if (reader->inputs_unknown || reference->npath == 0 || JsonGet(inputs, reference->path[0], &found))
 		return;
+	/* an input that was not given is what a default is for */
+	if (reference->fallback && !reader->inputs_declared)
+		return;
 
 	if (HintsWanted(reader->faults))
 		names = JsonKeys(inputs, &count);

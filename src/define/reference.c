@@ -389,7 +389,10 @@ LiteralEnd(const char *at, int *deepest)
 		else if (quoted)
 			continue;
 		else if (*at == '{' || *at == '[')
-			*deepest = Max(*deepest, ++depth);
+		{
+			depth++;
+			*deepest = Max(*deepest, depth);
+		}
 		else if (*at == ']')
 			depth--;
 		else if (*at == '}' && depth-- <= 0)
@@ -441,6 +444,7 @@ static bool
 SplitDefault(Parser *p)
 {
 	const char *sign = strstr(p->source, DEFAULT_SIGN);
+	const char *literal;
 	int			column;
 	int			ignored = 0;
 
@@ -456,7 +460,8 @@ SplitDefault(Parser *p)
 					  "reference \"${%s}\" has a default and no path", ShortText(p->source));
 		return false;
 	}
-	return ParseDefault(p, TrimSource(sign, &column), column);
+	literal = TrimSource(sign, &column);
+	return ParseDefault(p, literal, column);
 }
 
 /* ---------- references ---------- */
