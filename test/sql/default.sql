@@ -74,13 +74,13 @@ SELECT inputs FROM stepwise.step WHERE id = pg_temp.step('variables', 'c');
 SELECT pg_temp.submit('variables', 'c');
 SELECT outputs FROM stepwise.plan WHERE id = pg_temp.plan('variables');
 -- a nested plan has its own
-SELECT stepwise.define_workflow('{"name": "inner", "steps": [{"name": "x", "tool": "t", "arguments": {"r": "${variables.region ?? \"inner\"}"}}]}') ->> 'version';
-SELECT pg_temp.make('outer', '[{"name": "n", "workflow": "inner"}]'), pg_temp.set('outer', '{"region": "outer"}');
+SELECT stepwise.define_workflow('{"name": "default-inner", "steps": [{"name": "x", "tool": "t", "arguments": {"r": "${variables.region ?? \"inner\"}"}}]}') ->> 'version';
+SELECT pg_temp.make('outer', '[{"name": "n", "workflow": "default-inner"}]'), pg_temp.set('outer', '{"region": "outer"}');
 SELECT pg_temp.next('outer');
 -- a step that runs in the database reads them too, in its turn
 CREATE FUNCTION default_echo(arguments jsonb) RETURNS jsonb LANGUAGE sql AS 'SELECT arguments';
-SELECT stepwise.register_tool('echo', 'default_echo(jsonb)') ->> 'name';
-SELECT pg_temp.make('run', '[{"name": "a", "tool": "echo", "arguments": {"x": "${variables.k ?? 0}"}}, {"name": "b", "tool": "echo", "arguments": {"x": "${variables.k}"}}]');
+SELECT stepwise.register_tool('default_echo', 'default_echo(jsonb)') ->> 'name';
+SELECT pg_temp.make('run', '[{"name": "a", "tool": "default_echo", "arguments": {"x": "${variables.k ?? 0}"}}, {"name": "b", "tool": "default_echo", "arguments": {"x": "${variables.k}"}}]');
 SELECT r -> 'pause_reason' ->> 'type' FROM stepwise.run(pg_temp.plan('run')) AS r;
 SELECT pg_temp.set('run', '{"k": [1]}');
 SELECT r ->> 'task_status' FROM stepwise.run(pg_temp.plan('run')) AS r;
@@ -128,6 +128,6 @@ SELECT x, pg_temp.try(format('stepwise.create_plan(''n'', ''g'', %L)->>''status'
 FROM (VALUES ('${inputs ?? }'), ('${?? 1}'), ('${inputs.a ?? "'), ('${variables.__internal__ ?? 1}'), ('${variables..k}'), ('${inputs.a ?? 1e999999}'), ('${inputs.a ?? "\ud800"}')) AS v (x);
 SELECT pg_temp.try(format('stepwise.create_plan(''n'', ''g'', %L)->>''status''', jsonb_build_array(jsonb_build_object('instructions', '${variables.k ?? ' || repeat('[', 4000) || repeat(']', 4000) || '}'))));
 
-SELECT stepwise.drop_tool('echo') ->> 'name';
+SELECT stepwise.drop_tool('default_echo') ->> 'name';
 DROP FUNCTION default_echo;
 SELECT * FROM pg_temp.unsound();

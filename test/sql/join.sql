@@ -41,7 +41,6 @@ SELECT pg_temp.three('again'), pg_temp.next('again'), pg_temp.fail('again', 'p')
 SELECT pg_temp.retry('again', 'p');
 SELECT pg_temp.dependents('again');
 SELECT pg_temp.try(format('stepwise.submit_step_result(%L, ''{}'')', pg_temp.step('again', 'join')));
-SELECT * FROM pg_temp.unsound();
 SELECT pg_temp.next('again'), pg_temp.submit('again', 'p');
 SELECT pg_temp.dependents('again');
 -- a join that has begun goes on; if it is released, it waits
@@ -49,9 +48,12 @@ SELECT pg_temp.three('begun'), pg_temp.next('begun'), pg_temp.fail('begun', 'p')
 SELECT pg_temp.dependents('begun');
 SELECT stepwise.release_step(pg_temp.step('begun', 'join'), 1) ->> 'stepStatus';
 SELECT pg_temp.dependents('begun');
-SELECT * FROM pg_temp.unsound();
 SELECT pg_temp.next('begun'), pg_temp.fail('begun', 'p');
 SELECT pg_temp.dependents('begun');
+-- two plans stay like that, for the check at the end
+SELECT pg_temp.three('left'), pg_temp.next('left'), pg_temp.fail('left', 'p'), pg_temp.retry('left', 'p');
+SELECT pg_temp.three('left begun'), pg_temp.next('left begun'), pg_temp.fail('left begun', 'p'), pg_temp.next('left begun'), pg_temp.retry('left begun', 'p');
+SELECT stepwise.release_step(pg_temp.step('left begun', 'join'), 1) ->> 'stepStatus';
 -- a failed step is skipped: that ends it once, not twice
 SELECT pg_temp.three('twice'), pg_temp.next('twice'), pg_temp.fail('twice', 'p'), pg_temp.skip('twice', 'p');
 SELECT pg_temp.dependents('twice');
@@ -62,7 +64,6 @@ UPDATE stepwise.step SET status = 'pending' WHERE id = pg_temp.step('raw', 'p');
 SELECT pg_temp.dependents('raw');
 UPDATE stepwise.step SET status = 'failed' WHERE id = pg_temp.step('raw', 'p');
 SELECT pg_temp.dependents('raw');
-SELECT * FROM pg_temp.unsound();
 
 -- under pause a failed step has not ended
 SELECT pg_temp.three('pause', 'pause'), pg_temp.next('pause'), pg_temp.fail('pause', 'p');
