@@ -29,8 +29,10 @@ REGRESS = \
 	tenant \
 	resolve \
 	condition \
+	default \
 	branch \
 	between \
+	join \
 	held \
 	next \
 	loop \

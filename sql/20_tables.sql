@@ -231,13 +231,16 @@ CREATE TABLE stepwise.dependency (
     step_id    uuid NOT NULL,
     depends_on uuid NOT NULL,
     required   boolean NOT NULL DEFAULT true,
-    PRIMARY KEY (tenant, step_id, depends_on)
+    ended      boolean NOT NULL DEFAULT false,
+    PRIMARY KEY (tenant, step_id, depends_on),
+    CHECK (NOT (required AND ended))
 );
 CREATE INDEX dependency_of ON stepwise.dependency (tenant, depends_on);
 COMMENT ON TABLE stepwise.dependency IS 'which step waits for which';
 COMMENT ON COLUMN stepwise.dependency.step_id IS 'the step that waits';
 COMMENT ON COLUMN stepwise.dependency.depends_on IS 'the step that it waits for';
 COMMENT ON COLUMN stepwise.dependency.required IS 'true: the step runs only if the dependency succeeds; false: it runs unless the dependency fails';
+COMMENT ON COLUMN stepwise.dependency.ended IS 'true: the step runs however the dependency ends; required is false then';
 
 CREATE TABLE stepwise.branching_condition (
     tenant      text COLLATE "C" NOT NULL,

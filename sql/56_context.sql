@@ -86,9 +86,11 @@ BEGIN ATOMIC
         SELECT coalesce(jsonb_agg(stepwise.step_json(x.s, coalesce(x.size, 0) <= 8000000)
                                   || jsonb_build_object('dependsOn', (
                                       -- a step may name thousands, and so may each that follows it
-                                      SELECT coalesce(jsonb_agg(jsonb_build_object('step', y.name, 'required', y.required)
+                                      SELECT coalesce(jsonb_agg(jsonb_build_object('step', y.name)
+                                                                || CASE WHEN y.ended THEN '{"when": "ended"}'
+                                                                        ELSE jsonb_build_object('required', y.required) END
                                                                 ORDER BY y.step_order), '[]')
-                                      FROM (SELECT p.name, p.step_order, d.required
+                                      FROM (SELECT p.name, p.step_order, d.required, d.ended
                                             FROM stepwise.dependency AS d
                                             JOIN stepwise.step AS p ON p.tenant = $1 AND p.id = d.depends_on
                                             WHERE d.tenant = $1 AND d.step_id = (x.s).id ORDER BY p.step_order LIMIT 50) AS y),
@@ -148,15 +150,15 @@ BEGIN ATOMIC
         SELECT s FROM stepwise.step AS s WHERE s.tenant = $1 AND s.id = $2),
     -- what it depends on: as it says, by what it refers to, and in a sequence the last steps before it
     parents AS (
-        SELECT DISTINCT ON (x.id) x.id, x.via, x.required
-        FROM (SELECT d.depends_on AS id, 'dependsOn' AS via, d.required, 1 AS rank
+        SELECT DISTINCT ON (x.id) x.id, x.via, x.required, x.ended
+        FROM (SELECT d.depends_on AS id, 'dependsOn' AS via, d.required, d.ended, 1 AS rank
               FROM stepwise.dependency AS d WHERE d.tenant = $1 AND d.step_id = $2
               UNION ALL
-              SELECT p.id, 'reference', NULL, 2
+              SELECT p.id, 'reference', NULL, NULL, 2
               FROM step AS x JOIN stepwise.step AS p ON p.tenant = $1 AND p.plan_id = (x.s).plan_id
               WHERE p.name = ANY ($3) OR p.binding = ANY ($4)
               UNION ALL
-              SELECT p.id, 'sequence', NULL, 3
+              SELECT p.id, 'sequence', NULL, NULL, 3
               FROM step AS x
               JOIN stepwise.plan AS q ON q.tenant = $1 AND q.id = (x.s).plan_id AND q.sequential
               JOIN stepwise.step AS p ON p.tenant = $1 AND p.plan_id = q.id
@@ -164,9 +166,11 @@ BEGIN ATOMIC
         ORDER BY x.id, x.rank),
     dependencies AS (
         SELECT coalesce(jsonb_agg(stepwise.step_json(x.s, coalesce(x.size, 0) <= 8000000)
-                                  || jsonb_build_object('via', x.via, 'required', x.required)
+                                  || jsonb_build_object('via', x.via)
+                                  || CASE WHEN x.ended THEN '{"when": "ended"}'
+                                          ELSE jsonb_build_object('required', x.required) END
                                   ORDER BY (x.s).step_order), '[]') AS list
-        FROM (SELECT s, p.via, p.required, sum(stepwise.step_size(s)) OVER (ORDER BY s.step_order DESC) AS size
+        FROM (SELECT s, p.via, p.required, p.ended, sum(stepwise.step_size(s)) OVER (ORDER BY s.step_order DESC) AS size
               FROM parents AS p JOIN stepwise.step AS s ON s.tenant = $1 AND s.id = p.id) AS x),
     dependents AS (
         SELECT coalesce(jsonb_agg(s.name ORDER BY s.step_order), '[]') AS list

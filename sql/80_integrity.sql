@@ -62,7 +62,8 @@ BEGIN ATOMIC
         SELECT count(*) AS open
         FROM stepwise.dependency AS d JOIN stepwise.step AS o ON o.tenant = d.tenant AND o.id = d.depends_on
         WHERE d.tenant = s.tenant AND d.step_id = s.id
-          AND NOT (o.outcome = 'success' OR (NOT d.required AND (o.status = 'skipped' OR o.outcome = 'failure')))) AS w
+          AND NOT (o.outcome = 'success' OR (NOT d.required AND (o.status = 'skipped' OR o.outcome = 'failure'))
+                   OR (d.ended AND o.status = 'failed' AND p.on_failure <> 'pause'))) AS w
     WHERE NOT p.sequential AND s.status = 'pending' AND p.completed_at IS NULL
       AND (s.blockers <> w.open OR (s.ready IS TRUE) <> (w.open = 0))
     UNION ALL

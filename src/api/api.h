@@ -13,7 +13,6 @@ extern void PlanNoteSession(Call *call, PlanRow *plan); /* audits session_resume
 
 /* ---------- variables.c: the variables of a plan ---------- */
 
-extern Jsonb *VariablesRead(Call *call, const pg_uuid_t *plan_id);	/* only those that are stored */
 extern void VariablesStore(Call *call, const pg_uuid_t *plan_id, const Jsonb *variables);	/* SW007 if too large */
 
 /* ---------- context.c: what a session needs to continue a plan ---------- */

@@ -73,7 +73,7 @@ DefineWorkflow(Call *call, const Jsonb *json)
 	bool		changed;
 
 	LockDefinitions(call);
-	definition = DefinitionAccept(call, json, &faults);
+	definition = DefinitionAccept(call, json, &faults, NULL);
 	FaultsRaise(&faults, "definition");
 
 	version = WorkflowNewestVersion(call, definition->name);
@@ -173,7 +173,7 @@ ValidateDefinition(Call *call, const Jsonb *json)
 	Faults		faults = {0};
 	Faults		warnings = {0};
 	JsonBuilder b = {0};
-	Definition *definition = DefinitionAccept(call, json, &faults);
+	Definition *definition = DefinitionAccept(call, json, &faults, &warnings);
 
 	CollectWarnings(call, definition, &warnings);
 	JsonObjectStart(&b, NULL);

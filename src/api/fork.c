@@ -183,8 +183,8 @@ static void
 CopyLinks(Call *call, const PlanRow *copy, const Copies *copies)
 {
 	static KeptQuery dependencies = {
-		"INSERT INTO stepwise.dependency (tenant, plan_id, step_id, depends_on, required)"
-		" SELECT $1, $2, m.new_id, n.new_id, d.required FROM stepwise.dependency AS d"
+		"INSERT INTO stepwise.dependency (tenant, plan_id, step_id, depends_on, required, ended)"
+		" SELECT $1, $2, m.new_id, n.new_id, d.required, d.ended FROM stepwise.dependency AS d"
 		" JOIN ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4)) AS m (old_id, new_id) ON m.old_id = d.step_id"
 		" JOIN ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4)) AS n (old_id, new_id) ON n.old_id = d.depends_on"
 		" WHERE d.tenant = $1 AND d.step_id = ANY ($3)",

@@ -338,7 +338,7 @@ RecordExtra(Call *call, PlanRow *asked, const Report *report)
 	JsonBuilder b = {0};
 
 	VariablesStore(call, &asked->id,
-				   JsonMerge(VariablesRead(call, &asked->id), JsonObjectOf(name, report->result)));
+				   JsonMerge(PlanVariables(call, &asked->id), JsonObjectOf(name, report->result)));
 	AuditExtra(call, asked, report, name);
 	JsonObjectStart(&b, NULL);
 	JsonPutUuid(&b, "planId", &asked->id);

@@ -18,18 +18,6 @@ PG_FUNCTION_INFO_V1(stepwise_task_variables);
 
 /* ---------- stored ---------- */
 
-/* Read the stored variables of a plan. */
-Jsonb *
-VariablesRead(Call *call, const pg_uuid_t *plan_id)
-{
-	static KeptQuery read = {
-		"SELECT d.variables FROM stepwise.plan_detail AS d WHERE d.tenant = $1 AND d.plan_id = $2",
-		2, {TEXTOID, UUIDOID}
-	};
-
-	return QueryJsonById(call, &read, plan_id);
-}
-
 /* Replace the stored variables of a plan. The caller has locked the plan. */
 void
 VariablesStore(Call *call, const pg_uuid_t *plan_id, const Jsonb *variables)
@@ -137,11 +125,21 @@ AuditVariables(Call *call, PlanRow *plan, const Jsonb *given)
 	AuditAppend(call, plan, NULL, "plan_modified", JsonFinish(&b));
 }
 
+/* Judge blocked steps again, because they may read a variable that has changed. */
+static void
+ReconsiderSteps(Call *call, PlanRow *plan)
+{
+	if (plan->paused == 0 || PlanIsTerminal(plan->status))
+		return;
+	plan->retried = true;
+	PlanSettle(call, plan);
+}
+
 /* Store the variables, if that changes any. */
 static Jsonb *
 SetVariables(Call *call, PlanRow *plan, const Jsonb *given)
 {
-	Jsonb	   *before = VariablesRead(call, &plan->id);
+	Jsonb	   *before = PlanVariables(call, &plan->id);
 	Jsonb	   *variables = VariablesMerge(before, given);
 	JsonBuilder b = {0};
 
@@ -149,6 +147,7 @@ SetVariables(Call *call, PlanRow *plan, const Jsonb *given)
 	{
 		VariablesStore(call, &plan->id, variables);
 		AuditVariables(call, plan, given);
+		ReconsiderSteps(call, plan);
 	}
 	JsonObjectStart(&b, NULL);
 	JsonPutUuid(&b, "planId", &plan->id);

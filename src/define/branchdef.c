@@ -12,6 +12,7 @@
 typedef struct BranchDraft
 {
 	int			after;
+	char	   *after_name;
 	Condition  *condition;
 	char	   *action;
 	JsonbValue *params;
@@ -97,12 +98,19 @@ CheckAddSteps(Reader *reader, const Place *place, const ActionParams *params, Br
 		branch->added = ReadAddedSteps(reader, &key, params->steps, reader->scope, branch->after);
 }
 
+/* Check what the review shows. */
+static void
+CheckRequestReview(Reader *reader, const Place *place, const ActionParams *params, BranchDefinition *branch)
+{
+	ReachCheckReview(reader, place, params->summary, params->questions, branch->after);
+}
+
 static const ActionRule Actions[] = {
 	{"continue", NULL, 0, NULL},
 	{"skip_to", SkipToKeys, lengthof(SkipToKeys), CheckSkipTo},
 	{"add_steps", AddStepsKeys, lengthof(AddStepsKeys), CheckAddSteps},
 	{"fail", FailKeys, lengthof(FailKeys), NULL},
-	{"request_review", RequestReviewKeys, lengthof(RequestReviewKeys), NULL},
+	{"request_review", RequestReviewKeys, lengthof(RequestReviewKeys), CheckRequestReview},
 };
 
 /* Read the name of an action. */
@@ -117,7 +125,8 @@ ReadAction(Reader *reader, const Place *place, JsonbValue *value, void *field)
 }
 
 static const KeyRule BranchKeys[] = {
-	{"afterStepOrder", ReadCount, offsetof(BranchDraft, after), true},
+	{"afterStepOrder", ReadCount, offsetof(BranchDraft, after), false},
+	{"afterStep", ReadText, offsetof(BranchDraft, after_name), false},
 	{"conditionExpression", ReadBranchCondition, offsetof(BranchDraft, condition), true},
 	{"ifTrueAction", ReadAction, offsetof(BranchDraft, action), true},
 	{"actionParams", ReadLater, offsetof(BranchDraft, params), false},
@@ -146,23 +155,54 @@ ReadParams(Reader *reader, const Place *place, const BranchDraft *draft, BranchD
 	branch->params = draft->params ? JsonFromValue(draft->params) : JsonEmptyObject();
 }
 
+/* Check whether an object has a key, also if its value was refused. */
+static bool
+HasKey(JsonbValue *object, const char *key)
+{
+	return getKeyJsonValueFromContainer(object->val.binary.data, key, strlen(key), NULL) != NULL;
+}
+
+/* Find the step after which a branch stands; 0: the draft does not say it well. */
+static int
+FindAfter(Reader *reader, const Place *place, JsonbValue *value, const BranchDraft *draft)
+{
+	int			nsteps = reader->scope->nsteps;
+	Place		by_order = {.up = place, .key = "afterStepOrder"};
+	Place		by_name = {.up = place, .key = "afterStep"};
+	bool		ordered = HasKey(value, by_order.key);
+	bool		named = HasKey(value, by_name.key);
+	int			after = 0;
+
+	if (ordered && named)
+		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION, "Leave out one of them.",
+				"has both afterStep and afterStepOrder");
+	else if (!ordered && !named)
+		FaultAt(reader, &by_order, ERRCODE_INVALID_DEFINITION, "Add \"afterStep\", the name of a step, or \"afterStepOrder\".",
+				"is missing: a branching condition needs it, or afterStep");
+	else if (draft->after_name && (after = ScopeFindStep(reader->scope, draft->after_name)) == 0)
+		FaultAt(reader, &by_name, ERRCODE_INVALID_DEFINITION, ScopeStepHint(reader, draft->after_name),
+				"step \"%s\" does not exist", ShortText(draft->after_name));
+	else if (draft->after <= nsteps)
+		after = Max(after, draft->after);
+	else if (nsteps > 0)
+		FaultAt(reader, &by_order, ERRCODE_INVALID_DEFINITION,
+				psprintf("Steps have the orders 1 to %d.", nsteps),
+				"there is no step of order %d", draft->after);
+	return after;
+}
+
 static BranchDefinition *
 ReadBranch(Reader *reader, const Place *place, JsonbValue *value)
 {
 	BranchDraft draft = {0};
 	BranchDefinition *branch = palloc0(sizeof(BranchDefinition));
-	int			nsteps = reader->scope->nsteps;
 
 	ReadKeys(reader, place, value, BranchKeys, lengthof(BranchKeys), &draft, "a branching condition");
+	ReachHintRoots(reader);
 	branch->action = draft.action;
 	branch->condition = draft.condition;
-	if (draft.after <= nsteps)
-		branch->after = draft.after;
-	else if (nsteps > 0)
-		FaultAt(reader, &((Place) {.up = place, .key = "afterStepOrder"}), ERRCODE_INVALID_DEFINITION,
-				psprintf("Steps have the orders 1 to %d.", nsteps),
-				"there is no step of order %d", draft.after);
-
+	if (strcmp(JsonKindName(value), "object") == 0)
+		branch->after = FindAfter(reader, place, value, &draft);
 	if (branch->after)
 		ReachCheckCondition(reader, &((Place) {.up = place, .key = "conditionExpression"}),
 							branch->condition, branch->after, true);

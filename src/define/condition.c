@@ -68,6 +68,7 @@ static const Sign Signs[] = {
 	{"=>", OP_NONE, ">="},
 	{"=<", OP_NONE, "<="},
 	{"=~", OP_NONE, "=="},
+	{"??", OP_NONE, "${path ?? literal}"},
 	{"&&", OP_NONE, "and"},
 	{"||", OP_NONE, "or"},
 	{"<", OP_LESS, NULL},
@@ -169,6 +170,7 @@ typedef struct Compiler
 	int			depth;
 	int			noperands;
 	Reference  *operands[MAX_OPERANDS];
+	ParseFault	references;		/* the faults of the references, chained */
 	ParseFault *fault;
 } Compiler;
 
@@ -270,13 +272,18 @@ LexReference(Compiler *c)
 	int			column = ColumnAt(c, offset);
 	const char *source = c->at + 2;
 	const char *end = ReferenceEnd(source, column, c->fault);
+	ParseFault	fault;
 	Reference  *reference;
 
 	if (end == NULL)
 		return NULL;
 	c->at = end + 1;
-	reference = ReferenceParse(pnstrdup(source, end - source), column + 2, c->branching, c->fault);
-	return reference ? MakeOperand(c, reference) : NULL;
+	reference = ReferenceParse(pnstrdup(source, end - source), column + 2, c->branching, &fault);
+	if (reference)
+		return MakeOperand(c, reference);
+	/* go on as if the reference were good, to find the faults of the others */
+	ParseFaultAppend(&c->references, &fault);
+	return MakeValue(VALUE_OPERAND, pstrdup("$"));
 }
 
 /* Read the four digits of \uXXXX; -1: they are not there. */
@@ -479,7 +486,7 @@ LexBarePath(Compiler *c, char *word, int offset)
 static void
 FaultWord(Compiler *c, const char *word, int offset)
 {
-	static const char *const roots[] = {"inputs", "steps", "blocks", "bindings", "plan"};
+	static const char *const roots[] = {"inputs", "steps", "blocks", "bindings", "variables", "plan"};
 	int			column = ColumnAt(c, offset);
 	char	   *shown = ShortText(word);
 
@@ -1204,6 +1211,12 @@ CompileExpression(Condition *condition, const char *source, bool branching, Pars
 		FaultUnexpected(&c, "\"and\", \"or\" or the end");
 	if (whole)
 		predicate = CompileAlone(&c, whole);
+	if (c.references.message)
+	{
+		if (fault->message)
+			ParseFaultAppend(&c.references, fault);
+		*fault = c.references;
+	}
 	if (fault->message)
 		return false;
 	if (!PathFromText(psprintf("strict %s", predicate), &condition->path, &message))

@@ -30,6 +30,7 @@ typedef struct Place
 /* place is spelled, as "steps[2].dependsOn[0]"; hint may be NULL */
 extern void FaultAdd(Faults *faults, int sqlstate, const char *place, const char *hint,
 					 const char *format, ...) pg_attribute_printf(5, 6);
+extern void FaultSetHint(Faults *faults, int index, const char *hint);
 extern bool FaultsAny(const Faults *faults);
 extern char *FaultsFirst(const Faults *faults); /* there must be one */
 extern char *FaultsText(const Faults *faults);	/* in one line */
@@ -56,6 +57,7 @@ typedef enum ReferenceRoot
 	REF_STEPS,
 	REF_BINDINGS,
 	REF_PLAN,
+	REF_VARIABLES,
 	/* in branching conditions only */
 	REF_RESULT,
 	REF_CONFIDENCE,
@@ -85,6 +87,7 @@ typedef struct Reference
 	int			npath;
 	char	  **path;
 	char	   *source;			/* without ${ and } */
+	Jsonb	   *fallback;		/* the literal after "??"; NULL: none */
 	int			column;			/* in the text around it; 1-based, in characters */
 } Reference;
 
@@ -93,6 +96,9 @@ typedef struct ParseFault
 	char	   *message;		/* NULL: no fault */
 	char	   *hint;			/* or NULL */
 	int			column;			/* 1-based, in characters */
+	const char *root;			/* an unknown root, and the rest of its path; otherwise NULL */
+	const char *rest;
+	struct ParseFault *next;	/* the next fault of the text; NULL: none */
 } ParseFault;
 
 /* a part of a text: a literal or a reference */
@@ -103,9 +109,10 @@ typedef struct TextPart
 } TextPart;
 
 extern bool ReferenceOccurs(const char *text);	/* is there anything to resolve, including "$${"? */
-extern List *ReferenceScan(const char *text, ParseFault *fault);	/* of TextPart */
+extern List *ReferenceScan(const char *text, bool branching, ParseFault *faults);	/* of TextPart */
 extern Reference *ReferenceParse(const char *source, int column, bool branching, ParseFault *fault);
 extern const char *ReferenceEnd(const char *source, int column, ParseFault *fault); /* the "}", or NULL */
+extern void ParseFaultAppend(ParseFault *faults, const ParseFault *fault);
 extern bool ReferenceNameIsValid(const char *name); /* as the name of a step */
 extern void ParseFaultSet(ParseFault *fault, int column, char *hint,
 						  const char *format, ...) pg_attribute_printf(4, 5);
@@ -135,12 +142,21 @@ extern ConditionResult ConditionEvaluate(Datum path, const Jsonb *document, int 
 
 /* ---------- what a definition becomes ---------- */
 
+/* how the step that is depended on must end, for the dependent to run */
+typedef enum Need
+{
+	NEED_NO_FAILURE,			/* "required": false: it did not fail */
+	NEED_SUCCESS,				/* "required": true: it completed with success */
+	NEED_END					/* "when": "ended": in any way */
+} Need;
+#define NEEDS	3
+
 typedef struct DependencyDefinition
 {
 	char	   *name;			/* as it is written */
 	int			index;			/* 0-based, in dependsOn */
 	int			parent;			/* number of the step that it depends on */
-	bool		required;
+	Need		need;
 } DependencyDefinition;
 
 typedef struct StepDefinition
@@ -219,15 +235,25 @@ typedef struct Scope
 	int			nancestors;		/* number of sorted steps that have theirs */
 } Scope;
 
+/* a fault about the unknown root of a reference */
+typedef struct UnknownRoot
+{
+	ParseFault	fault;
+	int			index;			/* among the reader's faults */
+} UnknownRoot;
+
 /* the state of reading a definition */
 typedef struct Reader
 {
 	Call	   *call;
 	Faults	   *faults;
+	Faults	   *warnings;		/* NULL: not wanted */
+	List	   *unknown_roots;	/* of UnknownRoot: faults whose hints are not final */
 	Scope	   *scope;
 	const char *self;			/* name of the workflow that is being defined, or NULL */
 	List	   *callers;		/* names of the workflows in which added steps are nested */
 	bool		depends;		/* dependsOn was seen */
+	bool		inputs_declared;	/* others cannot be given; in a plan without declarations any can be missing */
 	bool		inputs_unknown; /* the declarations are faulty: do not check against them */
 	struct names_hash *workflows;	/* nested workflows that were checked, and are good */
 	struct names_hash *followed;	/* workflows that lead to no circle */
@@ -251,6 +277,7 @@ extern void ReadKeys(Reader *reader, const Place *place, JsonbValue *value, cons
 					 void *target, const char *what);
 extern void ReadWord(Reader *reader, const Place *place, JsonbValue *value, const char *const *words, int count,
 					 char **field);
+extern void ReaderTakeFaults(Reader *reader, const Place *place, int sqlstate, const ParseFault *faults);
 extern char *ReaderKeep(Reader *reader, char *name);	/* for names that occur many times */
 
 /* functions for a KeyRule; the comment is the type of the field */
@@ -288,6 +315,8 @@ extern bool OrderIsAncestor(Scope *scope, int ancestor, int step);	/* both are t
 /* from is the number of the step that has the references; 0: they may name any step */
 extern void ReachCheckText(Reader *reader, const Place *place, const char *text, int from);
 extern void ReachCheckJson(Reader *reader, const Place *place, const Jsonb *json, int from);
+extern void ReachCheckReview(Reader *reader, const Place *place, const char *summary, const Jsonb *questions, int after);
+extern void ReachHintRoots(Reader *reader);
 extern void ReachCheckCondition(Reader *reader, const Place *place, const Condition *condition, int from, bool itself);
 
 /* ---------- workflow.c: the stored versions of workflows ---------- */
@@ -334,7 +363,8 @@ typedef struct KnownStep
 	int			wave;
 } KnownStep;
 
-extern Definition *DefinitionAccept(Call *call, const Jsonb *json, Faults *faults);
+extern Definition *DefinitionAccept(Call *call, const Jsonb *json, Faults *faults, Faults *warnings);	/* NULL: no
+																										 * warnings */
 extern Definition *DefinitionAcceptPlan(Call *call, const Jsonb *json, const Jsonb *inputs, Faults *faults);
 extern Definition *DefinitionAcceptSteps(Call *call, const Jsonb *steps, const KnownStep *known, int nknown,
 										 int after, bool sequential, const Jsonb *inputs, List *callers,

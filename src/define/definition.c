@@ -72,11 +72,11 @@ CheckDefinition(Reader *reader, Draft *draft)
 		definition->branches = ReadBranches(reader, &branching, draft->branching);
 }
 
-/* Accept the definition of a workflow. */
+/* Accept the definition of a workflow. Warnings are collected unless they are NULL. */
 Definition *
-DefinitionAccept(Call *call, const Jsonb *json, Faults *faults)
+DefinitionAccept(Call *call, const Jsonb *json, Faults *faults, Faults *warnings)
 {
-	Reader		reader = {.call = call, .faults = faults};
+	Reader		reader = {.call = call, .faults = faults, .warnings = warnings, .inputs_declared = true};
 	Draft	   *draft = palloc0(sizeof(Draft));
 	JsonbValue	value;
 

@@ -50,6 +50,14 @@ FaultAdd(Faults *faults, int sqlstate, const char *place, const char *hint, cons
 	faults->items = lappend(faults->items, fault);
 }
 
+/* Replace the hint of a fault. "index" counts all faults, also those that were not kept. */
+void
+FaultSetHint(Faults *faults, int index, const char *hint)
+{
+	if (index < list_length(faults->items))
+		((Fault *) list_nth(faults->items, index))->hint = pstrdup(hint);
+}
+
 /* Check whether there are faults. */
 bool
 FaultsAny(const Faults *faults)

@@ -68,6 +68,9 @@ CheckInput(Reader *reader, const Place *place, const Reference *reference)
 
 	if (reader->inputs_unknown || reference->npath == 0 || JsonGet(inputs, reference->path[0], &found))
 		return;
+	/* an input that was not given is what a default is for */
+	if (reference->fallback && !reader->inputs_declared)
+		return;
 
 	if (HintsWanted(reader->faults))
 		names = JsonKeys(inputs, &count);
@@ -126,35 +129,151 @@ CheckReference(Reader *reader, const Place *place, const Reference *reference, i
 		CheckBinding(reader, place, reference, from);
 }
 
+/* Check whether a reference names this step, or its binding. */
+static bool
+RefersTo(Reader *reader, const Reference *reference, int step)
+{
+	if (reference->root == REF_STEPS)
+		return ScopeFindStep(reader->scope, reference->steps[0]) == step;
+	return reference->root == REF_BINDINGS && ScopeFindBinding(reader->scope, reference->steps[0]) == step;
+}
+
+/* ---------- hints ---------- */
+
+/*
+ * Say how to write a reference whose root is unknown, if the root is the name
+ * of a binding, a step or an input; otherwise NULL.
+ */
+static char *
+RootHint(Reader *reader, const char *root, const char *rest)
+{
+	const char *before = NULL;
+	const char *between = "";
+	JsonbValue	found;
+
+	if (ScopeFindBinding(reader->scope, root))
+		before = "bindings.";
+	else if (ScopeFindStep(reader->scope, root))
+	{
+		before = "steps.";
+		between = ".outputs";
+	}
+	else if (reader->scope->inputs && JsonGet(reader->scope->inputs, root, &found))
+		before = "inputs.";
+	else
+		return NULL;
+	return psprintf("${%s%s%s%s}", before, root, between, ShortText(rest));
+}
+
+/* Give the final hints to the faults about unknown roots. All names are known now. */
+void
+ReachHintRoots(Reader *reader)
+{
+	ListCell   *cell;
+
+	foreach(cell, reader->unknown_roots)
+	{
+		const UnknownRoot *unknown = lfirst(cell);
+		char	   *instead = RootHint(reader, unknown->fault.root, unknown->fault.rest);
+
+		if (instead)
+			FaultSetHint(reader->faults, unknown->index, psprintf("Write %s.", instead));
+	}
+	reader->unknown_roots = NIL;
+}
+
+/* Warn about {{…}}, which other languages fill. */
+static void
+WarnBraces(Reader *reader, const Place *place, const char *text)
+{
+	const char *open = strstr(text, "{{");
+	const char *close = open ? strstr(open, "}}") : NULL;
+
+	if (close)
+		FaultAdd(reader->warnings, 0, PlaceText(place), "References are written ${inputs.NAME}, ${steps.NAME.outputs} or ${bindings.NAME}.",
+				 "\"%s\" is not a reference; it stays as it is", ShortText(pnstrdup(open, close + 2 - open)));
+}
+
+/* Warn about $NAME, where there is a binding, step or input of that name. */
+static void
+WarnDollars(Reader *reader, const Place *place, const char *text)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
+
+	for (text = strchr(text, '$'); text; text = strchr(text + 1, '$'))
+	{
+		size_t		length = strspn(text + 1, letters);
+		char	   *root = pnstrdup(text + 1, length);
+		size_t		more = text[length + 1] == '.' ? 1 + strspn(text + length + 2, letters) : 0;
+		char	   *instead;
+
+		if (more == 1)
+			more = 0;
+		instead = length > 0 ? RootHint(reader, root, pnstrdup(text + 1 + length, more)) : NULL;
+		if (instead)
+			FaultAdd(reader->warnings, 0, PlaceText(place), psprintf("Write %s.", instead),
+					 "\"$%s\" is not a reference; it stays as it is", ShortText(root));
+	}
+}
+
 /* ---------- texts, values and conditions ---------- */
 
-/* Check the references in a text. */
-void
-ReachCheckText(Reader *reader, const Place *place, const char *text, int from)
+/* Check the references in a text of a step, or of a branch after it. */
+static void
+CheckText(Reader *reader, const Place *place, const char *text, int from, bool branch)
 {
-	ParseFault	fault = {0};
+	ParseFault	faults = {0};
 	List	   *parts;
 	ListCell   *cell;
 
-	if (text == NULL || !ReferenceOccurs(text))
+	if (text == NULL)
 		return;
-	if (from)
+	if (reader->warnings)
+	{
+		WarnBraces(reader, place, text);
+		WarnDollars(reader, place, text);
+	}
+	if (!ReferenceOccurs(text))
+		return;
+	if (from && !branch)
 		ScopeStep(reader->scope, from)->dynamic = true;
 
-	parts = ReferenceScan(text, &fault);
-	if (fault.message)
+	parts = ReferenceScan(text, branch, &faults);
+	if (faults.message)
 	{
-		FaultAt(reader, place, ERRCODE_UNRESOLVED_REFERENCE, fault.hint,
-				"%s at column %d", fault.message, fault.column);
-		return;
+		ReaderTakeFaults(reader, place, ERRCODE_UNRESOLVED_REFERENCE, &faults);
+		ReachHintRoots(reader);
 	}
 	foreach(cell, parts)
 	{
 		const TextPart *part = lfirst(cell);
 
-		if (part->reference)
+		if (part->reference && !(branch && RefersTo(reader, part->reference, from)))
 			CheckReference(reader, place, part->reference, from);
 	}
+}
+
+/* Check the references in a text. */
+void
+ReachCheckText(Reader *reader, const Place *place, const char *text, int from)
+{
+	CheckText(reader, place, text, from, false);
+}
+
+/*
+ * Check the references in the review that a branch requests. They may name the
+ * step after which the branch stands, and its result as a condition may.
+ */
+void
+ReachCheckReview(Reader *reader, const Place *place, const char *summary, const Jsonb *questions, int after)
+{
+	Place		key = {.up = place, .key = "questions"};
+	Place		element = {.up = &key};
+	JsonbValue	question;
+
+	CheckText(reader, &((Place) {.up = place, .key = "summary"}), summary, after, true);
+	for (; questions && JsonGetIndex(questions, element.index, &question); element.index++)
+		CheckText(reader, &element, JsonValueText(&question), after, true);
 }
 
 /*
@@ -181,7 +300,7 @@ CheckContainer(Reader *reader, const Place *place, JsonbContainer *container, in
 		if (value.type == jbvBinary)
 			CheckContainer(reader, &member, value.val.binary.data, from);
 		else if (value.type == jbvString &&
-				 memchr(value.val.string.val, '$', value.val.string.len) != NULL)
+				 (reader->warnings || memchr(value.val.string.val, '$', value.val.string.len) != NULL))
 			ReachCheckText(reader, &member, JsonValueText(&value), from);
 	}
 }
@@ -207,12 +326,7 @@ ReachCheckCondition(Reader *reader, const Place *place, const Condition *conditi
 	{
 		const Reference *reference = condition->operands[i];
 
-		if (itself && reference->root == REF_STEPS &&
-			ScopeFindStep(reader->scope, reference->steps[0]) == from)
-			continue;
-		if (itself && reference->root == REF_BINDINGS &&
-			ScopeFindBinding(reader->scope, reference->steps[0]) == from)
-			continue;
-		CheckReference(reader, place, reference, from);
+		if (!itself || !RefersTo(reader, reference, from))
+			CheckReference(reader, place, reference, from);
 	}
 }

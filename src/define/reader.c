@@ -238,7 +238,29 @@ ReadLater(Reader *reader pg_attribute_unused(), const Place *place pg_attribute_
 	*(JsonbValue **) field = kept;
 }
 
-/* ---------- conditions ---------- */
+/* ---------- references and conditions ---------- */
+
+/*
+ * Report the faults of a text. If one is an unknown root, the names of the
+ * scope make a better hint. They may not be known yet, so it is given later, by
+ * reach.c.
+ */
+void
+ReaderTakeFaults(Reader *reader, const Place *place, int sqlstate, const ParseFault *faults)
+{
+	for (; faults; faults = faults->next)
+	{
+		if (faults->root)
+		{
+			UnknownRoot *unknown = palloc(sizeof(UnknownRoot));
+
+			unknown->fault = *faults;
+			unknown->index = list_length(reader->faults->items);
+			reader->unknown_roots = lappend(reader->unknown_roots, unknown);
+		}
+		FaultAt(reader, place, sqlstate, faults->hint, "%s at column %d", faults->message, faults->column);
+	}
+}
 
 /* Compile a condition. */
 static void
@@ -254,8 +276,7 @@ ReadExpression(Reader *reader, const Place *place, JsonbValue *value, bool branc
 	if (fault.message)
 	{
 		*field = NULL;
-		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION, fault.hint,
-				"%s at column %d", fault.message, fault.column);
+		ReaderTakeFaults(reader, place, ERRCODE_INVALID_DEFINITION, &fault);
 	}
 }
 

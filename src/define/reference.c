@@ -2,9 +2,10 @@
  * reference.c
  *	  find the references ${…} in a text, and parse them
  *
- * The source of a reference is the text between the braces; its segments are
- * the words between the dots. Nothing here looks up a value, and nothing here
- * raises an error: what is wrong with a text comes back as a ParseFault. In
+ * The source of a reference is the text between the braces. Before "??" stands
+ * the path, whose segments are the words between the dots. After "??" stands
+ * the default, a JSON literal. Nothing here looks up a value, and nothing here
+ * raises an error: what is wrong with a text comes back as ParseFaults. In
  * every server encoding, the bytes of multibyte characters are not ASCII. So
  * the scan goes byte by byte, and only columns are counted in characters.
  *
@@ -13,7 +14,11 @@
 #include "define/define.h"
 
 #include "mb/pg_wchar.h"
+#include "utils/fmgrprotos.h"
 
+#define DEFAULT_SIGN		"??"
+#define MAX_DEFAULT_BYTES	10000
+#define MAX_DEFAULT_DEPTH	64
 #define MAX_SEGMENTS		100
 #define MAX_NAME_LENGTH		63	/* [A-Za-z_][A-Za-z0-9_-]{0,62} */
 
@@ -21,6 +26,7 @@
 typedef struct Parser
 {
 	const char *source;
+	const char *path;			/* what stands before "??" */
 	int			column;			/* of the first character of the source */
 	int			nsegments;
 	char	  **segments;
@@ -33,6 +39,7 @@ static bool ParsePath(Parser *p);
 static bool ParseNoPath(Parser *p);
 static bool ParseSteps(Parser *p);
 static bool ParseBinding(Parser *p);
+static bool ParseVariable(Parser *p);
 static bool ParsePlan(Parser *p);
 
 typedef struct RootRule
@@ -48,13 +55,14 @@ static const RootRule Roots[] = {
 	{"steps", REF_STEPS, ParseSteps},
 	{"blocks", REF_STEPS, ParseSteps},
 	{"bindings", REF_BINDINGS, ParseBinding},
+	{"variables", REF_VARIABLES, ParseVariable},
 	{"plan", REF_PLAN, ParsePlan},
 	{"result", REF_RESULT, ParsePath},
 	{"confidence", REF_CONFIDENCE, ParseNoPath},
 	{"outcome", REF_OUTCOME, ParseNoPath},
 	{"summary", REF_SUMMARY, ParseNoPath},
 };
-#define STEP_ROOTS		5
+#define STEP_ROOTS		6
 #define BRANCH_ROOTS	((int) lengthof(Roots))
 
 /* in the order of StepField */
@@ -64,7 +72,7 @@ static const char *const FieldName[] = {
 
 static const char *const PlanField[] = {"id", "name", "goal"};
 
-/* Note a fault. Only the first fault of a text is kept. */
+/* Note a fault. Only the first one is kept. */
 void
 ParseFaultSet(ParseFault *fault, int column, char *hint, const char *format, ...)
 {
@@ -93,7 +101,7 @@ HintWords(const char *what, const char *word, const char *const *words, int coun
 
 /*
  * Find the column of a segment. The segment after the last one stands for the
- * end of the source.
+ * end of the path.
  */
 static int
 SegmentColumn(const Parser *p, int segment)
@@ -102,8 +110,8 @@ SegmentColumn(const Parser *p, int segment)
 
 	for (int i = 0; i < segment && i < p->nsegments; i++)
 		offset += strlen(p->segments[i]) + 1;
-	offset = Min(offset, (int) strlen(p->source));
-	return p->column + pg_mbstrlen_with_len(p->source, offset);
+	offset = Min(offset, (int) strlen(p->path));
+	return p->column + pg_mbstrlen_with_len(p->path, offset);
 }
 
 /* Take the remaining segments as the path. */
@@ -185,7 +193,7 @@ ParseField(Parser *p)
 	if (p->next == p->nsegments)
 	{
 		ParseFaultSet(p->fault, SegmentColumn(p, p->next),
-					  psprintf("Say what of it, as ${%s.outputs}. Fields are: %s.", ShortText(p->source),
+					  psprintf("Say what of it, as ${%s.outputs}. Fields are: %s.", ShortText(p->path),
 							   WordList(FieldName, lengthof(FieldName))),
 					  "reference \"${%s}\" names no field of step \"%s\"", ShortText(p->source), last);
 		return false;
@@ -238,6 +246,19 @@ ParseBinding(Parser *p)
 }
 
 static bool
+ParseVariable(Parser *p)
+{
+	if (p->next == p->nsegments)
+	{
+		ParseFaultSet(p->fault, SegmentColumn(p, p->next),
+					  pstrdup("Name the variable, as ${variables.NAME}."),
+					  "reference \"${%s}\" names no variable", ShortText(p->source));
+		return false;
+	}
+	return ParsePath(p);
+}
+
+static bool
 ParsePlan(Parser *p)
 {
 	const char *field = p->next < p->nsegments ? p->segments[p->next] : "";
@@ -254,14 +275,14 @@ ParsePlan(Parser *p)
 	return ParseNoPath(p);
 }
 
-/* Split the source at its dots. */
+/* Split the path at its dots. */
 static bool
 SplitSegments(Parser *p)
 {
-	char	   *rest = pstrdup(p->source);
+	char	   *rest = pstrdup(p->path);
 
 	p->nsegments = 1;
-	for (const char *c = p->source; *c; c++)
+	for (const char *c = p->path; *c; c++)
 		if (*c == '.')
 			p->nsegments++;
 	if (p->nsegments > MAX_SEGMENTS)
@@ -320,6 +341,8 @@ ParseRoot(Parser *p, bool branching)
 		p->reference->root = Roots[i].root;
 		return Roots[i].parse(p);
 	}
+	p->fault->root = p->segments[0];
+	p->fault->rest = p->path + strlen(p->segments[0]);
 	ParseFaultSet(p->fault, p->column,
 				  HintWords("References start with one of", p->segments[0], names, count),
 				  "reference \"${%s}\" has the unknown root \"%s\"", ShortText(p->source), ShortText(p->segments[0]));
@@ -342,6 +365,106 @@ TrimSource(const char *source, int *column)
 		length--;
 	return pnstrdup(source, length);
 }
+
+/* ---------- defaults ---------- */
+
+/*
+ * Find the end of the JSON that starts here: the first "}" that closes nothing
+ * in it. Returns NULL if there is none. *deepest is how deep it is nested.
+ * Whether it is JSON is checked later.
+ */
+static const char *
+LiteralEnd(const char *at, int *deepest)
+{
+	int			depth = 0;
+	bool		quoted = false;
+
+	*deepest = 0;
+	for (; *at; at++)
+	{
+		if (quoted && *at == '\\' && at[1])
+			at++;
+		else if (*at == '"')
+			quoted = !quoted;
+		else if (quoted)
+			continue;
+		else if (*at == '{' || *at == '[')
+		{
+			depth++;
+			*deepest = Max(*deepest, depth);
+		}
+		else if (*at == ']')
+			depth--;
+		else if (*at == '}' && depth-- <= 0)
+			return at;
+	}
+	return NULL;
+}
+
+/* Report a default that is not JSON. */
+static void
+FaultDefault(Parser *p, const char *literal, int column)
+{
+	char	   *hint = pstrdup("After \"??\" stands a JSON value, as ${inputs.size ?? 2}, ${inputs.list ?? []} or ${inputs.name ?? \"none\"}.");
+
+	if (*literal == '\'')
+		hint = pstrdup("Write the text in double quotes, as ${inputs.name ?? \"none\"}.");
+	else if (strspn(literal, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-") == strlen(literal) && *literal)
+		hint = psprintf("The default is a JSON value, not a reference; a text is written in double quotes, as ${%s ?? \"%s\"}.",
+						ShortText(p->path), ShortText(literal));
+	ParseFaultSet(p->fault, column, hint, "reference \"${%s}\" has a default that is not JSON", ShortText(p->source));
+}
+
+/* Read the default of a reference. */
+static bool
+ParseDefault(Parser *p, const char *literal, int column)
+{
+	Datum		json;
+	int			depth;
+
+	/* the parser is recursive, so the depth is checked before */
+	LiteralEnd(literal, &depth);
+	if (strlen(literal) > MAX_DEFAULT_BYTES || depth > MAX_DEFAULT_DEPTH)
+	{
+		ParseFaultSet(p->fault, column, psprintf("At most %d bytes and %d levels are allowed.", MAX_DEFAULT_BYTES, MAX_DEFAULT_DEPTH),
+					  "reference \"${%s}\" has a default that is too large", ShortText(p->source));
+		return false;
+	}
+	if (!InputSafe(jsonb_in, unconstify(char *, literal), &json))
+	{
+		FaultDefault(p, literal, column);
+		return false;
+	}
+	p->reference->fallback = DatumGetJsonbP(json);
+	return true;
+}
+
+/* Separate the path from the default, if there is one, and read the default. */
+static bool
+SplitDefault(Parser *p)
+{
+	const char *sign = strstr(p->source, DEFAULT_SIGN);
+	const char *literal;
+	int			column;
+	int			ignored = 0;
+
+	p->path = p->source;
+	if (sign == NULL)
+		return true;
+	p->path = TrimSource(pnstrdup(p->source, sign - p->source), &ignored);
+	sign += strlen(DEFAULT_SIGN);
+	column = p->column + pg_mbstrlen_with_len(p->source, sign - p->source);
+	if (p->path[0] == '\0')
+	{
+		ParseFaultSet(p->fault, p->column, pstrdup("Name a value before \"??\", as ${inputs.size ?? 2}."),
+					  "reference \"${%s}\" has a default and no path", ShortText(p->source));
+		return false;
+	}
+	literal = TrimSource(sign, &column);
+	return ParseDefault(p, literal, column);
+}
+
+/* ---------- references ---------- */
 
 /*
  * Parse a source. "column" is that of its first character in the text. Returns
@@ -371,7 +494,7 @@ ReferenceParse(const char *source, int column, bool branching, ParseFault *fault
 	p.reference = palloc0(sizeof(Reference));
 	p.reference->source = unconstify(char *, p.source);
 	p.reference->column = column;
-	if (!SplitSegments(&p) || !CheckSegments(&p) || !ParseRoot(&p, branching))
+	if (!SplitDefault(&p) || !SplitSegments(&p) || !CheckSegments(&p) || !ParseRoot(&p, branching))
 		return NULL;
 	return p.reference;
 }
@@ -391,7 +514,12 @@ const char *
 ReferenceEnd(const char *source, int column, ParseFault *fault)
 {
 	const char *end = strchr(source, '}');
+	const char *sign = strstr(source, DEFAULT_SIGN);
+	int			ignored;
 
+	/* in a default, strings and objects may have a "}" */
+	if (end != NULL && sign != NULL && sign < end)
+		end = LiteralEnd(sign + strlen(DEFAULT_SIGN), &ignored);
 	if (end == NULL)
 		ParseFaultSet(fault, column, pstrdup("End it with \"}\"; for a literal \"${\" write \"$${\"."),
 					  "reference \"${%s\" has no end", ShortText(source));
@@ -411,33 +539,53 @@ AppendLiteral(List *parts, StringInfo literal)
 	return lappend(parts, part);
 }
 
+/* Append a fault to those of a text. */
+void
+ParseFaultAppend(ParseFault *faults, const ParseFault *fault)
+{
+	if (faults->message == NULL)
+	{
+		*faults = *fault;
+		return;
+	}
+	while (faults->next)
+		faults = faults->next;
+	faults->next = palloc(sizeof(ParseFault));
+	*faults->next = *fault;
+}
+
 static List *
-AppendReference(List *parts, const char *source, int length, int column, ParseFault *fault)
+AppendReference(List *parts, const char *source, int length, int column, bool branching, ParseFault *faults)
 {
 	TextPart   *part = palloc0(sizeof(TextPart));
+	ParseFault	fault;
 
-	part->reference = ReferenceParse(pnstrdup(source, length), column, false, fault);
-	return lappend(parts, part);
+	part->reference = ReferenceParse(pnstrdup(source, length), column, branching, &fault);
+	if (part->reference)
+		return lappend(parts, part);
+	ParseFaultAppend(faults, &fault);
+	return parts;
 }
 
 /*
- * Split a text into literals and references, in their order. Returns NIL for
- * an empty text, and after a fault.
+ * Split a text into literals and references, in their order. All faults of the
+ * text are chained to "faults"; references that have one are left out.
  */
 List *
-ReferenceScan(const char *text, ParseFault *fault)
+ReferenceScan(const char *text, bool branching, ParseFault *faults)
 {
 	List	   *parts = NIL;
 	int			column = 1;
 	StringInfoData literal;
 
-	memset(fault, 0, sizeof(*fault));
+	memset(faults, 0, sizeof(*faults));
 	initStringInfo(&literal);
-	while (fault->message == NULL)
+	for (;;)
 	{
 		const char *found = strstr(text, "${");
 		int			before = found ? found - text : (int) strlen(text);
 		bool		escaped = found && before > 0 && text[before - 1] == '$';
+		ParseFault	fault = {0};
 		const char *end;
 
 		appendBinaryStringInfo(&literal, text, escaped ? before - 1 : before);
@@ -452,12 +600,14 @@ ReferenceScan(const char *text, ParseFault *fault)
 			continue;
 		}
 		parts = AppendLiteral(parts, &literal);
-		if ((end = ReferenceEnd(text, column, fault)) == NULL)
-			break;
+		if ((end = ReferenceEnd(text, column, &fault)) == NULL)
+		{
+			ParseFaultAppend(faults, &fault);
+			return parts;
+		}
 		column += 2;
-		parts = AppendReference(parts, text, end - text, column, fault);
+		parts = AppendReference(parts, text, end - text, column, branching, faults);
 		column += pg_mbstrlen_with_len(text, end - text) + 1;
 		text = end + 1;
 	}
-	return NIL;
 }

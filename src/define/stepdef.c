@@ -29,24 +29,59 @@ ReadResources(Reader *reader, const Place *place, JsonbValue *value, void *field
 		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION, "Leave out what is not set.", "must not be empty");
 }
 
+/* a dependency as it is written */
+typedef struct DependencyDraft
+{
+	char	   *name;
+	int			required;		/* -1: not given */
+	char	   *when;
+} DependencyDraft;
+
+/* Read when a dependent runs: the only word says that the other step has ended. */
+static void
+ReadWhen(Reader *reader, const Place *place, JsonbValue *value, void *field)
+{
+	static const char *const words[] = {"ended"};
+
+	ReadWord(reader, place, value, words, lengthof(words), field);
+}
+
 static const KeyRule DependencyKeys[] = {
-	{"step", ReadText, offsetof(DependencyDefinition, name), true},
-	{"required", ReadBool, offsetof(DependencyDefinition, required), false},
+	{"step", ReadText, offsetof(DependencyDraft, name), true},
+	{"required", ReadFlag, offsetof(DependencyDraft, required), false},
+	{"when", ReadWhen, offsetof(DependencyDraft, when), false},
 };
+
+/* Read a dependency that is written as an object. */
+static void
+ReadDependencyObject(Reader *reader, const Place *place, JsonbValue *value, DependencyDefinition *depends)
+{
+	DependencyDraft draft = {.required = -1};
+
+	ReadKeys(reader, place, value, DependencyKeys, lengthof(DependencyKeys), &draft, "a dependency");
+	if (draft.when && draft.required >= 0)
+		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION, "Leave out one of them.",
+				"has both required and when");
+	depends->name = draft.name;
+	if (draft.when)
+		depends->need = NEED_END;
+	else
+		depends->need = draft.required == 0 ? NEED_NO_FAILURE : NEED_SUCCESS;
+}
 
 /* Read one element of dependsOn: a name, or an object that has it. */
 static void
 ReadDependency(Reader *reader, const Place *place, JsonbValue *value, DependencyDefinition *depends)
 {
 	depends->index = place->index;
-	depends->required = true;
+	depends->need = NEED_SUCCESS;
 	if (value->type == jbvString)
 		ReadText(reader, place, value, &depends->name);
 	else if (value->type == jbvBinary && JsonContainerIsObject(value->val.binary.data))
-		ReadKeys(reader, place, value, DependencyKeys, lengthof(DependencyKeys), depends, "a dependency");
+		ReadDependencyObject(reader, place, value, depends);
 	else
 		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION,
-				"Write \"name\", or {\"step\": \"name\", \"required\": false}.",
+				"Write \"name\", {\"step\": \"name\", \"required\": false} or {\"step\": \"name\", \"when\": \"ended\"}.",
 				"must be of type string or object, not %s", JsonKindName(value));
 	if (depends->name)
 		depends->name = ReaderKeep(reader, depends->name);
@@ -204,6 +239,7 @@ CheckSteps(Reader *reader, const Place *place)
 	Scope	   *scope = reader->scope;
 
 	ScopeNameSteps(reader, place);
+	ReachHintRoots(reader);
 	OrderSteps(reader, place);
 	for (int i = 0; i < scope->nsteps; i++)
 		CheckStep(reader, &((Place) {.up = place, .index = i}), &scope->steps[i], scope->offset + i + 1);
@@ -219,6 +255,7 @@ ReadAddedSteps(Reader *outer, const Place *place, JsonbValue *value, Scope *arou
 	StepDefinition *steps;
 
 	reader.depends = false;
+	reader.unknown_roots = NIL;
 	steps = ReadStepArray(&reader, place, value, after, others, &count);
 	reader.scope = ScopeOfSteps(steps, count, around, after);
 	reader.scope->inputs = around->inputs;

@@ -120,14 +120,14 @@ AdditionBlockers(Addition *a, int i, const KnownStep *known)
 
 		if (dependency->parent <= a->npresent && !IsSettling(a->plan, &a->present[dependency->parent - 1].id))
 			verdict = DependentVerdictOf(a->plan, a->present[dependency->parent - 1].status,
-										 a->present[dependency->parent - 1].outcome, dependency->required);
+										 a->present[dependency->parent - 1].outcome, dependency->need);
 		if (verdict == DEPENDENT_WAITS)
 			blockers++;
 		else if (verdict == DEPENDENT_SKIPPED)
 		{
 			if (a->skip[i] != NULL)
 				pfree(a->skip[i]);
-			a->skip[i] = psprintf("%s step \"%s\" did not succeed", dependency->required ? "required" : "optional",
+			a->skip[i] = psprintf("%s step \"%s\" did not succeed", dependency->need == NEED_SUCCESS ? "required" : "optional",
 								  known[dependency->parent - 1].name);
 		}
 	}
@@ -158,7 +158,7 @@ InsertAddition(Call *call, Addition *a, const KnownStep *known)
 		{
 			DependencyDefinition *dependency = lfirst(cell);
 
-			LinksAdd(links, &a->ids[i], AdditionStepId(a, dependency->parent), dependency->required);
+			LinksAdd(links, &a->ids[i], AdditionStepId(a, dependency->parent), dependency->need);
 		}
 	}
 	LinksEnd(links);
@@ -266,15 +266,16 @@ FreeStepName(Call *call, const PlanRow *plan, const char *base)
 
 /*
  * Let the dependents of the reviewed step wait for its review too. The dependency
- * is optional, so a skipped review does not skip them.
+ * is optional, so a skipped review does not skip them. A join that runs however
+ * the reviewed step ended runs however its review ended.
  */
 static void
 DependOnReview(Call *call, const PlanRow *plan, const StepRow *reviewed, const StepRow *review)
 {
 	static KeptQuery depend = {
 		"WITH child AS ("
-		" INSERT INTO stepwise.dependency (tenant, plan_id, step_id, depends_on, required)"
-		" SELECT $1, $2, d.step_id, $4, false FROM stepwise.dependency AS d WHERE d.tenant = $1 AND d.depends_on = $3"
+		" INSERT INTO stepwise.dependency (tenant, plan_id, step_id, depends_on, required, ended)"
+		" SELECT $1, $2, d.step_id, $4, false, d.ended FROM stepwise.dependency AS d WHERE d.tenant = $1 AND d.depends_on = $3"
 		" RETURNING step_id)"
 		" UPDATE stepwise.step AS s SET blockers = s.blockers + 1, ready = NULL FROM child"
 		" WHERE s.tenant = $1 AND s.id = child.step_id",

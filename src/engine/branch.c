@@ -112,6 +112,23 @@ ActFail(Call *call, Branch *branch)
 	PlanMove(call, branch->plan, PLAN_FAILED, JsonTextOf("reason", branch->plan->message));
 }
 
+/* Fill the references in the questions of a review; NULL if there are none. */
+static Jsonb *
+FillQuestions(Call *call, const Branch *branch)
+{
+	Jsonb	   *questions = JsonGetJson(branch->params, "questions");
+	JsonBuilder b = {0};
+	JsonbValue	question;
+
+	if (questions == NULL)
+		return NULL;
+	JsonArrayStart(&b, NULL);
+	for (int i = 0; JsonGetIndex(questions, i, &question); i++)
+		JsonPutText(&b, NULL, ResolveForReview(call, branch->plan, branch->step, JsonValueText(&question)));
+	JsonArrayEnd(&b);
+	return JsonFinish(&b);
+}
+
 /*
  * Add a checkpoint step after this one, and let it wait for a review. The limit
  * max_steps is not checked, so that it cannot prevent a review.
@@ -124,7 +141,9 @@ ActRequestReview(Call *call, Branch *branch)
 
 	if (summary == NULL)
 		summary = psprintf("Review the result of step \"%s\".", branch->step->name);
-	StepRequestReview(call, branch->plan, step, summary, JsonGetJson(branch->params, "questions"));
+	else
+		summary = ResolveForReview(call, branch->plan, branch->step, summary);
+	StepRequestReview(call, branch->plan, step, summary, FillQuestions(call, branch));
 	branch->added = list_make1(step->name);
 }
 

@@ -193,7 +193,7 @@ InsertDefinedDependencies(Call *call, const PlanRow *plan, const Definition *def
 		{
 			DependencyDefinition *dependency = lfirst(cell);
 
-			LinksAdd(links, &ids[i], &ids[dependency->parent - 1], dependency->required);
+			LinksAdd(links, &ids[i], &ids[dependency->parent - 1], dependency->need);
 		}
 	}
 	LinksEnd(links);
@@ -296,7 +296,7 @@ WorkflowOpen(Call *call, PlanOrigin *origin, Faults *faults)
 {
 	Faults		stored = {0};
 	Jsonb	   *json = WorkflowPin(call, origin->workflow, &origin->version);
-	Definition *definition = DefinitionAccept(call, json, &stored);
+	Definition *definition = DefinitionAccept(call, json, &stored, NULL);
 
 	/* the definition was accepted when it was stored, but a setting may have changed since */
 	if (origin->parent_step == NULL)

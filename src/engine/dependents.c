@@ -6,8 +6,10 @@
  * the parent step of a nested plan.
  *
  * One table says whether a dependent may run. It depends on how the parent
- * ended, and on whether the dependency is required. If the dependent may run,
- * its count of blockers goes down by one. Otherwise it is skipped.
+ * ended, and on what the dependency needs. If the dependent may run, its count
+ * of blockers goes down by one. Otherwise it is skipped. If a failed parent is
+ * tried again, state.c counts one blocker more for the dependents that ran
+ * although it had failed.
  *
  * Locks: the caller holds the locks of the root and of the plan.
  */
@@ -22,12 +24,12 @@ typedef enum Settlement
 	SETTLED_SKIPPED
 } Settlement;
 
-/* whether a dependent may run: [settlement][required] */
-static const bool DependentRuns[][2] = {
-	[SETTLED_SUCCESS] = {true, true},
-	[SETTLED_FAILURE] = {true, false},
-	[SETTLED_FAILED] = {false, false},
-	[SETTLED_SKIPPED] = {true, false},
+/* whether a dependent may run */
+static const bool DependentRuns[][NEEDS] = {
+	[SETTLED_SUCCESS] = {[NEED_NO_FAILURE] = true, [NEED_SUCCESS] = true, [NEED_END] = true},
+	[SETTLED_FAILURE] = {[NEED_NO_FAILURE] = true, [NEED_SUCCESS] = false, [NEED_END] = true},
+	[SETTLED_FAILED] = {[NEED_NO_FAILURE] = false, [NEED_SUCCESS] = false, [NEED_END] = true},
+	[SETTLED_SKIPPED] = {[NEED_NO_FAILURE] = true, [NEED_SUCCESS] = false, [NEED_END] = true},
 };
 
 static const char *const SettlementText[] = {
@@ -50,19 +52,19 @@ SettlementOf(StepStatus status, Outcome outcome)
 
 /* Decide what the state of a parent means for a dependent. */
 DependentVerdict
-DependentVerdictOf(const PlanRow *plan, StepStatus parent, Outcome outcome, bool required)
+DependentVerdictOf(const PlanRow *plan, StepStatus parent, Outcome outcome, Need need)
 {
 	if (parent != STEP_COMPLETED && parent != STEP_FAILED && parent != STEP_SKIPPED)
 		return DEPENDENT_WAITS;
 	/* under on_failure pause, dependents wait until the failed step is retried, skipped or answered */
 	if (parent == STEP_FAILED && plan->on_failure == ON_FAILURE_PAUSE)
 		return DEPENDENT_WAITS;
-	return DependentRuns[SettlementOf(parent, outcome)][required] ? DEPENDENT_RUNS : DEPENDENT_SKIPPED;
+	return DependentRuns[SettlementOf(parent, outcome)][need] ? DEPENDENT_RUNS : DEPENDENT_SKIPPED;
 }
 
 /* Count one blocker less for the dependents that may run. */
 static void
-DependentsRelease(Call *call, const StepRow *step, const DependentVerdict verdicts[2])
+DependentsRelease(Call *call, const StepRow *step, const DependentVerdict *verdicts)
 {
 	ListCell   *cell;
 
@@ -70,48 +72,50 @@ DependentsRelease(Call *call, const StepRow *step, const DependentVerdict verdic
 	{
 		const Dependent *dependent = lfirst(cell);
 
-		if (verdicts[dependent->required] == DEPENDENT_RUNS)
+		if (verdicts[dependent->need] == DEPENDENT_RUNS)
 			StepUnblock(call, &dependent->step_id);
 	}
 }
 
 /* Skip a dependent. Its message names the parent and how that ended. */
 static void
-DependentSkip(Call *call, PlanRow *plan, StepRow *child, const StepRow *parent, bool required)
+DependentSkip(Call *call, PlanRow *plan, StepRow *child, const StepRow *parent, Need need)
 {
-	child->message = psprintf("%s step \"%s\" %s", required ? "required" : "optional", parent->name,
+	child->message = psprintf("%s step \"%s\" %s", need == NEED_SUCCESS ? "required" : "optional", parent->name,
 							  SettlementText[SettlementOf(parent->status, parent->outcome)]);
 	StepMove(call, plan, child, STEP_SKIPPED, NULL);
 }
 
-/* Run a query over the dependencies at one side of a step, either the required or the optional ones. */
+/* Run a query over the dependencies of one need, at one side of a step. */
 static Rows
-RelatedSteps(Call *call, KeptQuery *query, const StepRow *step, bool required)
+RelatedSteps(Call *call, KeptQuery *query, const StepRow *step, Need need)
 {
 	Params		params = {0};
 
 	ParamTenant(&params, call);
 	ParamUuid(&params, &step->id);
-	ParamBool(&params, required);
+	ParamBool(&params, need == NEED_SUCCESS);
+	ParamBool(&params, need == NEED_END);
 	return QueryRun(query, &params);
 }
 
-/* Skip the pending dependents of a step: those with a required dependency on it, or those with an optional one. */
+/* Skip the pending dependents of a step whose dependencies on it have this need. */
 static void
-DependentsSkip(Call *call, PlanRow *plan, const StepRow *step, bool required)
+DependentsSkip(Call *call, PlanRow *plan, const StepRow *step, Need need)
 {
 	static KeptQuery find = {
 		"SELECT s.* FROM stepwise.dependency AS d JOIN stepwise.step AS s ON s.tenant = $1 AND s.id = d.step_id"
-		" WHERE d.tenant = $1 AND d.depends_on = $2 AND d.required = $3 AND s.status = 'pending' ORDER BY s.step_order",
-		3, {TEXTOID, UUIDOID, BOOLOID}
+		" WHERE d.tenant = $1 AND d.depends_on = $2 AND d.required = $3 AND d.ended = $4"
+		" AND s.status = 'pending' ORDER BY s.step_order",
+		4, {TEXTOID, UUIDOID, BOOLOID, BOOLOID}
 	};
-	Rows		rows = RelatedSteps(call, &find, step, required);
+	Rows		rows = RelatedSteps(call, &find, step, need);
 
 	for (uint64 i = 0; i < rows.count; i++)
 	{
 		StepRow    *child = RowStep(&rows, i);
 
-		DependentSkip(call, plan, child, step, required);
+		DependentSkip(call, plan, child, step, need);
 	}
 	RowsFree(&rows);
 }
@@ -126,23 +130,24 @@ ParentsLook(Call *call, PlanRow *plan, StepRow *step)
 {
 	static KeptQuery find = {
 		"SELECT s.* FROM stepwise.dependency AS d JOIN stepwise.step AS s ON s.tenant = $1 AND s.id = d.depends_on"
-		" WHERE d.tenant = $1 AND d.step_id = $2 AND d.required = $3 ORDER BY s.step_order",
-		3, {TEXTOID, UUIDOID, BOOLOID}
+		" WHERE d.tenant = $1 AND d.step_id = $2 AND d.required = $3 AND d.ended = $4 ORDER BY s.step_order",
+		4, {TEXTOID, UUIDOID, BOOLOID, BOOLOID}
 	};
 
 	/* a parent that ended in the same call may have skipped the step already */
 	if (StepMustRead(call, &step->id)->status != STEP_PENDING)
 		return;
-	for (int required = 0; required <= 1; required++)
+	/* nothing that ends skips a join, so NEED_END is left out */
+	for (Need need = NEED_NO_FAILURE; need < NEED_END; need++)
 	{
-		Rows		rows = RelatedSteps(call, &find, step, required);
+		Rows		rows = RelatedSteps(call, &find, step, need);
 
 		for (uint64 i = 0; i < rows.count && step->status == STEP_PENDING; i++)
 		{
 			StepRow    *parent = RowStep(&rows, i);
 
-			if (DependentVerdictOf(plan, parent->status, parent->outcome, required) == DEPENDENT_SKIPPED)
-				DependentSkip(call, plan, step, parent, required);
+			if (DependentVerdictOf(plan, parent->status, parent->outcome, need) == DEPENDENT_SKIPPED)
+				DependentSkip(call, plan, step, parent, need);
 		}
 		RowsFree(&rows);
 	}
@@ -152,13 +157,17 @@ ParentsLook(Call *call, PlanRow *plan, StepRow *step)
 void
 DependentsLook(Call *call, PlanRow *plan, const StepRow *step)
 {
-	DependentVerdict verdicts[2];
+	DependentVerdict verdicts[NEEDS];
+	bool		any_runs = false;
 
-	for (int required = 0; required <= 1; required++)
-		verdicts[required] = DependentVerdictOf(plan, step->status, step->outcome, required);
-	if (verdicts[false] == DEPENDENT_RUNS || verdicts[true] == DEPENDENT_RUNS)
+	for (Need need = 0; need < NEEDS; need++)
+	{
+		verdicts[need] = DependentVerdictOf(plan, step->status, step->outcome, need);
+		any_runs = any_runs || verdicts[need] == DEPENDENT_RUNS;
+	}
+	if (any_runs)
 		DependentsRelease(call, step, verdicts);
-	for (int required = 0; required <= 1; required++)
-		if (verdicts[required] == DEPENDENT_SKIPPED)
-			DependentsSkip(call, plan, step, required);
+	for (Need need = 0; need < NEEDS; need++)
+		if (verdicts[need] == DEPENDENT_SKIPPED)
+			DependentsSkip(call, plan, step, need);
 }

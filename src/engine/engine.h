@@ -165,7 +165,7 @@ typedef struct FormattingNote
 typedef struct Dependent
 {
 	pg_uuid_t	step_id;
-	bool		required;		/* true: it runs only if the other step succeeds */
+	Need		need;
 } Dependent;
 
 extern PlanRow *PlanLock(Call *call, const pg_uuid_t *plan_id); /* SW001 */
@@ -187,6 +187,7 @@ extern StepRow *StepNextReady(Call *call, const PlanRow *plan, int from_order);
 extern StepRow *StepFromTuple(HeapTuple tuple, TupleDesc desc);
 extern void StepSave(Call *call, StepRow *step);
 extern PlanDetail *PlanDetailRead(Call *call, const pg_uuid_t *plan_id);
+extern Jsonb *PlanVariables(Call *call, const pg_uuid_t *plan_id);	/* only those that are stored */
 extern List *FormattingNotes(Call *call, const pg_uuid_t *plan_id); /* of FormattingNote */
 extern Jsonb *SkillMetadata(Call *call, const pg_uuid_t *plan_id);	/* NULL: none */
 extern List *StepDependents(Call *call, const pg_uuid_t *step_id);	/* of Dependent */
@@ -289,6 +290,7 @@ typedef struct ResolveFault
 
 extern Jsonb *ResolveJson(Call *call, PlanRow *plan, const Jsonb *template, ResolveFault *fault);	/* NULL: fault */
 extern char *ResolveText(Call *call, PlanRow *plan, const char *template, const char *param, ResolveFault *fault);
+extern char *ResolveForReview(Call *call, PlanRow *plan, StepRow *completed, const char *template);
 extern ConditionResult StepConditionDecide(Call *call, PlanRow *plan, const StepRow *step, char **why,
 										   ResolveFault *open); /* open: a step that has not ended */
 extern ConditionResult BranchConditionDecide(Call *call, PlanRow *plan, StepRow *completed, Datum path,
@@ -454,7 +456,7 @@ typedef enum DependentVerdict
 	DEPENDENT_SKIPPED
 } DependentVerdict;
 
-extern DependentVerdict DependentVerdictOf(const PlanRow *plan, StepStatus parent, Outcome outcome, bool required);
+extern DependentVerdict DependentVerdictOf(const PlanRow *plan, StepStatus parent, Outcome outcome, Need need);
 extern void DependentsLook(Call *call, PlanRow *plan, const StepRow *step);
 extern void ParentsLook(Call *call, PlanRow *plan, StepRow *step);
 
@@ -475,7 +477,7 @@ extern void PutStep(JsonBuilder *b, const StepDefinition *step, const pg_uuid_t 
 extern void InsertRows(Call *call, KeptQuery *query, const PlanRow *plan, JsonBuilder *b);
 extern void InsertSteps(Call *call, const PlanRow *plan, JsonBuilder *b);
 extern Links *LinksBegin(Call *call, const PlanRow *plan);
-extern void LinksAdd(Links *links, const pg_uuid_t *step_id, const pg_uuid_t *parent_id, bool required);
+extern void LinksAdd(Links *links, const pg_uuid_t *step_id, const pg_uuid_t *parent_id, Need need);
 extern void LinksEnd(Links *links);
 
 /* ---------- create.c: rows of new plans ---------- */

@@ -27,6 +27,7 @@ struct Links
 	Datum		step_ids[LINKS_AT_ONCE];
 	Datum		parent_ids[LINKS_AT_ONCE];
 	Datum		required[LINKS_AT_ONCE];
+	Datum		ended[LINKS_AT_ONCE];
 };
 
 /* Put an interval as text; null for NULL. */
@@ -135,11 +136,11 @@ static void
 LinksInsert(Links *links)
 {
 	static KeptQuery insert = {
-		"INSERT INTO stepwise.dependency (tenant, plan_id, step_id, depends_on, required)"
-		" SELECT $1, $2, x.step_id, x.depends_on, x.required"
-		" FROM ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4), pg_catalog.unnest($5))"
-		" AS x (step_id, depends_on, required)",
-		5, {TEXTOID, UUIDOID, UUIDARRAYOID, UUIDARRAYOID, BOOLARRAYOID}
+		"INSERT INTO stepwise.dependency (tenant, plan_id, step_id, depends_on, required, ended)"
+		" SELECT $1, $2, x.step_id, x.depends_on, x.required, x.ended"
+		" FROM ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4), pg_catalog.unnest($5), pg_catalog.unnest($6))"
+		" AS x (step_id, depends_on, required, ended)",
+		6, {TEXTOID, UUIDOID, UUIDARRAYOID, UUIDARRAYOID, BOOLARRAYOID, BOOLARRAYOID}
 	};
 	Params		params = {0};
 
@@ -150,6 +151,7 @@ LinksInsert(Links *links)
 	ParamDatum(&params, PointerGetDatum(construct_array(links->step_ids, links->count, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR)));
 	ParamDatum(&params, PointerGetDatum(construct_array(links->parent_ids, links->count, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR)));
 	ParamDatum(&params, PointerGetDatum(construct_array(links->required, links->count, BOOLOID, 1, true, TYPALIGN_CHAR)));
+	ParamDatum(&params, PointerGetDatum(construct_array(links->ended, links->count, BOOLOID, 1, true, TYPALIGN_CHAR)));
 	QueryRun(&insert, &params);
 	for (int i = 2; i < params.count; i++)
 		pfree(DatumGetPointer(params.values[i]));
@@ -158,13 +160,14 @@ LinksInsert(Links *links)
 
 /* Add a dependency to the batch. Both ids must live until LinksEnd. */
 void
-LinksAdd(Links *links, const pg_uuid_t *step_id, const pg_uuid_t *parent_id, bool required)
+LinksAdd(Links *links, const pg_uuid_t *step_id, const pg_uuid_t *parent_id, Need need)
 {
 	if (links->count == LINKS_AT_ONCE)
 		LinksInsert(links);
 	links->step_ids[links->count] = UUIDPGetDatum(step_id);
 	links->parent_ids[links->count] = UUIDPGetDatum(parent_id);
-	links->required[links->count] = BoolGetDatum(required);
+	links->required[links->count] = BoolGetDatum(need == NEED_SUCCESS);
+	links->ended[links->count] = BoolGetDatum(need == NEED_END);
 	links->count++;
 }
 

@@ -89,17 +89,20 @@ FirstOpenFailure(Call *call, const PlanRow *plan)
 
 /* Find a dependency of a step that has not ended; NULL if there is none. */
 static StepRow *
-OpenDependency(Call *call, const StepRow *step)
+OpenDependency(Call *call, const PlanRow *plan, const StepRow *step)
 {
 	static KeptQuery find = {
 		"SELECT p.* FROM stepwise.dependency AS d JOIN stepwise.step AS p ON p.tenant = $1 AND p.id = d.depends_on"
-		" WHERE d.tenant = $1 AND d.step_id = $2 AND p.status NOT IN ('completed', 'skipped') ORDER BY p.step_order LIMIT 1",
-		2, {TEXTOID, UUIDOID}
+		" WHERE d.tenant = $1 AND d.step_id = $2 AND p.status NOT IN ('completed', 'skipped')"
+		" AND (p.status <> 'failed' OR $3) ORDER BY p.step_order LIMIT 1",
+		3, {TEXTOID, UUIDOID, BOOLOID}
 	};
 	Params		params = {0};
 
 	ParamTenant(&params, call);
 	ParamUuid(&params, &step->id);
+	/* only under on_failure pause does a failed step hold back its dependents */
+	ParamBool(&params, plan->on_failure == ON_FAILURE_PAUSE);
 	return StepFetch(&find, &params);
 }
 
@@ -139,7 +142,7 @@ IsHeldBack(Call *call, PlanRow *plan, const StepRow *step, const Next *next, Ste
 {
 	if (!plan->sequential && !step->ready)
 	{
-		*before = OpenDependency(call, step);
+		*before = OpenDependency(call, plan, step);
 		return true;
 	}
 	/* no step of an order below next_order is pending */

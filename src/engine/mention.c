@@ -57,7 +57,7 @@ WalkText(Walk *walk, const char *text)
 
 	if (text == NULL || !ReferenceOccurs(text))
 		return;
-	foreach(cell, ReferenceScan(text, &fault))
+	foreach(cell, ReferenceScan(text, walk->branch, &fault))
 		AddReference(walk, ((const TextPart *) lfirst(cell))->reference);
 }
 
@@ -184,6 +184,8 @@ WalkBranches(Call *call, const PlanRow *plan, Walk *walk)
 		walk->order = RowInt(&rows, i, 1);
 		WalkOperands(walk, RowVarlena(&rows, i, 2), true);
 		WalkAddedSteps(walk, JsonGetJson(RowJson(&rows, i, 3), "steps"));
+		WalkText(walk, JsonGetText(RowJson(&rows, i, 3), "summary"));
+		WalkJson(walk, JsonGetJson(RowJson(&rows, i, 3), "questions"));
 	}
 	walk->branch = false;
 	RowsFree(&rows);

@@ -8,7 +8,8 @@
  *
  * If a reference cannot be resolved, that is a ResolveFault and not an error,
  * because it usually becomes a pause reason. Functions that return bool return
- * false on a fault. Only the first fault is kept.
+ * false on a fault. Only the first fault is kept; its message also says what is
+ * wrong with the other references of the same string.
  *
  * Memory: each lookup has a context of its own; see ValueOfReference.
  */
@@ -20,6 +21,7 @@
 
 #define KEYS_SHOWN	10			/* in a message */
 #define KEY_BYTES_SHOWN	64		/* of each key */
+#define FAULT_BYTES_SHOWN	1000	/* no more faults of a string are added to a message of this size */
 #define OUTPUTS_LIMIT	16		/* limit for the outputs of a plan, in multiples of the limit for a result */
 
 /* one resolution of a template or a condition */
@@ -27,7 +29,7 @@ typedef struct Resolver
 {
 	Call	   *call;
 	PlanRow    *plan;
-	StepRow    *completed;		/* branching conditions only: the step that completed; otherwise NULL */
+	StepRow    *completed;		/* branches only: the step that completed; otherwise NULL */
 	bool		lenient;		/* a string that cannot be filled becomes null */
 	bool		sketch;			/* a string that cannot be filled shows its references as <…> */
 	ResolveFault *fault;		/* the first fault is stored here */
@@ -369,9 +371,40 @@ FindValue(Resolver *r, const Reference *ref, JsonbValue *value)
 			return ValueOfStep(r, ref, value);
 		case REF_PLAN:
 			return ValueOfPlan(r, ref, value);
+		case REF_VARIABLES:
+			JsonToValue(PlanVariables(r->call, &r->plan->id), value);
+			return WalkPath(r, ref, value);
 		default:
 			return ValueOfCompleted(r, ref, value);
 	}
+}
+
+/*
+ * Find the value of a reference, or its default. The default stands for a
+ * value that will never be there. A value that may still come is waited for.
+ */
+static bool
+FindValueOrDefault(Resolver *r, const Reference *ref, JsonbValue *value)
+{
+	ResolveFault before = *r->fault;
+
+	if (ref->fallback == NULL)
+		return FindValue(r, ref, value);
+	r->fault->problem = RESOLVE_FINE;
+	if (FindValue(r, ref, value))
+	{
+		*r->fault = before;
+		return true;
+	}
+	if (r->fault->problem != RESOLVE_NOT_READY)
+	{
+		*r->fault = before;
+		JsonToValue(ref->fallback, value);
+		return true;
+	}
+	if (before.problem != RESOLVE_FINE)
+		*r->fault = before;
+	return false;
 }
 
 /* Copy what a value points to into the current memory context. */
@@ -398,7 +431,7 @@ ValueOfReference(Resolver *r, const Reference *ref, JsonbValue *value)
 	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext, "stepwise reference", ALLOCSET_SMALL_SIZES);
 	MemoryContext outer = MemoryContextSwitchTo(scratch);
 	bool		had_fault = r->fault->problem != RESOLVE_FINE;
-	bool		found = FindValue(r, ref, value);
+	bool		found = FindValueOrDefault(r, ref, value);
 
 	MemoryContextSwitchTo(outer);
 	if (found)
@@ -445,13 +478,34 @@ FillWhole(Resolver *r, const Reference *ref, JsonbValue *value)
 	return CheckFilled(r, value->type == jbvString ? value->val.string.len : 0);
 }
 
+/*
+ * Add to the fault of a string what is wrong with another reference in it, so
+ * that all of them can be repaired at once. What may still come is left out.
+ */
+static void
+FaultOfAnother(Resolver *r, const Reference *ref)
+{
+	ResolveFault *first = r->fault;
+	ResolveFault another = {0};
+	JsonbValue	ignored;
+
+	if (r->lenient || r->sketch || first->problem == RESOLVE_NOT_READY || strlen(first->message) > FAULT_BYTES_SHOWN)
+		return;
+	r->fault = &another;
+	ValueOfReference(r, ref, &ignored);
+	r->fault = first;
+	if (another.problem != RESOLVE_FINE && another.problem != RESOLVE_NOT_READY)
+		first->message = psprintf("%s; %s", first->message, another.message);
+}
+
 /* Fill one string of a template. The result is a string, unless the template is a single reference. */
 static bool
 FillText(Resolver *r, const char *template, JsonbValue *value)
 {
 	ParseFault	parse = {0};
-	List	   *parts = ReferenceScan(template, &parse);
+	List	   *parts = ReferenceScan(template, r->completed != NULL, &parse);
 	StringInfoData text;
+	bool		good = true;
 	ListCell   *cell;
 
 	if (parse.message != NULL)
@@ -464,15 +518,19 @@ FillText(Resolver *r, const char *template, JsonbValue *value)
 		TextPart   *part = lfirst(cell);
 		int			before = text.len;
 
-		if (part->reference == NULL)
+		if (!good && part->reference != NULL)
+			FaultOfAnother(r, part->reference);
+		else if (part->reference == NULL)
 			appendStringInfoString(&text, part->literal);
 		else if (CheckFilled(r, 0) && ValueOfReference(r, part->reference, value))
 			AppendValue(&text, value);
 		else
-			return false;
+			good = false;
 		if (!CheckFilled(r, text.len - before))
 			return false;
 	}
+	if (!good)
+		return false;
 	value->type = jbvString;
 	value->val.string.val = text.data;
 	value->val.string.len = text.len;
@@ -481,13 +539,13 @@ FillText(Resolver *r, const char *template, JsonbValue *value)
 
 /* Replace the references in a string by <…>, so that a reader sees what belongs there. */
 static void
-SketchText(JsonbValue *value)
+SketchText(JsonbValue *value, bool branching)
 {
 	StringInfoData text;
 	ListCell   *cell;
 
 	initStringInfo(&text);
-	foreach(cell, ReferenceScan(JsonValueText(value), &((ParseFault) {0})))
+	foreach(cell, ReferenceScan(JsonValueText(value), branching, &((ParseFault) {0})))
 	{
 		TextPart   *part = lfirst(cell);
 
@@ -513,7 +571,7 @@ FillValue(Resolver *r, JsonbValue *value)
 	if (r->sketch)
 	{
 		*value = written;
-		SketchText(value);
+		SketchText(value, r->completed != NULL);
 		return true;
 	}
 	if (!r->lenient)
@@ -579,6 +637,26 @@ ResolveText(Call *call, PlanRow *plan, const char *template, const char *param, 
 	fault->param = pstrdup(param);
 	if (!FillText(&r, template, &value))
 		return NULL;
+	initStringInfo(&text);
+	AppendValue(&text, &value);
+	return text.data;
+}
+
+/*
+ * Fill a text of the review that a branch requests after a step has completed.
+ * A value that is missing must not prevent the review, so its reference is shown
+ * as <…>.
+ */
+char *
+ResolveForReview(Call *call, PlanRow *plan, StepRow *completed, const char *template)
+{
+	ResolveFault fault = {0};
+	Resolver	r = {.call = call, .plan = plan, .completed = completed, .sketch = true, .fault = &fault};
+	JsonbValue	value;
+	StringInfoData text;
+
+	ValueOfText(template, &value);
+	FillValue(&r, &value);
 	initStringInfo(&text);
 	AppendValue(&text, &value);
 	return text.data;

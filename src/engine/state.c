@@ -384,6 +384,24 @@ StepAudit(Call *call, PlanRow *plan, const StepRow *step, StepStatus from, const
 }
 
 /*
+ * Let the joins after a failed step wait for it again, because it is no longer
+ * failed. DependentsLook has counted the failure as an end for them, except
+ * under on_failure pause. Joins that have started go on.
+ */
+static void
+JoinsWaitAgain(Call *call, const PlanRow *plan, const StepRow *step)
+{
+	static KeptQuery block = {
+		"UPDATE stepwise.step AS s SET blockers = s.blockers + 1, ready = NULL FROM stepwise.dependency AS d"
+		" WHERE d.tenant = $1 AND d.depends_on = $2 AND d.ended AND s.tenant = $1 AND s.id = d.step_id",
+		2, {TEXTOID, UUIDOID}
+	};
+
+	if (!plan->sequential && plan->on_failure != ON_FAILURE_PAUSE)
+		QueryById(call, &block, &step->id);
+}
+
+/*
  * Count and audit a move that is already in the table. End the nested plan and
  * the checkpoint of the step where the move ends them, and queue the step for
  * PlanSettle.
@@ -399,6 +417,8 @@ StepMoved(Call *call, PlanRow *plan, StepRow *step, StepStatus from, Jsonb *deta
 	StepAudit(call, plan, step, from, nested ? JsonMerge(detail, nested) : detail);
 	if (from == STEP_AWAITING_INPUT)
 		CheckpointClose(call, step);
+	if (from == STEP_FAILED)
+		JoinsWaitAgain(call, plan, step);
 	if (from == STEP_FAILED && step->status != STEP_SKIPPED)
 		plan->retried = true;
 	if (step->status == STEP_AWAITING_INPUT && step->waiting != NULL)

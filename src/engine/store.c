@@ -55,13 +55,15 @@ enum
 enum
 {
 	DEPENDENCY_COL_STEP_ID = 2,
-	DEPENDENCY_COL_REQUIRED = 4
+	DEPENDENCY_COL_REQUIRED = 4,
+	DEPENDENCY_COL_ENDED = 5
 };
 
 /* columns of stepwise.plan_detail and stepwise.skill_execution that are read here; the first is 0 */
 enum
 {
 	DETAIL_COL_OUTPUTS = 2,
+	DETAIL_COL_VARIABLES = 3,
 	DETAIL_COL_OUTPUT_FORMATTING_NOTES = 6,
 	SKILL_COL_METADATA = 6
 };
@@ -872,6 +874,25 @@ PlanDetailRead(Call *call, const pg_uuid_t *plan_id)
 	return detail;
 }
 
+/* Read the variables from a row of stepwise.plan_detail. */
+static void *
+VariablesMake(HeapTuple tuple, TupleDesc desc)
+{
+	return JsonOf(ColumnCopy(tuple, desc, DETAIL_COL_VARIABLES));
+}
+
+/* Read the variables that are stored for a plan. */
+Jsonb *
+PlanVariables(Call *call, const pg_uuid_t *plan_id)
+{
+	Key			key = IdKey(call, plan_id);
+	Jsonb	   *variables = TableRead("plan_detail", "plan_detail_pkey", &key, NULL, NULL, VariablesMake);
+
+	if (variables == NULL)
+		elog(ERROR, "plan %s has no detail", UuidText(plan_id));
+	return variables;
+}
+
 /* Make a FormattingNote from a row of stepwise.step; NULL if the step has no notes. */
 static void *
 NoteMake(HeapTuple tuple, TupleDesc desc)
@@ -923,7 +944,11 @@ DependentMake(HeapTuple tuple, TupleDesc desc)
 	bool		isnull;
 
 	dependent->step_id = *DatumGetUUIDP(heap_getattr(tuple, DEPENDENCY_COL_STEP_ID + 1, desc, &isnull));
-	dependent->required = DatumGetBool(heap_getattr(tuple, DEPENDENCY_COL_REQUIRED + 1, desc, &isnull));
+	if (DatumGetBool(heap_getattr(tuple, DEPENDENCY_COL_ENDED + 1, desc, &isnull)))
+		dependent->need = NEED_END;
+	else
+		dependent->need = DatumGetBool(heap_getattr(tuple, DEPENDENCY_COL_REQUIRED + 1, desc, &isnull)) ?
+			NEED_SUCCESS : NEED_NO_FAILURE;
 	return dependent;
 }
 

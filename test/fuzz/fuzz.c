@@ -286,6 +286,8 @@ RunCases(FunctionCallInfo fcinfo, const char *name, void (*one) (Run *run))
 void
 CheckFault(const char *text, const ParseFault *fault)
 {
+	if (fault->next)
+		CheckFault(text, fault->next);
 	if (fault->message == NULL || fault->message[0] == '\0')
 		FAIL("refused without a fault");
 	if (fault->column < 1 || fault->column > pg_mbstrlen(text) + 1)

@@ -26,12 +26,12 @@ PG_FUNCTION_INFO_V1(fuzz_jsonpath);
 /* notation, and name in the compiler */
 static const char *const Written[2][REFERENCES] = {
 	{"${inputs.a}", "${ inputs.a.ключ.0 }", "${steps.x-1.outputs.b}", "${blocks.x.steps.y.succeeded}",
-	"${bindings.b.c}", "${plan.name}", "${inputs}"},
+	"${bindings.b.c ?? {\"}\": 1}}", "${variables.k ?? \"x\" }", "${inputs}"},
 	{"confidence", "result.a.ключ-1.0", "foo.bar", "${steps.x.outputs.b}", "inputs.a", "outcome", "bindings.x"}
 };
 static const char *const Named[2][REFERENCES] = {
 	{"inputs.a", "inputs.a.ключ.0", "steps.x-1.outputs.b", "blocks.x.steps.y.succeeded",
-	"bindings.b.c", "plan.name", "inputs"},
+	"bindings.b.c ?? {\"}\": 1}", "variables.k ?? \"x\"", "inputs"},
 	{"confidence", "result.a.ключ-1.0", "result.foo.bar", "steps.x.outputs.b", "inputs.a", "outcome", "result.bindings.x"}
 };
 
@@ -596,7 +596,9 @@ SameReference(const Reference *a, const Reference *b)
 	for (int i = 0; i < a->npath; i++)
 		if (strcmp(a->path[i], b->path[i]) != 0)
 			return false;
-	return true;
+	if ((a->fallback == NULL) != (b->fallback == NULL))
+		return false;
+	return a->fallback == NULL || JsonEqual(a->fallback, b->fallback);
 }
 
 /* Check that the stored form, a path and the names of operands, can be read back. */

@@ -140,6 +140,7 @@ WriteArguments(Draft *d)
 static void
 WriteDependsOn(Draft *d)
 {
+	static const char *const needs[] = {"\"required\": true", "\"required\": false", "\"when\": \"ended\""};
 	bool		used[16] = {0};
 
 	WriteKey(d, "dependsOn");
@@ -158,7 +159,7 @@ WriteDependsOn(Draft *d)
 		if (Draw(3))
 			appendStringInfo(&d->text, "\"s-%d\"", parent);
 		else
-			appendStringInfo(&d->text, "{\"step\": \"s-%d\", \"required\": %s}", parent, Draw(2) ? "true" : "false");
+			appendStringInfo(&d->text, "{\"step\": \"s-%d\", %s}", parent, DRAW(needs));
 	}
 	Close(d, ']');
 }
@@ -236,7 +237,10 @@ WriteBranch(Draft *d)
 	int			after = 1 + Draw(Draw(SPOILT) ? Max(d->nsteps - 1, 1) : d->nsteps + 2);
 
 	Open(d, '{');
-	WriteRaw(d, "afterStepOrder", psprintf("%d", after));
+	if (Draw(2))
+		WriteRaw(d, "afterStepOrder", psprintf("%d", after));
+	else
+		WriteText(d, "afterStep", psprintf("s-%d", after));
 	d->step = after;
 	WriteText(d, "conditionExpression", RandomConditionText(d, true));
 	d->step = 0;
@@ -249,7 +253,7 @@ WriteBranch(Draft *d)
 	else if (action == 3 && Draw(2))
 		WriteRaw(d, "actionParams", "{\"reason\": \"no\"}");
 	else if (action == 4)
-		WriteRaw(d, "actionParams", "{\"summary\": \"look\", \"questions\": [\"ok?\"]}");
+		WriteRaw(d, "actionParams", "{\"summary\": \"look at ${result} ${plan.name}\", \"questions\": [\"ok, ${confidence ?? 0}?\"]}");
 	Close(d, '}');
 }
 

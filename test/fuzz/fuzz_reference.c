@@ -80,7 +80,8 @@ RandomParts(void)
 		"steps.a.outputs.x.y", "blocks.a-1.inputs.steps", "steps.steps.steps.outputs.outputs.steps", "steps.a.metadata.b",
 		"blocks.a.metadata.skipped",
 		"steps.a.succeeded", "blocks.a.blocks.b.failed", "steps._.status", "steps.A.outcome", "steps.a.skipped", "bindings.x",
-		"bindings.x.0", "plan.id", "plan.name", "plan.goal"
+		"bindings.x.0", "plan.id", "plan.name", "plan.goal", "variables.k", "variables.k.0 ?? null", "inputs.a ?? -1.5e3",
+		"inputs.a??{}", "steps.a.outputs.x ?? {\"}\": [\"\\\"}\", {\"日\": []}]}", "bindings.x.? ?? \"a ?? b\"", "plan.id ?? [ ]"
 	};
 	List	   *parts = NIL;
 
@@ -104,13 +105,13 @@ ReferenceCase(Run *run)
 	ParseFault	fault;
 
 	run->text = text;
-	parts = ReferenceScan(text, &fault);
+	parts = ReferenceScan(text, false, &fault);
 	if (fault.message)
 		FAIL("refused at column %d: %s", fault.column, fault.message);
 	CheckParts(parts, made);
 	for (int i = Draw(4); i >= 0; i--)
 		run->text = text = Mutate(text);
-	parts = ReferenceScan(text, &fault);
+	parts = ReferenceScan(text, false, &fault);
 	if (fault.message)
 	{
 		CheckFault(text, &fault);
@@ -120,7 +121,7 @@ ReferenceCase(Run *run)
 	/* "$" before a reference cannot be written, but the result must give itself again */
 	text = PartsToText(parts);
 	if (strstr(text, "$$${") == NULL)
-		CheckParts(ReferenceScan(text, &fault), parts);
+		CheckParts(ReferenceScan(text, false, &fault), parts);
 }
 
 Datum

@@ -57,6 +57,8 @@ ReferenceText(const Reference *reference)
 		appendStringInfo(&text, " field %d", reference->field);
 	for (int i = 0; i < reference->npath; i++)
 		appendStringInfo(&text, " /%s", reference->path[i]);
+	if (reference->fallback)
+		appendStringInfo(&text, " else %s", JsonToText(reference->fallback));
 	appendStringInfo(&text, " @%d>", reference->column);
 	return text.data;
 }
@@ -66,7 +68,7 @@ Datum
 try_reference(PG_FUNCTION_ARGS)
 {
 	ParseFault	fault;
-	List	   *parts = ReferenceScan(text_to_cstring(PG_GETARG_TEXT_PP(0)), &fault);
+	List	   *parts = ReferenceScan(text_to_cstring(PG_GETARG_TEXT_PP(0)), false, &fault);
 	StringInfoData text;
 	ListCell   *cell;
 
