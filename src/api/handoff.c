@@ -492,15 +492,6 @@ SayNext(const StepRow *step)
 	return psprintf("step \"%s\" is next", step->name);
 }
 
-/* Is the tool registered with a function, so that a run can call it? */
-static bool
-ToolIsInDatabase(Call *call, const char *name)
-{
-	Tool	   *tool = ToolFind(call, name);
-
-	return tool != NULL && tool->function != NULL;
-}
-
 /* Say whether a run would come to the next step; a claim or an open failure before it stops a run. */
 static bool
 RunMayDo(Call *call, const Next *next)
@@ -688,6 +679,20 @@ Why(Call *call, PlanRow *asked)
 	JsonPutJson(&b, "reason", w.reason);
 	JsonPutText(&b, "message", w.message);
 	PutNextCall(&b, &w);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+/* Build what a run says about a plan that has not ended: the message and the next call of why. */
+Jsonb *
+WaitOfRun(Call *call, PlanRow *asked)
+{
+	Jsonb	   *why = Why(call, asked);
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "message", JsonGetText(why, "message"));
+	JsonPutJson(&b, "next_call", JsonGetJson(why, "nextCall"));
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
 }
