@@ -25,7 +25,7 @@ BEGIN ATOMIC
         || CASE WHEN p.completed_at IS NOT NULL OR p.in_progress + p.awaiting_input = 0 THEN '{}'
                 ELSE jsonb_strip_nulls(jsonb_build_object('claimed', (
                     WITH RECURSIVE tree AS (
-                        SELECT $2 AS id, '' AS above, ARRAY[]::int[] AS place
+                        SELECT $2 AS id, '' COLLATE "C" AS above, ARRAY[]::int[] AS place
                         UNION ALL
                         SELECT n.id, t.above || h.name || '/', t.place || h.step_order FROM tree AS t
                         JOIN stepwise.step AS h ON h.tenant = $1 AND h.plan_id = t.id AND h.workflow IS NOT NULL

@@ -35,6 +35,7 @@ extern Jsonb *NextAnswer(Call *call, PlanRow *asked, bool run_tools);	/* for a p
 
 extern void CheckAttempt(const StepRow *step, int attempt);	/* SW009 */
 extern void CheckOptionalAttempt(FunctionCallInfo fcinfo, int n, const StepRow *step);
+pg_noreturn extern void NotDueRefuse(const StepRow *step, Due due, const Judgement *j); /* SW003 */
 extern void CheckDue(Call *call, PlanRow *plan, StepRow *step);	/* SW003, SW012 */
 extern void CheckNotSentBack(const StepRow *step, StepStatus to);	/* SW003 */
 extern void CheckInProgress(const StepRow *step, StepStatus to, const char *rule);
