@@ -210,7 +210,10 @@ MoveRetry(Wait *w)
 	AddMove(w, MOVE_CALL, "retry_step", StepArgument(w->step));
 }
 
-/* Retry the step if that may help. Otherwise let the client call the tool itself. */
+/*
+ * Retry the step if that may help. Otherwise let the client call the tool
+ * itself, or leave out the step if the tool is in the database.
+ */
 static void
 MoveAfterError(Wait *w)
 {
@@ -218,8 +221,14 @@ MoveAfterError(Wait *w)
 
 	if (StepKindOf(w->step) != KIND_TOOL || (JsonGet(w->reason, "retryable", &retryable) && retryable.val.boolean))
 		MoveRetry(w);
-	else
+	else if (!ToolIsInDatabase(w->call, w->step->tool))
 		MoveRecord(w);
+	else
+	{
+		AddMove(w, MOVE_WORDS, psprintf("Tool \"%s\" is in the database. If what made it fail can be mended, do that and call"
+										" stepwise.retry_step; otherwise leave the step out.", w->step->tool), NULL);
+		MoveSkip(w);
+	}
 }
 
 /*

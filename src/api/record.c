@@ -341,7 +341,9 @@ HeldRefuse(const StepRow *step, const char *detail, const char *hint)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_STALE_ATTEMPT),
-			 errmsg("step \"%s\" is claimed%s%s", step->name, step->holder ? " by " : "", step->holder ? step->holder : ""),
+			 errmsg("step \"%s\"%s is claimed%s%s", step->name,
+					step->tool ? psprintf(" with tool \"%s\"", step->tool) : "",
+					step->holder ? " by " : "", step->holder ? step->holder : ""),
 			 errdetail("%s", detail),
 			 errhint("%s", hint)));
 }
