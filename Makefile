@@ -49,7 +49,10 @@ REGRESS = \
 	runner \
 	pause \
 	resource \
+	run_tools \
 	record \
+	matched \
+	doors \
 	variables \
 	handoff \
 	agree \

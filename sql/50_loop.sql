@@ -1,8 +1,9 @@
 -- The agent's loop.
 
-CREATE FUNCTION stepwise.get_next_step(plan_id uuid, worker text = NULL, lease interval = NULL, session_id text = NULL) RETURNS jsonb
+CREATE FUNCTION stepwise.get_next_step(plan_id uuid, worker text = NULL, lease interval = NULL, session_id text = NULL,
+    run_tools boolean = false) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_get_next_step';
-COMMENT ON FUNCTION stepwise.get_next_step(uuid, text, interval, text) IS 'claim the next step of a plan, or tell why there is none';
+COMMENT ON FUNCTION stepwise.get_next_step(uuid, text, interval, text, boolean) IS 'claim the next step of a plan, or tell why there is none';
 
 CREATE FUNCTION stepwise.submit_step_result(step_id uuid, result jsonb, result_summary text = NULL, confidence double precision = NULL,
     execution_report jsonb = NULL, output_formatting_notes text = NULL, outcome text = 'success', attempt int = NULL) RETURNS jsonb

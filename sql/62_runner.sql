@@ -20,6 +20,20 @@ BEGIN ATOMIC
         'steps', (SELECT coalesce(jsonb_agg(jsonb_build_object('name', s.name, 'status', s.status) ORDER BY s.step_order), '[]')
                   FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2))
         || CASE WHEN p.pause_reason IS NULL THEN '{}' ELSE jsonb_build_object('pause_reason', p.pause_reason) END
+        || CASE WHEN p.status = 'completed' AND p.outputs <> '{}' THEN jsonb_build_object('outputs', p.outputs) ELSE '{}' END
+        -- the steps that workers hold, also in nested plans
+        || CASE WHEN p.completed_at IS NOT NULL OR p.in_progress + p.awaiting_input = 0 THEN '{}'
+                ELSE jsonb_strip_nulls(jsonb_build_object('claimed', (
+                    WITH RECURSIVE tree AS (
+                        SELECT $2 AS id, '' COLLATE "C" AS above, ARRAY[]::int[] AS place
+                        UNION ALL
+                        SELECT n.id, t.above || h.name || '/', t.place || h.step_order FROM tree AS t
+                        JOIN stepwise.step AS h ON h.tenant = $1 AND h.plan_id = t.id AND h.workflow IS NOT NULL
+                             AND h.status IN ('in_progress', 'awaiting_input')
+                        JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = h.id AND n.completed_at IS NULL)
+                    SELECT jsonb_agg(t.above || s.name ORDER BY t.place || s.step_order) FROM tree AS t
+                    JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = t.id
+                    WHERE s.status = 'in_progress' AND s.workflow IS NULL AND s.sent_back IS NOT TRUE))) END
     FROM stepwise.plan AS p
     WHERE p.tenant = $1 AND p.id = $2;
 END;

@@ -45,9 +45,9 @@ CREATE FUNCTION pg_temp.checkpoint(label text, path text) RETURNS uuid LANGUAGE 
     SELECT k.id FROM stepwise.checkpoint AS k WHERE k.tenant = 'default' AND k.step_id = pg_temp.step(label, path)
 $$;
 
--- An answer without ids and times.
+-- An answer without ids and times, and without what a run says about the next call.
 CREATE FUNCTION pg_temp.plain(answer jsonb) RETURNS jsonb LANGUAGE sql AS $$
-    SELECT answer - '{planId,rootPlanId,stepId,checkpointId,checkpoint_id,leaseExpiresAt,task_id}'::text[]
+    SELECT answer - '{planId,rootPlanId,stepId,checkpointId,checkpoint_id,leaseExpiresAt,task_id,message,next_call}'::text[]
            || CASE WHEN answer ? 'pauseReason' THEN jsonb_build_object('pauseReason', (answer -> 'pauseReason') - 'checkpointId') ELSE '{}' END
            || CASE WHEN answer ? 'pause_reason' THEN jsonb_build_object('pause_reason', (answer -> 'pause_reason') - 'checkpointId') ELSE '{}' END
 $$;

@@ -102,19 +102,20 @@ PausedDetail(const PlanRow *asked)
 }
 
 /*
- * Say whether something stops agents in a plan. An open failure under on_failure
- * stop does not, unless another step is blocked too. The reason of a nested plan
+ * Say whether something stops an agent in a plan. An open failure under on_failure
+ * stop does not, unless another step is blocked too, or the agent stops where a
+ * run stops. The reason of a nested plan
  * is also that of its parent step, which is counted once at each level.
  */
 static bool
-IsPaused(Call *call, const PlanRow *asked)
+IsPaused(Call *call, const PlanRow *asked, bool run_tools)
 {
 	StepRow    *step = asked->pause_reason ? StepOfReason(call, asked) : NULL;
 	const PlanRow *plan;
 	StepRow    *parent_step;
 	int			known = 0;
 
-	if (step == NULL || step->status != STEP_FAILED)
+	if (run_tools || step == NULL || step->status != STEP_FAILED)
 		return asked->pause_reason != NULL;
 	plan = PlanMustRead(call, &step->plan_id);
 	if (plan->on_failure != ON_FAILURE_STOP)
@@ -129,7 +130,7 @@ IsPaused(Call *call, const PlanRow *asked)
 
 /* Build the answer for a plan that has no step to hand out now. */
 Jsonb *
-NextAnswer(Call *call, PlanRow *asked)
+NextAnswer(Call *call, PlanRow *asked, bool run_tools)
 {
 	const char *status;
 	Jsonb	   *detail;
@@ -154,8 +155,8 @@ NextAnswer(Call *call, PlanRow *asked)
 			detail = JsonMerge(OldestCheckpoint(call, asked), asked->pause_reason ? PausedDetail(asked) : NULL);
 			break;
 		default:
-			status = IsPaused(call, asked) ? "paused" : "no_pending_steps";
-			detail = IsPaused(call, asked) ? PausedDetail(asked) : NothingDetail(asked);
+			status = IsPaused(call, asked, run_tools) ? "paused" : "no_pending_steps";
+			detail = IsPaused(call, asked, run_tools) ? PausedDetail(asked) : NothingDetail(asked);
 	}
 	JsonObjectStart(&b, NULL);
 	JsonPutText(&b, "status", status);

@@ -22,17 +22,19 @@ extern int	ArgumentMax(FunctionCallInfo fcinfo, int n, int otherwise); /* a numb
 /* ---------- handoff.c: what a plan waits for, and what to call next ---------- */
 
 extern Jsonb *NextCall(Call *call, PlanRow *asked); /* {"nextCall": ...} */
+extern Jsonb *WaitOfRun(Call *call, PlanRow *asked);	/* {"message": ..., "next_call": ...} */
 
 /* ---------- answer.c: answers that several functions share ---------- */
 
 extern void PutStepAnswer(JsonBuilder *b, const PlanRow *plan, const StepRow *step);
 extern Jsonb *StepAnswer(const PlanRow *plan, const StepRow *step);
-extern Jsonb *NextAnswer(Call *call, PlanRow *asked);	/* for a plan with no step to hand out */
+extern Jsonb *NextAnswer(Call *call, PlanRow *asked, bool run_tools);	/* for a plan with no step to hand out */
 
 /* ---------- check.c: checks that several functions share ---------- */
 
 extern void CheckAttempt(const StepRow *step, int attempt);	/* SW009 */
 extern void CheckOptionalAttempt(FunctionCallInfo fcinfo, int n, const StepRow *step);
+pg_noreturn extern void NotDueRefuse(const StepRow *step, Due due, const Judgement *j); /* SW003 */
 extern void CheckDue(Call *call, PlanRow *plan, StepRow *step);	/* SW003, SW012 */
 extern void CheckNotSentBack(const StepRow *step, StepStatus to);	/* SW003 */
 extern void CheckInProgress(const StepRow *step, StepStatus to, const char *rule);
@@ -53,6 +55,18 @@ extern Jsonb *WorkflowResponse(Call *call, PlanRow *plan, bool detail);
 
 /* ---------- runner.c: run a plan in the database ---------- */
 
-extern Jsonb *TaskAnswer(Call *call, const pg_uuid_t *plan_id); /* what a run answers; SW001 */
+typedef struct Run
+{
+	const char *tenant;
+	const pg_uuid_t *plan_id;
+	const char *actor;			/* the name that the caller gave, or NULL */
+	char	   *session;		/* or NULL */
+	int			left;			/* how many steps it may still do */
+	bool		commits;		/* it commits after each step */
+	bool		run_tools;		/* it goes before an agent, which takes the client's steps itself */
+} Run;
+
+extern void RunTurns(Run *run); /* no call may be open */
+extern Jsonb *TaskAnswer(Call *call, const pg_uuid_t *plan_id); /* what a run answers; begins to read; SW001 */
 
 #endif							/* STEPWISE_API_H */

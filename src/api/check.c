@@ -47,6 +47,17 @@ NotDueDetail(const StepRow *step, Due due, const Judgement *j)
 	}
 }
 
+/* Raise the error that a pending step is not due. */
+void
+NotDueRefuse(const StepRow *step, Due due, const Judgement *j)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_TRANSITION),
+			 errmsg("step \"%s\" is not due", step->name),
+			 errdetail("%s", NotDueDetail(step, due, j)),
+			 errhint("stepwise.get_next_step(plan_id) hands out what is due; stepwise.why(plan_id) says what the plan waits for.")));
+}
+
 /* Refuse a pending step that was claimed before, or is not due now. */
 void
 CheckDue(Call *call, PlanRow *plan, StepRow *step)
@@ -62,11 +73,7 @@ CheckDue(Call *call, PlanRow *plan, StepRow *step)
 				 errhint("Drop the result, and ask for work with stepwise.get_next_step(plan_id).")));
 	due = StepIsDue(call, plan, step, &next, &j);
 	if (due != DUE_READY)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_TRANSITION),
-				 errmsg("step \"%s\" is not due", step->name),
-				 errdetail("%s", NotDueDetail(step, due, &j)),
-				 errhint("stepwise.get_next_step(plan_id) hands out what is due; stepwise.why(plan_id) says what the plan waits for.")));
+		NotDueRefuse(step, due, &j);
 }
 
 /* Refuse a step that a review sent back: nobody holds it until somebody claims it again. */

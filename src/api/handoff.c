@@ -210,7 +210,10 @@ MoveRetry(Wait *w)
 	AddMove(w, MOVE_CALL, "retry_step", StepArgument(w->step));
 }
 
-/* Retry the step if that may help. Otherwise let the client call the tool itself. */
+/*
+ * Retry the step if that may help. Otherwise let the client call the tool
+ * itself, or leave out the step if the tool is in the database.
+ */
 static void
 MoveAfterError(Wait *w)
 {
@@ -218,8 +221,14 @@ MoveAfterError(Wait *w)
 
 	if (StepKindOf(w->step) != KIND_TOOL || (JsonGet(w->reason, "retryable", &retryable) && retryable.val.boolean))
 		MoveRetry(w);
-	else
+	else if (!ToolIsInDatabase(w->call, w->step->tool))
 		MoveRecord(w);
+	else
+	{
+		AddMove(w, MOVE_WORDS, psprintf("Tool \"%s\" is in the database. If what made it fail can be mended, do that and call"
+										" stepwise.retry_step; otherwise leave the step out.", w->step->tool), NULL);
+		MoveSkip(w);
+	}
 }
 
 /*
@@ -492,15 +501,6 @@ SayNext(const StepRow *step)
 	return psprintf("step \"%s\" is next", step->name);
 }
 
-/* Is the tool registered with a function, so that a run can call it? */
-static bool
-ToolIsInDatabase(Call *call, const char *name)
-{
-	Tool	   *tool = ToolFind(call, name);
-
-	return tool != NULL && tool->function != NULL;
-}
-
 /* Say whether a run would come to the next step; a claim or an open failure before it stops a run. */
 static bool
 RunMayDo(Call *call, const Next *next)
@@ -688,6 +688,20 @@ Why(Call *call, PlanRow *asked)
 	JsonPutJson(&b, "reason", w.reason);
 	JsonPutText(&b, "message", w.message);
 	PutNextCall(&b, &w);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+/* Build what a run says about a plan that has not ended: the message and the next call of why. */
+Jsonb *
+WaitOfRun(Call *call, PlanRow *asked)
+{
+	Jsonb	   *why = Why(call, asked);
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "message", JsonGetText(why, "message"));
+	JsonPutJson(&b, "next_call", JsonGetJson(why, "nextCall"));
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
 }

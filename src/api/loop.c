@@ -59,6 +59,7 @@ typedef struct Claim
 {
 	const char *worker;			/* NULL if not given */
 	Interval   *lease;			/* NULL if not given */
+	bool		run_tools;		/* the database has run its tools before; stop where it stopped */
 } Claim;
 
 /* Put the names of earlier steps that failed, if there are any. */
@@ -106,6 +107,8 @@ ReadyAnswer(Call *call, const Next *next, bool again)
 	JsonPutText(&b, "name", step->name);
 	JsonPutText(&b, "stepType", step->type);
 	JsonPutText(&b, "tool", step->tool);
+	if (step->tool != NULL)
+		JsonPutBool(&b, "inDatabase", ToolIsInDatabase(call, step->tool));
 	JsonPutText(&b, "instructions", next->instructions);
 	JsonPutJson(&b, "arguments", StepInputs(step));
 	if (next->resources != NULL)
@@ -184,7 +187,7 @@ ClaimStep(Call *call, Next *next, const Claim *claim)
 static Jsonb *
 ClaimNext(Call *call, PlanRow *asked, const Claim *claim)
 {
-	Next		next = {0};
+	Next		next = {.run_tools = claim->run_tools};
 	StepRow    *held = NULL;
 
 	if (claim->worker != NULL && !PlanIsTerminal(asked->root->status))
@@ -192,7 +195,7 @@ ClaimNext(Call *call, PlanRow *asked, const Claim *claim)
 	if (held != NULL)
 		return ClaimAgain(call, asked->root, held, claim);
 	if (!NextFind(call, asked, &next))
-		return NextAnswer(call, asked);
+		return NextAnswer(call, asked, claim->run_tools);
 	ClaimStep(call, &next, claim);
 	return ReadyAnswer(call, &next, false);
 }
@@ -226,15 +229,37 @@ ArgumentClaim(FunctionCallInfo fcinfo, Call *call, int first)
 	return claim;
 }
 
+/* Run the tools of the database as far as a run goes, for the worker and the session of a claim. */
+static void
+RunForAgent(FunctionCallInfo fcinfo, const char *tenant)
+{
+	Run			run = {.tenant = tenant, .left = INT_MAX, .run_tools = true};
+	Call		call;
+
+	/* check the arguments before any tool runs */
+	CallBeginIn(&call, tenant);
+	ArgumentClaim(fcinfo, &call, 1);
+	CallEnd(&call, NULL);
+	run.plan_id = ArgumentUuid(fcinfo, 0);
+	run.actor = ArgumentText(fcinfo, 1);
+	run.session = ArgumentText(fcinfo, 3);
+	RunTurns(&run);
+}
+
 /* Claim the next step of a plan, or tell why there is none. */
 Datum
 stepwise_get_next_step(PG_FUNCTION_ARGS)
 {
+	const char *tenant = TenantOfCaller();
+	bool		run_tools = ArgumentFlag(fcinfo, 4);
 	Call		call;
 	Claim		claim;
 
-	CallBegin(&call);
+	if (run_tools)
+		RunForAgent(fcinfo, tenant);
+	CallBeginIn(&call, tenant);
 	claim = ArgumentClaim(fcinfo, &call, 1);
+	claim.run_tools = run_tools;
 	return CallEnd(&call, NextStep(&call, PlanLock(&call, ArgumentUuid(fcinfo, 0)), &claim));
 }
 

@@ -5,12 +5,17 @@
  * A report is a call of record_tool_result. A step is held if its claim has a
  * worker or a lease. Then its result is expected from that claim.
  *
- * Without a step name, a report goes to the first step with that tool that is
- * pending, failed, or claimed but not held. The step that blocks the plan comes
- * first, then the steps of the plan in their order, then those of the plans
- * nested in it. In a sequence, a held step with that tool is not passed over;
- * the report is refused. If no step waits for the result, it is kept as the
+ * Without a step name, a report goes to the open failure of that tool, in the
+ * plan or in the plans nested in it. If there is none, it goes to the step of
+ * that tool that is due, blocked only by its arguments, or claimed but not
+ * held. The engine does not choose among several steps: the report is refused,
+ * and names them. In a sequence, a held step with that tool is not passed over;
+ * the report is refused. If no step can take the result, it is kept as the
  * variable _workflow.extra.TOOL.
+ *
+ * A pending step that takes a report is claimed by the report itself. So the
+ * report asks StepIsDue first, like every other way into a step. A failed step
+ * is asked as it would be after a retry.
  *
  * A step name is looked up in the plan first, where it is unique. If the plan
  * has no such step, or if that step takes no results, the plans nested in it
@@ -24,6 +29,8 @@
  * plan of the step.
  */
 #include "api/api.h"
+
+#define NAMED_MAX		50		/* an error names at most this many steps */
 
 PG_FUNCTION_INFO_V1(stepwise_record_tool_result);
 
@@ -79,21 +86,7 @@ ErrorOf(const Jsonb *result)
 	return text ? text : JsonToText(result);
 }
 
-/* ---------- which step ---------- */
-
-/* Can the step take a report without being claimed? */
-static bool
-IsOpenForReport(const StepRow *step)
-{
-	return step->status == STEP_PENDING || step->status == STEP_FAILED;
-}
-
-/* Does the step that blocks wait for this tool? */
-static bool
-WaitsForTool(const StepRow *step, const char *tool)
-{
-	return step != NULL && IsOpenForReport(step) && step->tool != NULL && strcmp(step->tool, tool) == 0;
-}
+/* ---------- whether a step can take a report ---------- */
 
 /* Is the step held, so that its result is expected from its claim? */
 static bool
@@ -102,35 +95,111 @@ IsHeld(const StepRow *step)
 	return step->status == STEP_IN_PROGRESS && (step->holder != NULL || TimeIsSet(step->lease_expires_at));
 }
 
-/*
- * The condition for a step that may take the result of a tool. A claimed step
- * may take it if it is not held. In a sequence, a held step is found too, so
- * that CheckNotHeld can refuse the result instead of passing over the step.
- */
-#define TAKES_RESULT(sequential) \
-	"(s.status IN ('pending', 'failed') OR" \
-	" (s.status = 'in_progress' AND (" sequential " OR (s.holder IS NULL AND s.lease_expires_at IS NULL))))"
+/* Is it a failure that waits to be dealt with? On_failure pause waits for every failed step, continue for none. */
+static bool
+IsOpenFailure(const PlanRow *plan, const StepRow *step)
+{
+	return step->status == STEP_FAILED &&
+		(plan->on_failure == ON_FAILURE_PAUSE || (plan->on_failure == ON_FAILURE_STOP && step->pause_reason != NULL));
+}
+
+/* Do only the arguments of a step block it? The client has called the tool with others. */
+static bool
+ArgumentsBlock(const Judgement *j)
+{
+	ReasonType	type = ReasonTypeOf(j->reason);
+
+	return type == REASON_UNRESOLVABLE_PARAMS || type == REASON_UNRESOLVED_DEPENDENCY || type == REASON_SCHEMA_MISMATCH;
+}
+
+/* Judge a pending or failed step: can it take a report now? A failed step is judged as it would be after a retry. */
+static bool
+TakesNow(Call *call, PlanRow *plan, const StepRow *step, Due *due, Judgement *j)
+{
+	StepRow		asked = *step;
+	Next		next = {0};
+
+	if (step->status == STEP_FAILED)
+	{
+		asked.status = STEP_PENDING;
+		asked.ready = !plan->sequential && asked.blockers == 0;
+		/* a report is no claim that fails again by itself */
+		asked.max_attempts = 0;
+	}
+	*due = StepIsDue(call, plan, &asked, &next, j);
+	return *due == DUE_READY || (*due == DUE_BLOCKED && ArgumentsBlock(j));
+}
+
+/* ---------- which step, by tool ---------- */
+
+/* the steps that a report without a step name may be meant for; of StepRow, in the order of the tree */
+typedef struct Found
+{
+	List	   *failures;		/* open failures */
+	List	   *takers;			/* due, blocked by arguments, or claimed but not held */
+	StepRow    *held;			/* the first held step in a sequence, or NULL */
+	StepRow    *passed;			/* a held step in a sequence before the first taker, or NULL */
+} Found;
+
+/* Sort a step with the tool into what was found. */
+static void
+FoundAdd(Call *call, PlanRow *plan, StepRow *step, Found *found)
+{
+	Judgement	j = {0};
+	Due			due;
+
+	if (IsHeld(step))
+	{
+		if (plan->sequential && found->held == NULL)
+			found->held = step;
+		return;
+	}
+	if (step->status == STEP_FAILED && !IsOpenFailure(plan, step))
+		return;
+	if (step->status != STEP_IN_PROGRESS && !TakesNow(call, plan, step, &due, &j))
+		return;
+	if (step->status == STEP_FAILED)
+		found->failures = lappend(found->failures, step);
+	else
+	{
+		found->takers = lappend(found->takers, step);
+		if (found->passed == NULL)
+			found->passed = found->held;
+	}
+}
 
 /*
- * Find the first step of a plan that has this tool and may take its result. In
- * a sequence, that may be a held step.
+ * Look at the steps of a plan that have the tool. Of the pending steps only the
+ * first one of a sequence, or the ready ones, can be due.
  */
-static StepRow *
-StepOfTool(Call *call, const PlanRow *plan, const char *tool)
+static void
+FoundInPlan(Call *call, PlanRow *plan, const char *tool, Found *found)
 {
 	static KeptQuery find = {
-		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 AND s.step_order >= $3"
-		" AND s.tool = $4 AND " TAKES_RESULT("$5") " ORDER BY s.tenant, s.plan_id, s.step_order LIMIT 1",
-		5, {TEXTOID, UUIDOID, INT4OID, TEXTOID, BOOLOID}
+		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 AND s.step_order >= $3 AND s.tool = $4"
+		" AND (s.status IN ('failed', 'in_progress') OR s.ready OR (s.status = 'pending' AND s.step_order = $5))"
+		" ORDER BY s.tenant, s.plan_id, s.step_order",
+		5, {TEXTOID, UUIDOID, INT4OID, TEXTOID, INT4OID}
 	};
+	StepRow    *first = plan->sequential && plan->counts[STEP_PENDING] > 0 ? StepNextPending(call, plan, plan->next_order) : NULL;
 	Params		params = {0};
+	Rows		rows;
 
+	if (first != NULL && plan->counts[STEP_FAILED] + plan->counts[STEP_IN_PROGRESS] == 0)
+	{
+		if (first->tool != NULL && strcmp(first->tool, tool) == 0)
+			FoundAdd(call, plan, first, found);
+		return;
+	}
 	ParamTenant(&params, call);
 	ParamUuid(&params, &plan->id);
-	ParamInt(&params, plan->counts[STEP_FAILED] + plan->counts[STEP_IN_PROGRESS] > 0 ? 1 : plan->next_order);
+	ParamInt(&params, 1);
 	ParamText(&params, tool);
-	ParamBool(&params, plan->sequential);
-	return StepFetch(&find, &params);
+	ParamInt(&params, first ? first->order : 0);
+	rows = QueryRun(&find, &params);
+	for (uint64 i = 0; i < rows.count; i++)
+		FoundAdd(call, plan, RowStep(&rows, i), found);
+	RowsFree(&rows);
 }
 
 /*
@@ -140,32 +209,80 @@ StepOfTool(Call *call, const PlanRow *plan, const char *tool)
  */
 #define PLANS_BELOW(which) \
 	"WITH RECURSIVE below AS (" \
-	" SELECT $2 AS id, ARRAY[]::int[] AS place, true AS open, true AS sequential" \
+	" SELECT $2 AS id, ARRAY[]::int[] AS place, true AS open" \
 	" UNION ALL" \
-	" SELECT n.id, b.place || s.step_order, b.open AND n.completed_at IS NULL, n.sequential FROM below AS b" \
+	" SELECT n.id, b.place || s.step_order, b.open AND n.completed_at IS NULL FROM below AS b" \
 	" JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = b.id AND s.workflow IS NOT NULL" \
-	" CROSS JOIN LATERAL (SELECT p.id, p.completed_at, p.sequential FROM stepwise.plan AS p" \
+	" CROSS JOIN LATERAL (SELECT p.id, p.completed_at FROM stepwise.plan AS p" \
 	" WHERE p.tenant = $1 AND p.parent_step_id = s.id" \
-	" ORDER BY p.tenant DESC, p.parent_step_id DESC, p.id DESC LIMIT 1) AS n" which ")" \
-	" SELECT s.* FROM below AS b JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = b.id"
+	" ORDER BY p.tenant DESC, p.parent_step_id DESC, p.id DESC LIMIT 1) AS n" which ") "
 
-/* Do the same as StepOfTool in the plans nested in a plan, without the plan itself. */
-static StepRow *
-StepOfToolBelow(Call *call, const PlanRow *plan, const char *tool)
+/* Look at the steps that have the tool in the open plans nested in a plan. */
+static void
+FoundBelow(Call *call, const PlanRow *plan, const char *tool, Found *found)
 {
-	static KeptQuery find = {
+	static KeptQuery list = {
 		PLANS_BELOW(" WHERE n.completed_at IS NULL")
-		" WHERE b.id <> $2 AND s.tool = $3 AND " TAKES_RESULT("b.sequential") " ORDER BY b.place || s.step_order LIMIT 1",
-		3, {TEXTOID, UUIDOID, TEXTOID}
+		"SELECT b.id FROM below AS b WHERE b.id <> $2 AND EXISTS (SELECT FROM stepwise.step AS s WHERE s.tenant = $1"
+		" AND s.plan_id = b.id AND s.tool = $3 AND s.status IN ('pending', 'failed', 'in_progress')) ORDER BY b.place",
+		3, {TEXTOID, UUIDOID, TEXTOID}, .reads_plans = true
 	};
 	Params		params = {0};
+	Rows		rows;
 
 	if (!plan->root->nests)
-		return NULL;
+		return;
 	ParamTenant(&params, call);
 	ParamUuid(&params, &plan->id);
 	ParamText(&params, tool);
-	return StepFetch(&find, &params);
+	rows = QueryRun(&list, &params);
+	for (uint64 i = 0; i < rows.count; i++)
+	{
+		pg_uuid_t	id = RowUuid(&rows, i, 1);
+
+		FoundInPlan(call, PlanInTree(call, plan->root, &id), tool, found);
+	}
+	RowsFree(&rows);
+}
+
+/* Name steps, with their paths where they are nested, for an error. */
+static char *
+NamesOf(Call *call, const PlanRow *asked, const List *steps)
+{
+	StringInfoData names;
+	ListCell   *cell;
+
+	initStringInfo(&names);
+	foreach(cell, steps)
+	{
+		const StepRow *step = lfirst(cell);
+		PlanRow    *plan = PlanInTree(call, asked->root, &step->plan_id);
+		JsonBuilder b = {0};
+
+		if (foreach_current_index(cell) == NAMED_MAX)
+		{
+			appendStringInfo(&names, " and %d more", list_length(steps) - NAMED_MAX);
+			break;
+		}
+		JsonObjectStart(&b, NULL);
+		PutPath(&b, plan, step);
+		JsonObjectEnd(&b);
+		appendStringInfo(&names, "%s%s in plan %s", foreach_current_index(cell) > 0 ? ", " : "",
+						 JsonToText(JsonGetJson(JsonFinish(&b), "path")), UuidText(&plan->id));
+	}
+	return names.data;
+}
+
+/* Refuse a report that several steps could take. */
+static void
+CheckUnique(Call *call, const PlanRow *asked, const List *steps, const char *tool)
+{
+	if (list_length(steps) > 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_STEP_NOT_FOUND),
+				 errmsg("%d steps of plan \"%s\" could take the result of tool \"%s\"", list_length(steps), asked->name, tool),
+				 errdetail("They are: %s.", NamesOf(call, asked, steps)),
+				 errhint("Say with plan_id and step_name which one is meant.")));
 }
 
 /*
@@ -180,6 +297,7 @@ StepOfNameBelow(Call *call, const PlanRow *plan, const Report *report)
 {
 	static KeptQuery find = {
 		PLANS_BELOW("")
+		"SELECT s.* FROM below AS b JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = b.id"
 		" WHERE s.name = $3 ORDER BY s.workflow IS NULL AND s.prompt IS NULL DESC,"
 		" CASE WHEN $4 IS NOT NULL THEN s.status = 'failed' AND s.message IS NOT DISTINCT FROM $4"
 		" ELSE s.status = 'completed' AND s.outcome::text = $5 AND coalesce(s.result, 'null') = $6 END DESC,"
@@ -219,56 +337,35 @@ StepOfName(Call *call, const PlanRow *asked, const Report *report)
 
 /* Refuse a result while a step that it may be meant for is held. */
 static void
-CheckNotHeld(const StepRow *step)
+HeldRefuse(const StepRow *step, const char *detail, const char *hint)
 {
-	if (IsHeld(step))
-		ereport(ERROR,
-				(errcode(ERRCODE_STALE_ATTEMPT),
-				 errmsg("step \"%s\" with tool \"%s\" is claimed%s%s", step->name, step->tool,
-						step->holder ? " by " : "", step->holder ? step->holder : ""),
-				 errdetail("In a sequence, the result of a tool is not given to a later step instead."),
-				 errhint("Who has claimed it submits it with stepwise.submit_step_result(step_id, result); to answer another step, name it with step_name.")));
+	ereport(ERROR,
+			(errcode(ERRCODE_STALE_ATTEMPT),
+			 errmsg("step \"%s\"%s is claimed%s%s", step->name,
+					step->tool ? psprintf(" with tool \"%s\"", step->tool) : "",
+					step->holder ? " by " : "", step->holder ? step->holder : ""),
+			 errdetail("%s", detail),
+			 errhint("%s", hint)));
 }
 
-/*
- * Find the step that blocks, if it waits for the tool. A held step before it
- * in its sequence is an error.
- */
+/* Find the step of a tool that a report is for; NULL if no step can take it. */
 static StepRow *
-StepThatBlocks(Call *call, const PlanRow *asked, const char *tool)
+StepOfTool(Call *call, PlanRow *asked, const char *tool)
 {
-	StepRow    *step = StepOfReason(call, asked);
-	PlanRow    *plan;
-	StepRow    *before;
+	Found		found = {0};
+	StepRow    *held;
 
-	if (!WaitsForTool(step, tool))
-		return NULL;
-	plan = PlanInTree(call, asked->root, &step->plan_id);
-	if (step->status == STEP_FAILED || !plan->sequential)
-		return step;
-	before = StepOfTool(call, plan, tool);
-	if (before != NULL && before->order < step->order)
-		CheckNotHeld(before);
-	return step;
-}
-
-/* Find the step that a report is for; NULL if no step waits for it. */
-static StepRow *
-StepOfReport(Call *call, const PlanRow *asked, const Report *report)
-{
-	StepRow    *step;
-
-	if (report->step_name != NULL)
-		return StepOfName(call, asked, report);
-	step = StepThatBlocks(call, asked, report->tool);
-	if (step != NULL)
-		return step;
-	step = StepOfTool(call, asked, report->tool);
-	if (step == NULL)
-		step = StepOfToolBelow(call, asked, report->tool);
-	if (step != NULL)
-		CheckNotHeld(step);
-	return step;
+	FoundInPlan(call, asked, tool, &found);
+	FoundBelow(call, asked, tool, &found);
+	CheckUnique(call, asked, found.failures, tool);
+	if (found.failures != NIL)
+		return linitial(found.failures);
+	held = found.takers != NIL ? found.passed : found.held;
+	if (held != NULL)
+		HeldRefuse(held, "In a sequence, the result of a tool is not given to a later step instead.",
+				   "Who has claimed it submits it with stepwise.submit_step_result(step_id, result); to answer another step, name it with step_name.");
+	CheckUnique(call, asked, found.takers, tool);
+	return found.takers != NIL ? linitial(found.takers) : NULL;
 }
 
 /* ---------- recording ---------- */
@@ -330,6 +427,26 @@ AuditExtra(Call *call, PlanRow *asked, const Report *report, const char *variabl
 	AuditAppend(call, asked, NULL, "plan_modified", JsonFinish(&b));
 }
 
+/* List the tools of the open steps of a plan and of the plans nested in it, which may be what the client meant. */
+static List *
+OpenTools(Call *call, const PlanRow *asked)
+{
+	static KeptQuery list = {
+		PLANS_BELOW(" WHERE n.completed_at IS NULL")
+		"SELECT s.tool FROM below AS b JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = b.id"
+		" WHERE s.tool IS NOT NULL AND (s.status IN ('pending', 'in_progress') OR (s.status = 'failed' AND s.pause_reason IS NOT NULL))"
+		" GROUP BY s.tool ORDER BY min(b.place || s.step_order) LIMIT 50",
+		2, {TEXTOID, UUIDOID}, .reads_plans = true
+	};
+	Rows		rows = QueryById(call, &list, &asked->id);
+	List	   *tools = NIL;
+
+	for (uint64 i = 0; i < rows.count; i++)
+		tools = lappend(tools, RowText(&rows, i, 1));
+	RowsFree(&rows);
+	return tools;
+}
+
 /* Keep a result that no step waits for as a variable of the plan. */
 static Jsonb *
 RecordExtra(Call *call, PlanRow *asked, const Report *report)
@@ -345,24 +462,49 @@ RecordExtra(Call *call, PlanRow *asked, const Report *report)
 	JsonPutText(&b, "planStatus", PlanStatusName[asked->status]);
 	JsonPutNull(&b, "stepId");
 	JsonPutNull(&b, "stepStatus");
+	JsonPutBool(&b, "matched", false);
+	JsonPutTexts(&b, "openTools", OpenTools(call, asked));
 	JsonPutText(&b, "variable", name);
 	JsonObjectEnd(&b);
 	return JsonMerge(TaskAnswer(call, &asked->id), JsonFinish(&b));
 }
 
-/* Complete or fail the step with what was reported. */
+/* Refuse a step that cannot take a report now. */
+static void
+CheckTakes(Call *call, PlanRow *plan, const StepRow *step, const Report *report)
+{
+	Judgement	j = {0};
+	Due			due;
+
+	if (step->status == STEP_IN_PROGRESS)
+	{
+		/* the first claim without a lease takes what it is given by name, as submit_step_result does */
+		if (TimeIsSet(step->lease_expires_at) || (step->holder != NULL && step->attempt > 1))
+			HeldRefuse(step, "Only who has claimed it can give its result.",
+					   "Submit it with stepwise.submit_step_result and the attempt of the claim, or wait until the claim ends.");
+		return;
+	}
+	if (step->status != STEP_PENDING && !IsOpenFailure(plan, step))
+		StepTransitionRefuse(step, report->is_error ? STEP_FAILED : STEP_COMPLETED,
+							 "Only a step that is due, in progress, or failed and not given up takes the result of a tool.");
+	if (!TakesNow(call, plan, step, &due, &j))
+		NotDueRefuse(step, due, &j);
+}
+
+/* Complete or fail the step with what was reported. The report itself claims a step that nobody has claimed. */
 static void
 RecordToStep(Call *call, PlanRow *plan, StepRow *step, const Report *report)
 {
+	Jsonb	   *detail = report->tool ? JsonTextOf("tool", report->tool) : NULL;
 	ToolFault  *fault;
 
 	PlanCheckOpen(plan);
 	CheckByWorker(step, "submitted");
-	if (!IsOpenForReport(step) && step->status != STEP_IN_PROGRESS)
-		StepTransitionRefuse(step, report->is_error ? STEP_FAILED : STEP_COMPLETED,
-							 "Only a step that is pending, in progress or failed takes the result of a tool.");
+	CheckTakes(call, plan, step, report);
 	if (step->status != STEP_IN_PROGRESS)
-		StepMove(call, plan, step, STEP_IN_PROGRESS, report->tool ? JsonTextOf("tool", report->tool) : NULL);
+		StepMove(call, plan, step, STEP_IN_PROGRESS, detail);
+	else if (step->sent_back)
+		StepTake(call, plan, step, detail);
 	if (!report->is_error)
 	{
 		StepComplete(call, plan, step, report->result, report->outcome);
@@ -381,9 +523,12 @@ Record(Call *call, PlanRow *asked, const Report *report)
 	bool		duplicate;
 
 	/* a step whose lease has expired is not held */
-	if (report->step_name == NULL && !PlanIsTerminal(asked->root->status))
+	if (!PlanIsTerminal(asked->root->status))
 		ReleaseExpired(call, asked->root);
-	step = StepOfReport(call, asked, report);
+	if (report->step_name != NULL)
+		step = StepOfName(call, asked, report);
+	else
+		step = StepOfTool(call, asked, report->tool);
 	if (step == NULL && report->step_name != NULL)
 		StepNameNotFound(asked, report->step_name);
 	if (step == NULL)
@@ -406,7 +551,7 @@ ArgumentReport(FunctionCallInfo fcinfo)
 
 	report.tool = ArgumentText(fcinfo, 1);
 	report.result = ArgumentJson(fcinfo, 2);
-	report.is_error = !PG_ARGISNULL(3) && PG_GETARG_BOOL(3);
+	report.is_error = ArgumentFlag(fcinfo, 3);
 	report.step_name = ArgumentText(fcinfo, 4);
 	report.outcome = CheckOutcome(ArgumentText(fcinfo, 5));
 	CheckReport(&report);

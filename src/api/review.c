@@ -7,6 +7,9 @@
  * awaiting_input. It is closed, and its row deleted, when the step leaves that
  * state in any way. So a used checkpoint and an unknown one look the same.
  *
+ * With run_tools, the call that answers a checkpoint is followed by a run of the
+ * root plan, outside of the call, and by a call that reads the answer (Follow).
+ *
  * Locks: the root of the tree and the plan. A checkpoint is read again under
  * the lock, because another session may have used it.
  */
@@ -90,6 +93,35 @@ CheckKind(const Checkpoint *checkpoint, bool review)
 				 checkpoint->review
 				 ? errhint("Decide it with stepwise.submit_user_decision(checkpoint_id, decision).")
 				 : errhint("Answer it with stepwise.resume(checkpoint_id, response).")));
+}
+
+/* ---------- running after an answer ---------- */
+
+/* what is run after a checkpoint was answered */
+typedef struct Follow
+{
+	const char *tenant;
+	pg_uuid_t	root_id;
+	pg_uuid_t	step_id;		/* the step that was answered */
+	const char *actor;			/* or NULL */
+} Follow;
+
+/* Note the step that was answered, for a run after the call. */
+static void
+FollowStep(Follow *follow, const Call *call, const StepRow *step, const char *actor)
+{
+	follow->root_id = step->root_id;
+	follow->step_id = step->id;
+	follow->actor = actor ? MemoryContextStrdup(call->outer, actor) : NULL;
+}
+
+/* Run the root plan as far as a run goes. No call is open. */
+static void
+FollowRun(const Follow *follow)
+{
+	Run			run = {.tenant = follow->tenant, .plan_id = &follow->root_id, .actor = follow->actor, .left = INT_MAX};
+
+	RunTurns(&run);
 }
 
 /* ---------- requesting a review ---------- */
@@ -386,16 +418,14 @@ Decide(Call *call, Decision *d, int which)
 	return JsonFinish(&b);
 }
 
-/* Decide a review. */
-Datum
-stepwise_submit_user_decision(PG_FUNCTION_ARGS)
+/* Read the arguments of a decision, lock its checkpoint, and decide. */
+static Jsonb *
+DecideArguments(FunctionCallInfo fcinfo, Call *call, Follow *follow)
 {
-	Call		call;
 	Checkpoint	checkpoint;
 	Decision	d = {0};
 	int			which;
 
-	CallBegin(&call);
 	d.word = ArgumentText(fcinfo, 1);
 	d.feedback = ArgumentText(fcinfo, 2);
 	d.answers = ArgumentJson(fcinfo, 3);
@@ -406,19 +436,43 @@ stepwise_submit_user_decision(PG_FUNCTION_ARGS)
 	CheckNameLimit(d.decided_by, "decided_by");
 	CheckTextLimit(d.feedback, "feedback");
 	CheckJsonLimits(d.answers, "answers");
-	d.plan = CheckpointLock(&call, ArgumentUuid(fcinfo, 0), &checkpoint, &d.step);
+	d.plan = CheckpointLock(call, ArgumentUuid(fcinfo, 0), &checkpoint, &d.step);
 	d.checkpoint = &checkpoint;
-	call.actor = d.decided_by;
-	return CallEnd(&call, Decide(&call, &d, which));
+	call->actor = d.decided_by;
+	FollowStep(follow, call, d.step, d.decided_by);
+	return Decide(call, &d, which);
+}
+
+/* Decide a review, and run the plan if the caller wants that. */
+Datum
+stepwise_submit_user_decision(PG_FUNCTION_ARGS)
+{
+	Follow		follow = {.tenant = TenantOfCaller()};
+	bool		run_tools = ArgumentFlag(fcinfo, 5);
+	Call		call;
+	Datum		decided;
+	PlanRow    *plan;
+	StepRow    *step;
+	Jsonb	   *ran;
+
+	CallBeginIn(&call, follow.tenant);
+	decided = CallEnd(&call, DecideArguments(fcinfo, &call, &follow));
+	if (!run_tools)
+		return decided;
+	FollowRun(&follow);
+	CallBeginIn(&call, follow.tenant);
+	ran = JsonObjectOf("run", TaskAnswer(&call, &follow.root_id));
+	step = StepMustRead(&call, &follow.step_id);
+	plan = PlanMustRead(&call, &step->plan_id);
+	return CallEnd(&call, JsonMerge(JsonMerge(DatumGetJsonbP(decided), StepAnswer(plan, step)), ran));
 }
 
 /* ---------- resuming ---------- */
 
 /*
- * Complete a prompt with its answer. It may be in any plan of the tree; the
- * answer shows the root plan.
+ * Complete a prompt with its answer. It may be in any plan of the tree.
  */
-static Jsonb *
+static void
 Resume(Call *call, PlanRow *plan, StepRow *step, const Checkpoint *checkpoint, Jsonb *response)
 {
 	Jsonb	   *result = JsonObjectOf("response", response);
@@ -428,22 +482,46 @@ Resume(Call *call, PlanRow *plan, StepRow *step, const Checkpoint *checkpoint, J
 	step->result = (struct varlena *) result;
 	StepMove(call, plan, step, STEP_COMPLETED, JsonTextOf("checkpointId", UuidText(&checkpoint->id)));
 	PlanSettle(call, plan);
-	return JsonMerge(WorkflowResponse(call, plan->root, false), StepAnswer(plan, step));
 }
 
-/* Answer a prompt. */
+/* Build the answer of resume: how the root plan stands, and the step. */
+static Jsonb *
+ResumeAnswer(Call *call, const PlanRow *plan, const StepRow *step, bool detail)
+{
+	JsonBuilder b = {0};
+
+	ReadBegin(call);
+	JsonObjectStart(&b, NULL);
+	PutStepAnswer(&b, plan, step);
+	JsonPutUuid(&b, "rootPlanId", &plan->root_id);
+	JsonObjectEnd(&b);
+	return JsonMerge(WorkflowResponse(call, PlanMustRead(call, &plan->root_id), detail), JsonFinish(&b));
+}
+
+/* Answer a prompt, and run the plan if the caller wants that. */
 Datum
 stepwise_resume(PG_FUNCTION_ARGS)
 {
+	Follow		follow = {.tenant = TenantOfCaller()};
+	bool		run_tools = ArgumentFlag(fcinfo, 2);
+	bool		detail = ArgumentFlag(fcinfo, 3);
 	Call		call;
 	Checkpoint	checkpoint;
 	Jsonb	   *response;
 	PlanRow    *plan;
 	StepRow    *step;
 
-	CallBegin(&call);
+	CallBeginIn(&call, follow.tenant);
 	response = ArgumentJson(fcinfo, 1);
 	CheckJsonLimits(response, "response");
 	plan = CheckpointLock(&call, ArgumentUuid(fcinfo, 0), &checkpoint, &step);
-	return CallEnd(&call, Resume(&call, plan, step, &checkpoint, response));
+	Resume(&call, plan, step, &checkpoint, response);
+	if (!run_tools)
+		return CallEnd(&call, ResumeAnswer(&call, plan, step, detail));
+	FollowStep(&follow, &call, step, NULL);
+	CallEnd(&call, NULL);
+	FollowRun(&follow);
+	CallBeginIn(&call, follow.tenant);
+	step = StepMustRead(&call, &follow.step_id);
+	return CallEnd(&call, ResumeAnswer(&call, PlanMustRead(&call, &step->plan_id), step, detail));
 }

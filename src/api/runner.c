@@ -29,14 +29,6 @@
 PG_FUNCTION_INFO_V1(stepwise_run);
 PG_FUNCTION_INFO_V1(stepwise_run_steps);
 
-typedef struct Run
-{
-	const char *tenant;
-	pg_uuid_t  *plan_id;
-	int			left;			/* how many steps it may still do */
-	bool		commits;		/* it commits after each step */
-} Run;
-
 /* a step that the run has claimed, and what is needed to do it */
 typedef struct Task
 {
@@ -83,7 +75,7 @@ static Task *
 TaskClaim(Call *call, const Run *run)
 {
 	PlanRow    *asked = PlanLock(call, run->plan_id);
-	Next		next = {.run = true};
+	Next		next = {.run = true, .run_tools = run->run_tools};
 
 	if (!PlanIsTerminal(asked->root->status))
 		ReleaseExpired(call, asked->root);
@@ -177,6 +169,8 @@ RunTurn(Run *run, const Task *last, const Done *done)
 	Call		call;
 
 	CallBeginIn(&call, run->tenant);
+	CallInSession(&call, run->session);
+	call.actor = run->actor;
 	if (last != NULL)
 		run->left = TaskFile(&call, last, done) ? run->left - 1 : 0;
 	if (run->left > 0 && (last == NULL || !run->commits))
@@ -189,7 +183,7 @@ RunTurn(Run *run, const Task *last, const Done *done)
  * Do steps until there are no more, or until the run has done its share. A run
  * that commits does one.
  */
-static void
+void
 RunTurns(Run *run)
 {
 	MemoryContext outer = CurrentMemoryContext;
@@ -214,17 +208,25 @@ RunTurns(Run *run)
 	MemoryContextDelete(last);
 }
 
-/* Build the answer of a run. It is read from the rows, so every later reader gets the same. */
+/*
+ * Build the answer of a run. It is read from the rows, so every later reader
+ * gets the same. The call writes nothing after that.
+ */
 Jsonb *
 TaskAnswer(Call *call, const pg_uuid_t *plan_id)
 {
 	static KeptQuery read = {"SELECT j FROM stepwise.task_json($1, $2) AS j", 2, {TEXTOID, UUIDOID}, .reads_plans = true};
-	Jsonb	   *answer = QueryJsonById(call, &read, plan_id);
+	PlanRow    *plan;
+	Jsonb	   *answer;
+
+	ReadBegin(call);
+	answer = QueryJsonById(call, &read, plan_id);
 
 	/* run_steps has committed, so the plan may have been purged */
 	if (answer == NULL)
 		PlanNotFound(plan_id);
-	return answer;
+	plan = PlanMustRead(call, plan_id);
+	return PlanIsTerminal(plan->status) ? answer : JsonMerge(answer, WaitOfRun(call, plan));
 }
 
 /* Build the answer of a run in a call of its own. */

@@ -55,6 +55,13 @@ ArgumentJson(FunctionCallInfo fcinfo, int n)
 	return value;
 }
 
+/* Read a flag; NULL means false. */
+bool
+ArgumentFlag(FunctionCallInfo fcinfo, int n)
+{
+	return !PG_ARGISNULL(n) && PG_GETARG_BOOL(n);
+}
+
 /* Read a UUID argument. */
 pg_uuid_t *
 ArgumentUuid(FunctionCallInfo fcinfo, int n)

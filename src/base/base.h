@@ -406,6 +406,7 @@ extern void CallLockOfMany(const Call *call, const char *kind, const char *word)
 extern char *ArgumentText(FunctionCallInfo fcinfo, int n);
 extern Jsonb *ArgumentJson(FunctionCallInfo fcinfo, int n);
 extern pg_uuid_t *ArgumentUuid(FunctionCallInfo fcinfo, int n);
+extern bool ArgumentFlag(FunctionCallInfo fcinfo, int n);	/* NULL means false */
 
 /* ---------- trigger.c: what all our triggers share ---------- */
 

@@ -359,6 +359,7 @@ extern Jsonb *ReasonWithPath(PlanRow *plan, Jsonb *reason);
 typedef struct Next
 {
 	bool		run;			/* set by the caller: a run asks, not an agent */
+	bool		run_tools;		/* set by the caller: an agent asks that stops where a run stops, or the run before it */
 	PlanRow    *plan;
 	StepRow    *step;
 	char	   *instructions;	/* filled, or NULL */

@@ -9,6 +9,7 @@
  * An agent and a run are asked different questions. In a sequence an agent may
  * pass a step in progress, whose worker may be gone; a run never overtakes it.
  * An agent may go on after an open failure under on_failure stop; a run stops.
+ * An agent that lets the database run its tools (run_tools) stops where a run stops.
  */
 #include "engine/engine.h"
 
@@ -106,15 +107,22 @@ OpenDependency(Call *call, const PlanRow *plan, const StepRow *step)
 	return StepFetch(&find, &params);
 }
 
+/* Say whether claims and open failures stop who asks. */
+static bool
+StopsAtClaims(const Next *next)
+{
+	return next->run || next->run_tools;
+}
+
 /* Find the step of a plan that holds back what comes after the given order; NULL if there is none. */
 static StepRow *
-HeldInPlan(Call *call, const PlanRow *plan, int order, bool run)
+HeldInPlan(Call *call, const PlanRow *plan, int order, const Next *next)
 {
 	StepRow    *before = FirstHolding(call, plan);
 
-	if (run && (before == NULL || before->order >= order))
+	if (StopsAtClaims(next) && (before == NULL || before->order >= order))
 		before = FirstInProgress(call, plan);
-	if (run && (before == NULL || before->order >= order))
+	if (StopsAtClaims(next) && (before == NULL || before->order >= order))
 		before = FirstOpenFailure(call, plan);
 	return before && before->order < order ? before : NULL;
 }
@@ -128,10 +136,10 @@ HeldAbove(Call *call, const PlanRow *plan, const Next *next)
 	StepRow    *before;
 
 	/* the root knows of every pause and of every step that was sent back */
-	if (!plan->nested || root == NULL || (!next->run && root->paused == 0 && root->sent_back == 0))
+	if (!plan->nested || root == NULL || (!StopsAtClaims(next) && root->paused == 0 && root->sent_back == 0))
 		return NULL;
 	while ((plan = PlanAround(call, plan, &parent_step)) != NULL)
-		if ((before = HeldInPlan(call, plan, parent_step->order, next->run)) != NULL)
+		if ((before = HeldInPlan(call, plan, parent_step->order, next)) != NULL)
 			return before;
 	return NULL;
 }
@@ -152,7 +160,7 @@ IsHeldBack(Call *call, PlanRow *plan, const StepRow *step, const Next *next, Ste
 		if (*before != NULL && (*before)->order < step->order)
 			return true;
 	}
-	*before = HeldInPlan(call, plan, step->order, next->run);
+	*before = HeldInPlan(call, plan, step->order, next);
 	if (*before == NULL)
 		*before = HeldAbove(call, plan, next);
 	return *before != NULL;

@@ -218,7 +218,7 @@ SearchPlan(Call *call, PlanRow *plan, Next *next)
 	{
 		PlanDrain(call, plan);
 		/* an agent may find work where a run finds none */
-		if (!next->run)
+		if (!next->run && !next->run_tools)
 			plan->workable = plan->reads_below;
 		PlanSettle(call, plan);
 	}

@@ -65,32 +65,39 @@ ReadyResources(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *
 	return ReadyArguments(call, plan, step, next, j);
 }
 
+/*
+ * Decide what becomes of a step that the client does. It blocks a run, unless
+ * the run only goes before an agent, which then takes the step.
+ */
+static Due
+ReadyForClient(const StepRow *step, const Next *next, Judgement *j)
+{
+	if (next->run_tools)
+		return next->run ? DUE_WAITS : DUE_READY;
+	j->reason = ClientToolReason(step, StepInputs(step), next->instructions);
+	return DUE_BLOCKED;
+}
+
 /* Fill a step with plain instructions. A run cannot follow them, so the step blocks a run. */
 Due
 ReadyInstructions(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j)
 {
 	Due			due = ReadyArguments(call, plan, step, next, j);
 
-	if (due != DUE_READY || !next->run)
-		return due;
-	j->reason = ClientToolReason(step, StepInputs(step), next->instructions);
-	return DUE_BLOCKED;
+	return due == DUE_READY && next->run ? ReadyForClient(step, next, j) : due;
 }
 
 /*
- * Find the pause reason that keeps a run from calling the tool of a step; NULL
- * if the run can call it. *why is set if the step needs a message beside the
- * reason.
+ * Find the pause reason that keeps a run from calling a tool of the database;
+ * NULL if the run can call it. *why is set if the step needs a message beside
+ * the reason.
  */
 static Jsonb *
-ToolObstacle(Call *call, const StepRow *step, Next *next, char **why)
+ToolObstacle(const StepRow *step, const Next *next, char **why)
 {
 	SchemaFault fault = {0};
 	Jsonb	   *arguments = StepInputs(step);
 
-	next->tool = ToolFind(call, step->tool);
-	if (next->tool == NULL || next->tool->function == NULL)
-		return ClientToolReason(step, arguments, next->instructions);
 	if (next->tool->input_schema == NULL)
 		return NULL;
 	/* The tool gets resources under this name. They are read after the claim, so their URIs stand for them here. */
@@ -104,15 +111,19 @@ ToolObstacle(Call *call, const StepRow *step, Next *next, char **why)
 
 /*
  * Fill a step with a tool. An agent can call any tool. A run needs a function
- * in the database whose schema accepts the arguments.
+ * in the database whose schema accepts the arguments. An agent that lets the
+ * database run its tools leaves such a step to a run, schema included.
  */
 Due
 ReadyTool(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j)
 {
 	Due			due = ReadyArguments(call, plan, step, next, j);
 
-	if (due != DUE_READY || !next->run)
+	if (due != DUE_READY || !(next->run || next->run_tools))
 		return due;
-	j->reason = ToolObstacle(call, step, next, &j->message);
+	next->tool = ToolFind(call, step->tool);
+	if (next->tool == NULL || next->tool->function == NULL)
+		return ReadyForClient(step, next, j);
+	j->reason = ToolObstacle(step, next, &j->message);
 	return j->reason ? DUE_BLOCKED : DUE_READY;
 }

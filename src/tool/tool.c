@@ -55,6 +55,15 @@ ToolFind(Call *call, const char *name)
 	return tool;
 }
 
+/* Say whether a tool is registered with a function, so that a run can call it. */
+bool
+ToolIsInDatabase(Call *call, const char *name)
+{
+	Tool	   *tool = ToolFind(call, name);
+
+	return tool != NULL && tool->function != NULL;
+}
+
 /* List the registered tools by name, without the built-in ones. */
 List *
 ToolList(Call *call)

@@ -49,6 +49,7 @@ typedef struct Tool
 } Tool;
 
 extern Tool *ToolFind(Call *call, const char *name);	/* NULL: it was never registered */
+extern bool ToolIsInDatabase(Call *call, const char *name);
 extern List *ToolList(Call *call);	/* of Tool */
 extern void CheckToolName(const char *name);	/* SW005 */
 

@@ -23,10 +23,11 @@ SELECT stepwise.heartbeat(pg_temp.step('lease', 'a'), 1, '1 microsecond') ->> 's
 SELECT pg_sleep(0.01);
 SELECT pg_temp.record('lease', 't', '{"n": 1}');
 SELECT pg_temp.show('lease');
--- a claim without worker and lease: the step takes the result
+-- a claim without worker and lease: the step could take the result, but so could the next one
 SELECT pg_temp.make('nobody', '[{"name": "a", "tool": "t"}, {"name": "b", "tool": "t"}]');
 SELECT pg_temp.next('nobody');
 SELECT pg_temp.record('nobody', 't', '{"n": 1}');
+SELECT pg_temp.submit('nobody', 'a');
 SELECT pg_temp.record('nobody', 't', '{"n": 2}');
 -- the only step of the tool is claimed: the result is not stored as a variable either
 SELECT pg_temp.make('only', '[{"name": "a", "tool": "t"}, {"name": "b", "tool": "u"}]');

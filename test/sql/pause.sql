@@ -101,7 +101,10 @@ SELECT status, message FROM stepwise.step WHERE plan_id = :'id' AND name = 'use'
 SELECT stepwise.retry_step(pg_temp.step_id(:'id', 'make')) ->> 'stepStatus';
 SELECT pause_reason, paused FROM stepwise.plan WHERE id = :'id';
 SELECT r.reason ->> 'type' FROM pg_temp.run(:'id') AS r;
--- or the client supplies the missing result
+-- under continue a failed step takes no result: it is kept as a variable
+SELECT stepwise.record_tool_result(:'id', 'fail', '{"y": 7}') -> 'matched';
+-- the step is retried, and the client supplies the missing result
+SELECT stepwise.retry_step(pg_temp.step_id(:'id', 'make')) ->> 'stepStatus';
 SELECT told(stepwise.record_tool_result(:'id', 'fail', '{"y": 7}'));
 SELECT * FROM pg_temp.run(:'id');
 SELECT result FROM stepwise.step WHERE plan_id = :'id' AND name = 'use';

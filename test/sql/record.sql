@@ -25,17 +25,17 @@ CREATE FUNCTION say(a jsonb) RETURNS jsonb LANGUAGE sql AS 'SELECT a';
 CREATE FUNCTION fail(a jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'it failed'; END $$;
 SELECT stepwise.register_tool('say', 'say(jsonb)') ->> 'name', stepwise.register_tool('fail', 'fail(jsonb)') ->> 'name';
 
--- ---------- by tool: the first pending or failed step that has it ----------
+-- ---------- by tool: the step that has it and is due ----------
 
 SELECT plan('[{"name": "a", "tool": "x"}, {"name": "b", "tool": "y"}, {"name": "c", "tool": "x"}, {"name": "d", "tool": "say", "arguments": {"c": "${steps.c.outputs}"}}]') AS id \gset
 SELECT told(stepwise.run(:'id'));
 SELECT told(stepwise.record_tool_result(:'id', 'x', '{"n": 1}'));
-SELECT told(stepwise.record_tool_result(:'id', 'x', '{"n": 2}'));
--- no step waits for this one any more
+-- the other step with this tool is not due, and no step has that tool
 SELECT told(stepwise.record_tool_result(:'id', 'x', '{"n": 3}'));
 SELECT told(stepwise.record_tool_result(:'id', 'z', 'null'));
 SELECT stepwise.task_variables(:'id') -> '_workflow.extra.x', stepwise.task_variables(:'id') -> '_workflow.extra.z';
 SELECT told(stepwise.record_tool_result(:'id', 'y', 'null'));
+SELECT told(stepwise.record_tool_result(:'id', 'x', '{"n": 2}'));
 SELECT told(stepwise.run(:'id'));
 SELECT steps(:'id');
 SELECT event, step_id IS NOT NULL, detail - 'resultDigest' FROM stepwise.audit WHERE plan_id = :'id' ORDER BY id;
@@ -53,7 +53,7 @@ SELECT told(stepwise.record_tool_result(:'id', 'x', '1', step_name => 'a'));
 
 -- ---------- by name ----------
 
-SELECT plan('[{"name": "a", "tool": "x"}, {"name": "b", "tool": "x"}, {"name": "c", "instructions": "think"}, {"name": "d", "tool": "x"}, {"name": "ask", "prompt": "Sure?"}]') AS id \gset
+SELECT plan('[{"name": "a", "tool": "x", "dependsOn": []}, {"name": "b", "tool": "x"}, {"name": "c", "instructions": "think"}, {"name": "d", "tool": "x"}, {"name": "ask", "prompt": "Sure?"}]') AS id \gset
 SELECT told(stepwise.record_tool_result(:'id', 'x', '"b"', step_name => 'b'));
 SELECT told(stepwise.record_tool_result(:'id', 'x', '"b"', step_name => 'b'));
 SELECT pg_temp.try(format('SELECT stepwise.record_tool_result(%L, %L, %L, step_name => %L)', :'id', 'x', '"other"', 'b'));

@@ -174,8 +174,8 @@ BEGIN
     PERFORM pg_temp.note('workflow_response: running', stepwise.workflow_response(plan));
     PERFORM pg_temp.note('run: steps[]', stepwise.run(plan) -> 'steps' -> 0);
     PERFORM pg_temp.note('why', stepwise.why(plan));
-    PERFORM pg_temp.note('record_tool_result', stepwise.record_tool_result(plan, 't', '{}'));
-    PERFORM pg_temp.note('record_tool_result: no step', stepwise.record_tool_result(plan, 'another', '{}'));
+    PERFORM pg_temp.note('record_tool_result', stepwise.record_tool_result(plan, 't', '{}') - '{message,next_call}'::text[]);
+    PERFORM pg_temp.note('record_tool_result: no step', stepwise.record_tool_result(plan, 'another', '{}') - '{message,next_call}'::text[]);
     j := pg_temp.note('modify_plan: add_steps', stepwise.modify_plan(plan, 'add_steps',
         '{"steps": [{"name": "f", "instructions": "do"}, {"name": "g", "instructions": "do"}]}'));
     PERFORM pg_temp.note('modify_plan: remove_step', stepwise.modify_plan(plan, 'remove_step', jsonb_build_object('stepId', j -> 'stepIds' -> 1)));
