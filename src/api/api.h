@@ -42,6 +42,13 @@ extern void CheckConfidence(double confidence);
 extern void CheckResultGiven(const Jsonb *result);	/* SW005 */
 extern Outcome CheckOutcome(const char *outcome);
 
+/* ---------- rights.c: who may decide for a person ---------- */
+
+extern bool CallerMayDecide(Call *call);
+extern void CheckMayDecide(Call *call, const StepRow *step);	/* SW014 */
+extern void CheckSeparateReviewer(Call *call, const PlanRow *plan, const StepRow *step);	/* SW014 */
+extern void CheckMayEnd(Call *call, PlanRow *plan, const StepRow *step);	/* SW014 */
+
 /* ---------- execution.c: the execution tree ---------- */
 
 #define TREE_HINT \

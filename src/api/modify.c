@@ -653,6 +653,7 @@ static const KeyRule UpdateInstructionsKeys[] = {
 static void
 ActFailStep(Change *change)
 {
+	CheckMayEnd(change->call, change->plan, change->step);
 	change->step->message = change->params.reason;
 	change->step->given_up = true;
 	StepMove(change->call, change->plan, change->step, STEP_FAILED, NULL);
