@@ -39,7 +39,9 @@ REGRESS = \
 	blocked \
 	progress \
 	review \
+	rights \
 	modify \
+	update \
 	context \
 	artifact \
 	skill \

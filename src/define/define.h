@@ -318,6 +318,9 @@ extern void ReadSteps(Reader *reader, const Place *place, JsonbValue *value, voi
 																							 * the reader's scope */
 extern Scope *ReadAddedSteps(Reader *outer, const Place *place, JsonbValue *value, Scope *around, int after);
 extern void CheckSteps(Reader *reader, const Place *place);
+extern void ReadStepKeys(Reader *reader, const Place *place, JsonbValue *value, StepDefinition *step);
+extern void CheckStepKeys(Reader *reader, const Place *place, const StepDefinition *step);
+extern void CheckStepReferences(Reader *reader, const Place *place, const StepDefinition *step, int number);
 
 /* ---------- branchdef.c: the branching conditions of a definition ---------- */
 
