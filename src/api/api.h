@@ -44,6 +44,7 @@ extern Outcome CheckOutcome(const char *outcome);
 
 /* ---------- rights.c: who may decide for a person ---------- */
 
+extern bool CallerMayWrite(Call *call);
 extern bool CallerMayDecide(Call *call);
 extern void CheckMayDecide(Call *call, const StepRow *step);	/* SW014 */
 extern void CheckSeparateReviewer(Call *call, const PlanRow *plan, const StepRow *step);	/* SW014 */

@@ -18,6 +18,16 @@
  */
 #include "api/api.h"
 
+/*
+ * Say whether the caller may change plans. A reader has EXECUTE on functions
+ * that note something by the way; for a reader they write nothing.
+ */
+bool
+CallerMayWrite(Call *call)
+{
+	return RoleIsOwner(call->caller) || RoleMayExecute(call->caller, "get_next_step");
+}
+
 /* Say whether the caller has the right to decide. */
 bool
 CallerMayDecide(Call *call)

@@ -493,5 +493,8 @@ StepUpdate(Call *call, PlanRow *plan, StepRow *step, const Jsonb *keys, Faults *
 		ParentsLook(call, plan, StepMustRead(call, &step->id));
 	u.step = StepMustRead(call, &step->id);
 	StepReconsider(call, plan, u.step);
+	/* the reason may be the same as before, but not the message */
+	if (u.step->status == STEP_PENDING && u.step->pause_reason != NULL)
+		StepSave(call, u.step);
 	return u.step;
 }
