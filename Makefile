@@ -19,6 +19,7 @@ EXTRA_CLEAN = build
 REGRESS = \
 	define \
 	circle \
+	warn \
 	create \
 	tree \
 	fork \

@@ -188,6 +188,7 @@ typedef struct Definition
 	List	   *branches;		/* of BranchDefinition */
 	Jsonb	   *outputs;
 	OnFailure	on_failure;
+	bool		on_failure_given;	/* by the definition; otherwise it is the default */
 	Interval   *stall_after;
 	bool		separate_reviewer;
 	bool		strict_order;
@@ -325,6 +326,10 @@ extern void CheckStepReferences(Reader *reader, const Place *place, const StepDe
 /* ---------- branchdef.c: the branching conditions of a definition ---------- */
 
 extern List *ReadBranches(Reader *reader, const Place *place, JsonbValue *value);
+
+/* ---------- never.c: steps that nothing can make due ---------- */
+
+extern void WarnNeverDue(const Definition *definition, Faults *warnings);
 
 /* ---------- definition.c: accept a definition ---------- */
 
