@@ -19,6 +19,7 @@ EXTRA_CLEAN = build
 REGRESS = \
 	define \
 	circle \
+	warn \
 	create \
 	tree \
 	fork \
@@ -41,7 +42,9 @@ REGRESS = \
 	blocked \
 	progress \
 	review \
+	rights \
 	modify \
+	update \
 	context \
 	artifact \
 	skill \

@@ -77,7 +77,7 @@ COMMENT ON COLUMN stepwise.plan.status IS 'derived from the steps; written by th
 COMMENT ON COLUMN stepwise.plan.outcome IS 'success or failure when completed, otherwise n/a';
 COMMENT ON COLUMN stepwise.plan.on_failure IS 'what a failed step does to the plan';
 COMMENT ON COLUMN stepwise.plan.sequential IS 'no step declares a dependency, so the steps run in order';
-COMMENT ON COLUMN stepwise.plan.separate_reviewer IS 'a review may not be decided by the same role and name that requested it';
+COMMENT ON COLUMN stepwise.plan.separate_reviewer IS 'a review may not be decided by a role that created the plan, requested the review, or worked on the step';
 COMMENT ON COLUMN stepwise.plan.strict_order IS 'in a sequence, a step in progress holds back the next one for agents too';
 COMMENT ON COLUMN stepwise.plan.leases IS 'root plans only: some claim in the tree has had a lease';
 COMMENT ON COLUMN stepwise.plan.nests IS 'root plans only: some step of the tree has opened a nested plan';

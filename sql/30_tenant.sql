@@ -16,13 +16,13 @@ CREATE FUNCTION stepwise.remove_member(role regrole, tenant text) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_remove_member';
 COMMENT ON FUNCTION stepwise.remove_member(regrole, text) IS 'stop letting a role work in a tenant';
 
-CREATE FUNCTION stepwise.grant_agent(role regrole) RETURNS jsonb
+CREATE FUNCTION stepwise.grant_agent(role regrole, decide boolean = true) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_grant_agent';
-COMMENT ON FUNCTION stepwise.grant_agent(regrole) IS 'give a role what an agent needs: EXECUTE on the functions, SELECT on the tables';
+COMMENT ON FUNCTION stepwise.grant_agent(regrole, boolean) IS 'give a role what an agent needs: EXECUTE on the functions, SELECT on the tables; with decide => false, without the right to decide for a person';
 
 CREATE FUNCTION stepwise.grant_reader(role regrole) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_grant_reader';
-COMMENT ON FUNCTION stepwise.grant_reader(regrole) IS 'give a role what a dashboard needs: SELECT on the tables';
+COMMENT ON FUNCTION stepwise.grant_reader(regrole) IS 'give a role what a dashboard needs: SELECT on the tables, EXECUTE on what only reads';
 
 CREATE FUNCTION stepwise.members_changed() RETURNS trigger
 LANGUAGE C AS 'MODULE_PATHNAME', 'stepwise_members_changed';

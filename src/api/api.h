@@ -43,6 +43,25 @@ extern void CheckConfidence(double confidence);
 extern void CheckResultGiven(const Jsonb *result);	/* SW005 */
 extern Outcome CheckOutcome(const char *outcome);
 
+/* ---------- rights.c: who may decide for a person ---------- */
+
+extern bool CallerMayWrite(Call *call);
+extern bool CallerMayDecide(Call *call);
+extern void CheckMayDecide(Call *call, const StepRow *step);	/* SW014 */
+extern void CheckSeparateReviewer(Call *call, const PlanRow *plan, const StepRow *step);	/* SW014 */
+extern void CheckMayEnd(Call *call, PlanRow *plan, const StepRow *step);	/* SW014 */
+
+/* ---------- plan_scope.c: the steps of a plan, as the grammar of definitions sees them ---------- */
+
+extern void PlanScopeRead(Reader *reader, const PlanRow *plan);
+extern void PlanScopeOrder(Reader *reader, const PlanRow *plan);
+
+/* ---------- update_step.c: change the definition of a step ---------- */
+
+extern void StepMarkDynamic(Call *call, StepRow *step);
+extern StepRow *StepUpdate(Call *call, PlanRow *plan, StepRow *step, const Jsonb *keys, Faults *faults,
+						   JsonBuilder *detail);	/* SW003 */
+
 /* ---------- execution.c: the execution tree ---------- */
 
 #define TREE_HINT \

@@ -84,7 +84,9 @@ stepwise_get_plan_context(PG_FUNCTION_ARGS)
 	Call		call;
 
 	CallBegin(&call);
-	CallInSession(&call, ArgumentText(fcinfo, 1));
+	/* a reader is no session that continues the plan */
+	if (CallerMayWrite(&call))
+		CallInSession(&call, ArgumentText(fcinfo, 1));
 	return CallEnd(&call, PlanContext(&call, PlanMustRead(&call, ArgumentUuid(fcinfo, 0))));
 }
 

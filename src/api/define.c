@@ -164,6 +164,9 @@ CollectWarnings(Call *call, const Definition *definition, Faults *warnings)
 			FaultAdd(warnings, 0, psprintf("steps[%d]", i), "Add instructions.",
 					 "step \"%s\" does not say what to do", step->name);
 	}
+	if (definition->sequential && definition->on_failure_given && definition->on_failure == ON_FAILURE_CONTINUE)
+		FaultAdd(warnings, 0, "onFailure", "Leave it out, and the sequence stops at a failed step.",
+				 "with continue, the steps after a failed one run all the same");
 }
 
 /* Check a definition, and collect its faults and warnings. */
@@ -176,6 +179,8 @@ ValidateDefinition(Call *call, const Jsonb *json)
 	Definition *definition = DefinitionAccept(call, json, &faults, &warnings);
 
 	CollectWarnings(call, definition, &warnings);
+	if (!FaultsAny(&faults))
+		WarnNeverDue(definition, &warnings);
 	JsonObjectStart(&b, NULL);
 	JsonPutBool(&b, "valid", !FaultsAny(&faults));
 	FaultsToJson(&b, "errors", &faults);

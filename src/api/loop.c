@@ -486,6 +486,7 @@ stepwise_fail_step(PG_FUNCTION_ARGS)
 	call.actor = step->worker;
 	if (step->status == STEP_FAILED && step->pause_reason == NULL && step->message && strcmp(step->message, error) == 0)
 		return CallEnd(&call, StepAnswer(plan, step));
+	CheckMayEnd(&call, plan, step);
 	if (step->status == STEP_FAILED && plan->on_failure == ON_FAILURE_STOP && step->pause_reason != NULL)
 		StepGiveUp(&call, plan, step);
 	else
@@ -532,6 +533,7 @@ stepwise_skip_step(PG_FUNCTION_ARGS)
 	reason = ArgumentText(fcinfo, 1);
 	CheckTextLimit(reason, "reason");
 	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, 0), &step);
+	CheckMayEnd(&call, plan, step);
 	step->message = reason;
 	StepMove(&call, plan, step, STEP_SKIPPED, NULL);
 	PlanSettle(&call, plan);

@@ -118,20 +118,39 @@ stepwise_members_changed(PG_FUNCTION_ARGS)
 /* ---------- grants ---------- */
 
 /*
- * Grant what the view stepwise.grants lists. Each of its rows is a GRANT
- * statement without its grantee.
+ * Run the statements that the view stepwise.grants lists for a kind of role.
+ * Each of its rows is a GRANT without its grantee. Returns how many there are.
  */
-static Datum
-GrantRole(FunctionCallInfo fcinfo, const char *kind)
+static uint64
+RunGrants(const char *kind, const char *role, bool revoke)
 {
 	static KeptQuery list = {
 		"SELECT g.statement FROM stepwise.grants AS g WHERE g.kind = $1 ORDER BY g.statement",
 		1, {TEXTOID}
 	};
-	Call		call;
 	Params		params = {0};
-	JsonBuilder b = {0};
 	Rows		rows;
+
+	ParamText(&params, kind);
+	rows = QueryRun(&list, &params);
+	for (uint64 i = 0; i < rows.count; i++)
+	{
+		const char *statement = RowText(&rows, i, 1);
+		Params		none = {0};
+
+		if (revoke)
+			statement = psprintf("REVOKE %s FROM %s", statement + strlen("GRANT "), quote_identifier(role));
+		else
+			statement = psprintf("%s TO %s", statement, quote_identifier(role));
+		QueryRunOnce(statement, NULL, &none);
+	}
+	return rows.count;
+}
+
+/* Find the name of the role that is to get grants. */
+static const char *
+GrantedRole(FunctionCallInfo fcinfo)
+{
 	const char *role;
 
 	CheckOwner("grant the use of pg_stepwise");
@@ -139,30 +158,44 @@ GrantRole(FunctionCallInfo fcinfo, const char *kind)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_DEFINITION),
 				 errmsg("role must be given")));
-	role = GetUserNameFromId(PG_GETARG_OID(0), false);
-	CallBeginIn(&call, DEFAULT_TENANT);
-	ParamText(&params, kind);
-	rows = QueryRun(&list, &params);
-	for (uint64 i = 0; i < rows.count; i++)
-	{
-		Params		none = {0};
-
-		QueryRunOnce(psprintf("%s TO %s", RowText(&rows, i, 1), quote_identifier(role)), NULL, &none);
-	}
-	JsonObjectStart(&b, NULL);
-	JsonPutText(&b, "role", role);
-	JsonPutText(&b, "granted", kind);
-	JsonPutInt(&b, "objects", rows.count);
-	JsonObjectEnd(&b);
-	return CallEnd(&call, JsonFinish(&b));
+	role = GetUserNameFromId(PG_GETARG_OID(0), true);
+	if (role == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("role with OID %u does not exist", PG_GETARG_OID(0))));
+	return role;
 }
 
-/* Grant a role what an agent needs. */
+/* Grant a role what an agent needs. Without decide, the right to decide is taken away. */
 PG_FUNCTION_INFO_V1(stepwise_grant_agent);
 Datum
 stepwise_grant_agent(PG_FUNCTION_ARGS)
 {
-	return GrantRole(fcinfo, "agent");
+	const char *role = GrantedRole(fcinfo);
+	bool		decide;
+	uint64		count;
+	Call		call;
+	JsonBuilder b = {0};
+
+	if (PG_ARGISNULL(1))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("decide must not be null"),
+				 errhint("Say true or false: whether the role may decide for a person.")));
+	decide = PG_GETARG_BOOL(1);
+	CallBeginIn(&call, DEFAULT_TENANT);
+	count = RunGrants("agent", role, false);
+	if (decide)
+		count += RunGrants("decide", role, false);
+	else
+		RunGrants("decide", role, true);
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "role", role);
+	JsonPutText(&b, "granted", "agent");
+	JsonPutBool(&b, "decide", decide);
+	JsonPutInt(&b, "objects", count);
+	JsonObjectEnd(&b);
+	return CallEnd(&call, JsonFinish(&b));
 }
 
 /* Grant a role what a reader needs. */
@@ -170,5 +203,15 @@ PG_FUNCTION_INFO_V1(stepwise_grant_reader);
 Datum
 stepwise_grant_reader(PG_FUNCTION_ARGS)
 {
-	return GrantRole(fcinfo, "reader");
+	const char *role = GrantedRole(fcinfo);
+	Call		call;
+	JsonBuilder b = {0};
+
+	CallBeginIn(&call, DEFAULT_TENANT);
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "role", role);
+	JsonPutText(&b, "granted", "reader");
+	JsonPutInt(&b, "objects", RunGrants("reader", role, false));
+	JsonObjectEnd(&b);
+	return CallEnd(&call, JsonFinish(&b));
 }

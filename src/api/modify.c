@@ -30,12 +30,16 @@ PG_FUNCTION_INFO_V1(stepwise_modify_plan);
 /* the params of all actions; NULL or NIL if not given */
 typedef struct ModifyParams
 {
-	JsonbValue *steps;
-	JsonbValue *after;			/* insertAfterOrder */
+	JsonbValue *steps;			/* of add_steps */
+	JsonbValue *after_order;	/* insertAfterOrder */
+	char	   *after;			/* name of a step */
 	pg_uuid_t  *step_id;
+	char	   *step;			/* name of a step, instead of step_id */
 	List	   *step_ids;		/* of pg_uuid_t * */
+	List	   *names;			/* of char *, instead of step_ids */
 	char	   *instructions;
 	char	   *reason;
+	Jsonb	   *outputs;
 } ModifyParams;
 
 /* a modification in progress */
@@ -44,7 +48,8 @@ typedef struct Change
 	Call	   *call;
 	PlanRow    *plan;
 	ModifyParams params;
-	StepRow    *step;			/* the step that stepId names, or NULL */
+	const Jsonb *given;			/* params as given, an object */
+	StepRow    *step;			/* the step that stepId or step names, or NULL */
 	bool		removed;		/* the step is deleted */
 	Faults		faults;
 	JsonBuilder detail;			/* the detail of the audit entry, an unfinished object */
@@ -56,6 +61,9 @@ typedef struct ActionRule
 	const char *name;
 	const KeyRule *keys;
 	int			nkeys;
+	const char *either[2];		/* two keys of which one is given, not both */
+	bool		needed;			/* one of the two must be given */
+	bool		open;			/* other keys are those of a step */
 	void		(*act) (Change *change);
 } ActionRule;
 
@@ -74,7 +82,8 @@ ReadStepId(Reader *reader, const Place *place, JsonbValue *value, void *field)
 	if (UuidParse(text, id))
 		*(pg_uuid_t **) field = id;
 	else
-		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION, "stepwise.get_plan_context(plan_id) lists the steps with their ids.",
+		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION,
+				"Names of steps go into \"step\" or \"steps\"; stepwise.get_plan_context(plan_id) lists the ids.",
 				"\"%s\" is not the id of a step", ShortText(text));
 }
 
@@ -99,6 +108,47 @@ ReadStepIds(Reader *reader, const Place *place, JsonbValue *value, void *field)
 	}
 }
 
+/* Read an array of names of steps into a List of char *. */
+static void
+ReadStepNames(Reader *reader, const Place *place, JsonbValue *value, void *field)
+{
+	Place		element = {.up = place};
+	Jsonb	   *names;
+	JsonbValue	item;
+
+	if (!ExpectKind(reader, place, value, "array"))
+		return;
+	names = JsonFromValue(value);
+	for (element.index = 0; JsonGetIndex(names, element.index, &item); element.index++)
+	{
+		char	   *name = NULL;
+
+		ReadText(reader, &element, &item, &name);
+		if (name != NULL)
+			*(List **) field = lappend(*(List **) field, name);
+	}
+}
+
+/* Is the key given in params? */
+static bool
+Given(const Change *change, const char *key)
+{
+	JsonbValue	value;
+
+	return JsonGet(change->given, key, &value);
+}
+
+/* Add the fault that the plan has no step of this name. */
+static void
+FaultNoStep(Change *change, const char *place, const char *name)
+{
+	Reader		reader = {.call = change->call, .faults = &change->faults};
+
+	PlanScopeRead(&reader, change->plan);
+	FaultAdd(&change->faults, ERRCODE_STEP_NOT_FOUND, place, ScopeStepHint(&reader, name),
+			 "plan \"%s\" has no step \"%s\"", change->plan->name, ShortText(name));
+}
+
 /* ---------- add_steps ---------- */
 
 /* Is the value a whole number from 0 to most? */
@@ -115,13 +165,27 @@ IsOrderUpTo(const JsonbValue *value, int most)
 		DatumGetBool(DirectFunctionCall2(numeric_eq, number, DirectFunctionCall1(numeric_floor, number)));
 }
 
-/* Read insertAfterOrder. Returns -1, which means the end, if it is missing or not valid. */
+/* Find the order of the step that "after" names. Returns -1 if there is none. */
+static int
+OrderOfAfter(Change *change)
+{
+	StepRow    *step = StepReadByName(change->call, &change->plan->id, change->params.after);
+
+	if (step != NULL)
+		return step->order;
+	FaultNoStep(change, "after", change->params.after);
+	return -1;
+}
+
+/* Find the order after which steps are added. Returns -1, which means the end, if none is given or it is not valid. */
 static int
 InsertAfter(Change *change)
 {
-	JsonbValue *value = change->params.after;
+	JsonbValue *value = change->params.after_order;
 	int			count = StepTotal(change->plan->counts);
 
+	if (change->params.after != NULL)
+		return OrderOfAfter(change);
 	if (value == NULL)
 		return -1;
 	if (IsOrderUpTo(value, count))
@@ -147,9 +211,11 @@ ActAddSteps(Change *change)
 	int			before = StepTotal(change->plan->counts);
 	int			after = InsertAfter(change);
 	int			count = 0;
-	pg_uuid_t  *ids = PlanAddSteps(change->call, change->plan, JsonFromValue(change->params.steps), after,
-								   &change->faults, &count);
+	pg_uuid_t  *ids;
 
+	if (change->params.steps == NULL)
+		return;
+	ids = PlanAddSteps(change->call, change->plan, JsonFromValue(change->params.steps), after, &change->faults, &count);
 	if (FaultsAny(&change->faults))
 		return;
 	JsonPutInt(&change->detail, "insertAfterOrder", after < 0 ? before : after);
@@ -160,7 +226,8 @@ ActAddSteps(Change *change)
 
 static const KeyRule AddStepsKeys[] = {
 	{"steps", ReadLater, offsetof(ModifyParams, steps), true},
-	{"insertAfterOrder", ReadLater, offsetof(ModifyParams, after), false},
+	{"insertAfterOrder", ReadLater, offsetof(ModifyParams, after_order), false},
+	{"after", ReadText, offsetof(ModifyParams, after), false},
 };
 
 /* ---------- remove_step ---------- */
@@ -324,6 +391,8 @@ ActRemoveStep(Change *change)
 	PlanRow    *plan = change->plan;
 	StepRow    *step = change->step;
 
+	if (step == NULL)
+		return;
 	CheckRemovable(step);
 	CheckHasNoPlan(change);
 	CheckNotOnly(change);
@@ -342,7 +411,8 @@ ActRemoveStep(Change *change)
 }
 
 static const KeyRule RemoveStepKeys[] = {
-	{"stepId", ReadStepId, offsetof(ModifyParams, step_id), true},
+	{"stepId", ReadStepId, offsetof(ModifyParams, step_id), false},
+	{"step", ReadText, offsetof(ModifyParams, step), false},
 };
 
 /* ---------- reorder_steps ---------- */
@@ -390,10 +460,29 @@ ReadOrderedSteps(const Change *change)
 	return steps;
 }
 
+/* Turn the names of steps into ids. */
+static void
+FindNamedSteps(Change *change)
+{
+	ListCell   *cell;
+
+	foreach(cell, change->params.names)
+	{
+		char	   *name = lfirst(cell);
+		StepRow    *step = StepReadByName(change->call, &change->plan->id, name);
+
+		if (step != NULL)
+			change->params.step_ids = lappend(change->params.step_ids, &step->id);
+		else
+			FaultNoStep(change, psprintf("steps[%d]", foreach_current_index(cell)), name);
+	}
+}
+
 /* Check that the list has every step of the plan exactly once. */
 static void
 CheckCompleteList(Change *change)
 {
+	const char *key = Given(change, "steps") ? "steps" : "stepIds";
 	OrderedSteps steps = ReadOrderedSteps(change);
 	bool	   *seen = palloc0(sizeof(bool) * (steps.count + 1));
 	const char **missing = palloc(sizeof(char *) * (steps.count + 1));
@@ -408,7 +497,7 @@ CheckCompleteList(Change *change)
 		if (order == 0)
 			StepNotFound(id);
 		if (seen[order])
-			FaultAdd(&change->faults, ERRCODE_INVALID_DEFINITION, psprintf("stepIds[%d]", foreach_current_index(cell)),
+			FaultAdd(&change->faults, ERRCODE_INVALID_DEFINITION, psprintf("%s[%d]", key, foreach_current_index(cell)),
 					 "Name each step once.", "step \"%s\" is named twice", steps.names[order - 1]);
 		seen[order] = true;
 	}
@@ -416,7 +505,7 @@ CheckCompleteList(Change *change)
 		if (!seen[order])
 			missing[nmissing++] = steps.names[order - 1];
 	if (nmissing > 0)
-		FaultAdd(&change->faults, ERRCODE_INVALID_DEFINITION, "stepIds", "Give all steps of the plan, in their new order.",
+		FaultAdd(&change->faults, ERRCODE_INVALID_DEFINITION, key, "Give all steps of the plan, in their new order.",
 				 "the list is not complete; missing: %s", WordList(missing, nmissing));
 }
 
@@ -500,6 +589,9 @@ ActReorderSteps(Change *change)
 {
 	OrderedSteps steps;
 
+	FindNamedSteps(change);
+	if (FaultsAny(&change->faults))
+		return;
 	CheckCompleteList(change);
 	if (FaultsAny(&change->faults))
 		return;
@@ -519,67 +611,11 @@ ActReorderSteps(Change *change)
 }
 
 static const KeyRule ReorderStepsKeys[] = {
-	{"stepIds", ReadStepIds, offsetof(ModifyParams, step_ids), true},
+	{"stepIds", ReadStepIds, offsetof(ModifyParams, step_ids), false},
+	{"steps", ReadStepNames, offsetof(ModifyParams, names), false},
 };
 
 /* ---------- update_step_instructions ---------- */
-
-/*
- * Read the names of the steps that a step depends on, as in a definition.
- * Equal names share one copy.
- */
-static List *
-ReadDependencies(Reader *reader, const Rows *rows, uint64 row, int column)
-{
-	List	   *depends = NIL;
-	bool		isnull;
-	Datum		array = RowDatum(rows, row, column, &isnull);
-	DependencyDefinition *dependencies;
-	Datum	   *names;
-	int			count;
-
-	if (isnull)
-		return NIL;
-	deconstruct_array(DatumGetArrayTypeP(array), TEXTOID, -1, false, TYPALIGN_INT, &names, NULL, &count);
-	dependencies = palloc_extended(sizeof(DependencyDefinition) * (count + 1), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	for (int i = 0; i < count; i++)
-	{
-		dependencies[i].name = ReaderKeep(reader, TextDatumGetCString(names[i]));
-		depends = lappend(depends, &dependencies[i]);
-	}
-	pfree(names);
-	return depends;
-}
-
-/* Make a reader whose scope has the steps of the plan, so that one text can be checked in it. */
-static void
-ReaderOfPlan(Reader *reader, const Change *change)
-{
-	static KeptQuery read = {
-		"SELECT s.name, s.binding, s.workflow, (SELECT pg_catalog.array_agg(p.name::text) FROM stepwise.dependency AS d"
-		" JOIN stepwise.step AS p ON p.tenant = $1 AND p.id = d.depends_on WHERE d.tenant = $1 AND d.step_id = s.id)"
-		" FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 ORDER BY s.step_order",
-		2, {TEXTOID, UUIDOID}
-	};
-	Place		place = {.key = "steps"};
-	Rows		rows = QueryById(change->call, &read, &change->plan->id);
-	StepDefinition *steps = palloc_extended(sizeof(StepDefinition) * (rows.count + 1), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-
-	for (uint64 i = 0; i < rows.count; i++)
-	{
-		steps[i].order = i + 1;
-		steps[i].name = RowText(&rows, i, 1);
-		steps[i].binding = RowText(&rows, i, 2);
-		steps[i].workflow = RowText(&rows, i, 3);
-		steps[i].depends = ReadDependencies(reader, &rows, i, 4);
-	}
-	reader->depends = !change->plan->sequential;
-	reader->scope = ScopeOfSteps(steps, (int) rows.count, NULL, 0);
-	reader->scope->inputs = PlanInputNames(change->call, change->plan);
-	RowsFree(&rows);
-	ScopeNameSteps(reader, &place);
-	OrderSteps(reader, &place);
-}
 
 /* Check the references in the new instructions. */
 static void
@@ -590,35 +626,9 @@ CheckInstructions(Change *change)
 
 	if (!ReferenceOccurs(change->params.instructions))
 		return;
-	ReaderOfPlan(&reader, change);
+	PlanScopeRead(&reader, change->plan);
+	PlanScopeOrder(&reader, change->plan);
 	ReachCheckText(&reader, &place, change->params.instructions, change->step->order);
-}
-
-/* Does a reference occur in the JSON? */
-static bool
-OccursIn(struct varlena *json)
-{
-	return json != NULL && ReferenceOccurs(JsonToText(JsonOf(json)));
-}
-
-/* Write the instructions, and whether the step still has references. */
-static void
-WriteInstructions(const Change *change)
-{
-	static KeptQuery write = {
-		"UPDATE stepwise.step SET instructions = $3, dynamic = $4 WHERE tenant = $1 AND id = $2",
-		4, {TEXTOID, UUIDOID, TEXTOID, BOOLOID}
-	};
-	const StepRow *step = change->step;
-	const char *instructions = change->params.instructions;
-	Params		params = {0};
-
-	ParamTenant(&params, change->call);
-	ParamUuid(&params, &step->id);
-	ParamText(&params, instructions);
-	ParamBool(&params, ReferenceOccurs(instructions) || OccursIn(step->arguments) || OccursIn(step->resources) ||
-			  (step->prompt != NULL && ReferenceOccurs(TextOf(step->prompt))));
-	QueryRun(&write, &params);
 }
 
 /* Cut a text for the audit log, so that entries stay small. */
@@ -631,10 +641,13 @@ Excerpt(const char *text)
 static void
 ActUpdateInstructions(Change *change)
 {
+	if (change->step == NULL || change->params.instructions == NULL)
+		return;
 	CheckInstructions(change);
 	if (FaultsAny(&change->faults))
 		return;
-	WriteInstructions(change);
+	StepInstruct(change->call, change->step, change->params.instructions);
+	StepMarkDynamic(change->call, change->step);
 	/* the old instructions may have been what blocked the step */
 	change->step = StepRead(change->call, &change->step->id);
 	StepReconsider(change->call, change->plan, change->step);
@@ -644,7 +657,8 @@ ActUpdateInstructions(Change *change)
 }
 
 static const KeyRule UpdateInstructionsKeys[] = {
-	{"stepId", ReadStepId, offsetof(ModifyParams, step_id), true},
+	{"stepId", ReadStepId, offsetof(ModifyParams, step_id), false},
+	{"step", ReadText, offsetof(ModifyParams, step), false},
 	{"instructions", ReadText, offsetof(ModifyParams, instructions), true},
 };
 
@@ -653,6 +667,9 @@ static const KeyRule UpdateInstructionsKeys[] = {
 static void
 ActFailStep(Change *change)
 {
+	if (FaultsAny(&change->faults))
+		return;
+	CheckMayEnd(change->call, change->plan, change->step);
 	change->step->message = change->params.reason;
 	change->step->given_up = true;
 	StepMove(change->call, change->plan, change->step, STEP_FAILED, NULL);
@@ -660,26 +677,111 @@ ActFailStep(Change *change)
 }
 
 static const KeyRule FailStepKeys[] = {
-	{"stepId", ReadStepId, offsetof(ModifyParams, step_id), true},
+	{"stepId", ReadStepId, offsetof(ModifyParams, step_id), false},
+	{"step", ReadText, offsetof(ModifyParams, step), false},
 	{"reason", ReadText, offsetof(ModifyParams, reason), true},
+};
+
+/* ---------- update_step ---------- */
+
+/* Copy params: with only stepId and step, or without them. */
+static Jsonb *
+PickParams(const Change *change, bool naming)
+{
+	JsonBuilder b = {0};
+	int			count;
+	const char **keys = JsonKeys(change->given, &count);
+
+	JsonObjectStart(&b, NULL);
+	for (int i = 0; i < count; i++)
+	{
+		JsonbValue	value;
+
+		if ((strcmp(keys[i], "stepId") == 0 || strcmp(keys[i], "step") == 0) == naming && JsonGet(change->given, keys[i], &value))
+			JsonPutValue(&b, keys[i], &value);
+	}
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+static void
+ActUpdateStep(Change *change)
+{
+	if (change->step != NULL)
+		change->step = StepUpdate(change->call, change->plan, change->step, PickParams(change, false), &change->faults,
+								  &change->detail);
+}
+
+static const KeyRule UpdateStepKeys[] = {
+	{"stepId", ReadStepId, offsetof(ModifyParams, step_id), false},
+	{"step", ReadText, offsetof(ModifyParams, step), false},
+};
+
+/* ---------- set_outputs ---------- */
+
+/* Check the references in the new outputs. They may name any step. */
+static void
+CheckOutputs(Change *change)
+{
+	Reader		reader = {.call = change->call, .faults = &change->faults};
+	Place		place = {.key = "outputs"};
+
+	PlanScopeRead(&reader, change->plan);
+	PlanScopeOrder(&reader, change->plan);
+	ReachCheckJson(&reader, &place, change->params.outputs, 0);
+}
+
+static void
+ActSetOutputs(Change *change)
+{
+	static KeptQuery write = {
+		"UPDATE stepwise.plan_detail SET outputs = $3 WHERE tenant = $1 AND plan_id = $2",
+		3, {TEXTOID, UUIDOID, JSONBOID}
+	};
+	Params		params = {0};
+
+	if (change->params.outputs == NULL)
+		return;
+	CheckOutputs(change);
+	if (FaultsAny(&change->faults))
+		return;
+	JsonPutText(&change->detail, "outputsDigestBefore", DigestText(PlanDetailRead(change->call, &change->plan->id)->outputs));
+	JsonPutText(&change->detail, "outputsDigest", DigestText(change->params.outputs));
+	ParamTenant(&params, change->call);
+	ParamUuid(&params, &change->plan->id);
+	ParamVarlena(&params, change->params.outputs);
+	QueryRun(&write, &params);
+}
+
+static const KeyRule SetOutputsKeys[] = {
+	{"outputs", ReadObject, offsetof(ModifyParams, outputs), true},
 };
 
 /* ---------- modify_plan ---------- */
 
+#define KEYS(rules)		rules, lengthof(rules)
+#define ONE_STEP		{"stepId", "step"}, true
+
 static const ActionRule Actions[] = {
-	{"add_steps", AddStepsKeys, lengthof(AddStepsKeys), ActAddSteps},
-	{"remove_step", RemoveStepKeys, lengthof(RemoveStepKeys), ActRemoveStep},
-	{"reorder_steps", ReorderStepsKeys, lengthof(ReorderStepsKeys), ActReorderSteps},
-	{"update_step_instructions", UpdateInstructionsKeys, lengthof(UpdateInstructionsKeys), ActUpdateInstructions},
-	{"fail_step", FailStepKeys, lengthof(FailStepKeys), ActFailStep},
+	{"add_steps", KEYS(AddStepsKeys), {"insertAfterOrder", "after"}, false, false, ActAddSteps},
+	{"remove_step", KEYS(RemoveStepKeys), ONE_STEP, false, ActRemoveStep},
+	{"reorder_steps", KEYS(ReorderStepsKeys), {"stepIds", "steps"}, true, false, ActReorderSteps},
+	{"update_step_instructions", KEYS(UpdateInstructionsKeys), ONE_STEP, false, ActUpdateInstructions},
+	{"update_step", KEYS(UpdateStepKeys), ONE_STEP, true, ActUpdateStep},
+	{"fail_step", KEYS(FailStepKeys), ONE_STEP, false, ActFailStep},
+	{"set_outputs", KEYS(SetOutputsKeys), {NULL, NULL}, false, false, ActSetOutputs},
 };
 
-/* Find the rule of an action; raise an error if there is no such action. */
+/*
+ * Find the rule of an action. If there is no such action, add a fault and
+ * return the rule of the one that was probably meant, so that the params can
+ * be checked too; NULL if nothing is near.
+ */
 static const ActionRule *
-CheckAction(const char *action)
+FindAction(Change *change, const char *action)
 {
 	const char *names[lengthof(Actions)];
-	Faults		faults = {0};
+	const char *nearest;
 
 	for (size_t i = 0; i < lengthof(Actions); i++)
 	{
@@ -687,11 +789,50 @@ CheckAction(const char *action)
 		if (action != NULL && strcmp(action, names[i]) == 0)
 			return &Actions[i];
 	}
-	FaultAdd(&faults, ERRCODE_INVALID_DEFINITION, "action",
-			 WordHint(&faults, action ? action : "", names, lengthof(Actions), "actions"),
+	FaultAdd(&change->faults, ERRCODE_INVALID_DEFINITION, "action",
+			 WordHint(&change->faults, action ? action : "", names, lengthof(Actions), "actions"),
 			 "\"%s\" is not an action", ShortText(action));
-	FaultsRaise(&faults, "modification");
-	return NULL;
+	nearest = NearestWord(action ? action : "", names, lengthof(Actions));
+	return nearest ? &Actions[NameIndex(nearest, names, lengthof(Actions))] : NULL;
+}
+
+/* Check that one of two keys is given, and not both. */
+static void
+CheckEither(Change *change, const ActionRule *rule)
+{
+	const char *const *either = rule->either;
+	bool		first = either[0] != NULL && Given(change, either[0]);
+	bool		second = either[1] != NULL && Given(change, either[1]);
+
+	if (first && second)
+		FaultAdd(&change->faults, ERRCODE_INVALID_DEFINITION, either[1], psprintf("Leave out \"%s\" or \"%s\".", either[0], either[1]),
+				 "stands beside \"%s\", which means the same", either[0]);
+	if (rule->needed && !first && !second)
+		FaultAdd(&change->faults, ERRCODE_INVALID_DEFINITION, either[0], psprintf("Add \"%s\" or \"%s\".", either[0], either[1]),
+				 "is missing: %s needs it, or \"%s\"", rule->name, either[1]);
+}
+
+/* Find the step that the params name. */
+static void
+FindStep(Change *change)
+{
+	const ModifyParams *params = &change->params;
+
+	if (params->step_id != NULL)
+		change->step = StepRead(change->call, params->step_id);
+	else if (params->step != NULL)
+		change->step = StepReadByName(change->call, &change->plan->id, params->step);
+	else
+		return;
+	if (change->step != NULL && UuidEqual(&change->step->plan_id, &change->plan->id))
+		return;
+	change->step = NULL;
+	if (params->step_id == NULL)
+		FaultNoStep(change, "step", params->step);
+	else if (FaultsAny(&change->faults))
+		FaultAdd(&change->faults, ERRCODE_STEP_NOT_FOUND, "stepId", NULL, "step \"%s\" not found", UuidText(params->step_id));
+	else
+		StepNotFound(params->step_id);
 }
 
 /* Read the params of an action, and the step that they name. */
@@ -703,13 +844,16 @@ ReadParams(Change *change, const ActionRule *rule, const Jsonb *params)
 	JsonbValue	value;
 
 	JsonToValue(params ? params : JsonEmptyObject(), &value);
-	ReadKeys(&reader, &place, &value, rule->keys, rule->nkeys, &change->params, rule->name);
-	FaultsRaise(&change->faults, "params");
-	if (change->params.step_id == NULL)
+	if (!ExpectKind(&reader, &place, &value, "object"))
 		return;
-	change->step = StepRead(change->call, change->params.step_id);
-	if (change->step == NULL || !UuidEqual(&change->step->plan_id, &change->plan->id))
-		StepNotFound(change->params.step_id);
+	change->given = params ? params : JsonEmptyObject();
+	if (rule == NULL)
+		return;
+	if (rule->open)
+		JsonToValue(PickParams(change, true), &value);
+	CheckEither(change, rule);
+	ReadKeys(&reader, &place, &value, rule->keys, rule->nkeys, &change->params, rule->name);
+	FindStep(change);
 }
 
 static void
@@ -746,18 +890,25 @@ ModifyPlan(Call *call, const pg_uuid_t *plan_id, const char *action, const Jsonb
 {
 	Change		change = {.call = call};
 	const ActionRule *rule;
+	const char *what;
+	bool		known;
 
 	CheckTextLimit(rationale, "modification_rationale");
 	change.plan = PlanLock(call, plan_id);
 	PlanCheckModifiable(change.plan);
-	rule = CheckAction(action);
+	rule = FindAction(&change, action);
+	known = !FaultsAny(&change.faults);
 	ReadParams(&change, rule, params);
+	what = FaultsAny(&change.faults) ? "params" : "modification";
+	/* what the params say is checked even if one of them is faulty, so that all faults come at once */
+	if (!known || change.given == NULL)
+		FaultsRaise(&change.faults, known ? what : "modification");
 	JsonObjectStart(&change.detail, NULL);
 	JsonPutText(&change.detail, "action", rule->name);
 	JsonObjectStart(&change.answer, NULL);
 	JsonPutText(&change.answer, "action", rule->name);
 	rule->act(&change);
-	FaultsRaise(&change.faults, "modification");
+	FaultsRaise(&change.faults, what);
 	/* an earlier search may have found nothing to do: let the next one look again */
 	change.plan->workable = change.plan->counts[STEP_PENDING] > 0;
 	AuditModified(&change, rationale);

@@ -154,8 +154,8 @@ stepwise_get_plan_status(PG_FUNCTION_ARGS)
 	CallBegin(&call);
 	stall_after = ArgumentThreshold(fcinfo, 1, "stall_after");
 	plan = PlanMustRead(&call, ArgumentUuid(fcinfo, 0));
-	/* a read-only transaction or a standby cannot mark the plan, and only shows its status */
-	if (plan->status == PLAN_EXECUTING && !XactReadOnly && HasStalledStep(&call, plan, stall_after))
+	/* a read-only transaction, a standby or a reader cannot mark the plan, and only sees its status */
+	if (plan->status == PLAN_EXECUTING && !XactReadOnly && HasStalledStep(&call, plan, stall_after) && CallerMayWrite(&call))
 		MarkStalled(&call, &plan->id, stall_after);
 	ReadBegin(&call);
 	return CallEnd(&call, StatusJson(&call, plan, stall_after));

@@ -15,8 +15,6 @@
  */
 #include "api/api.h"
 
-#include "miscadmin.h"
-
 PG_FUNCTION_INFO_V1(stepwise_request_user_review);
 PG_FUNCTION_INFO_V1(stepwise_submit_user_decision);
 PG_FUNCTION_INFO_V1(stepwise_resume);
@@ -29,8 +27,6 @@ typedef struct Checkpoint
 	pg_uuid_t	step_id;
 	bool		review;			/* a review; otherwise a prompt */
 	char	   *shown;			/* digest of what the reviewer was shown, or NULL */
-	char	   *requested_by;	/* the worker that requested it, or NULL */
-	char	   *requester;		/* the role that requested it */
 } Checkpoint;
 
 /* Raise the error that a checkpoint does not wait. */
@@ -49,7 +45,7 @@ static bool
 CheckpointRead(Call *call, const pg_uuid_t *id, Checkpoint *checkpoint)
 {
 	static KeptQuery read = {
-		"SELECT k.step_id, k.kind = 'review', k.shown, k.requested_by, k.requester FROM stepwise.checkpoint AS k"
+		"SELECT k.step_id, k.kind = 'review', k.shown FROM stepwise.checkpoint AS k"
 		" WHERE k.tenant = $1 AND k.id = $2",
 		2, {TEXTOID, UUIDOID}
 	};
@@ -61,8 +57,6 @@ CheckpointRead(Call *call, const pg_uuid_t *id, Checkpoint *checkpoint)
 	checkpoint->step_id = RowUuid(&rows, 0, 1);
 	checkpoint->review = RowBool(&rows, 0, 2);
 	checkpoint->shown = RowText(&rows, 0, 3);
-	checkpoint->requested_by = RowText(&rows, 0, 4);
-	checkpoint->requester = RowText(&rows, 0, 5);
 	RowsFree(&rows);
 	return true;
 }
@@ -254,24 +248,6 @@ CheckShown(const Decision *d)
 				 errhint("Decide modify, so that the step goes on, and request a new review.")));
 }
 
-/* Refuse a decision by the requester, if the plan wants a separate reviewer. */
-static void
-CheckReviewer(const Call *call, const Decision *d)
-{
-	const char *requested_by = d->checkpoint->requested_by ? d->checkpoint->requested_by : "";
-
-	/* without decided_by, assume the requester */
-	const char *name = d->decided_by ? d->decided_by : requested_by;
-
-	if (!d->plan->separate_reviewer)
-		return;
-	if (strcmp(GetUserNameFromId(call->caller, false), d->checkpoint->requester) == 0 && strcmp(name, requested_by) == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_APPROVAL_MISMATCH),
-				 errmsg("the review of step \"%s\" needs a person other than the one who asked", d->step->name),
-				 errhint("Decide as another role, or say with decided_by who decides.")));
-}
-
 /* Build the result of an approved step that has none. */
 static Jsonb *
 DecisionResult(const Decision *d)
@@ -404,7 +380,7 @@ Decide(Call *call, Decision *d, int which)
 	JsonBuilder b = {0};
 
 	CheckKind(d->checkpoint, true);
-	CheckReviewer(call, d);
+	CheckSeparateReviewer(call, d->plan, d->step);
 	if (Decisions[which].checks_shown)
 		CheckShown(d);
 	AuditDecision(call, d);

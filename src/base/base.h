@@ -218,10 +218,11 @@ extern void CatalogInit(void);
 extern Oid	TableOid(const char *name);
 extern Oid	EnumValue(const char *type, const char *label);
 
-/* ---------- role.c: the owner, and the names of roles ---------- */
+/* ---------- role.c: the owner, the rights of roles, and their names ---------- */
 
 extern Oid	OwnerRole(void);
 extern bool RoleIsOwner(Oid role);
+extern bool RoleMayExecute(Oid role, const char *function);
 extern void CheckOwner(const char *what);
 extern char *RoleText(Oid role);
 extern char *ActorText(const Call *call);	/* role, or role/name */

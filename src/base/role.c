@@ -1,13 +1,18 @@
 /*
  * role.c
- *	  the owner of the extension, and the names of roles
+ *	  the owner of the extension, the rights of roles, and their names
  */
 #include "base/base.h"
 
 #include "access/htup_details.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_proc.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/catcache.h"
+#include "utils/fmgrprotos.h"
 #include "utils/syscache.h"
 
 /* ---------- the owner ---------- */
@@ -42,6 +47,31 @@ CheckOwner(const char *what)
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("permission denied to %s", what),
 				 errhint("Only the owner of extension pg_stepwise may do this.")));
+}
+
+/* ---------- rights ---------- */
+
+/*
+ * Check whether a role has EXECUTE on one of our functions. The function is
+ * found by its name alone, because none is overloaded.
+ */
+bool
+RoleMayExecute(Oid role, const char *function)
+{
+	Oid			schema = get_namespace_oid("stepwise", false);
+	CatCList   *list = SearchSysCacheList1(PROCNAMEARGSNSP, CStringGetDatum(function));
+	bool		may = false;
+
+	for (int i = 0; i < list->n_members && !may; i++)
+	{
+		Form_pg_proc proc = (Form_pg_proc) GETSTRUCT(&list->members[i]->tuple);
+
+		may = proc->pronamespace == schema &&
+			DatumGetBool(DirectFunctionCall3(has_function_privilege_id_id, ObjectIdGetDatum(role), ObjectIdGetDatum(proc->oid),
+											 CStringGetTextDatum("EXECUTE")));
+	}
+	ReleaseSysCacheList(list);
+	return may;
 }
 
 /* ---------- names ---------- */

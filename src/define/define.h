@@ -204,6 +204,7 @@ typedef struct Definition
 	List	   *branches;		/* of BranchDefinition */
 	Jsonb	   *outputs;
 	OnFailure	on_failure;
+	bool		on_failure_given;	/* by the definition; otherwise it is the default */
 	Interval   *stall_after;
 	bool		separate_reviewer;
 	bool		strict_order;
@@ -347,10 +348,17 @@ extern void ReadSteps(Reader *reader, const Place *place, JsonbValue *value, voi
 																							 * the reader's scope */
 extern Scope *ReadAddedSteps(Reader *outer, const Place *place, JsonbValue *value, Scope *around, int after);
 extern void CheckSteps(Reader *reader, const Place *place);
+extern void ReadStepKeys(Reader *reader, const Place *place, JsonbValue *value, StepDefinition *step);
+extern void CheckStepKeys(Reader *reader, const Place *place, const StepDefinition *step);
+extern void CheckStepReferences(Reader *reader, const Place *place, const StepDefinition *step, int number);
 
 /* ---------- branchdef.c: the branching conditions of a definition ---------- */
 
 extern List *ReadBranches(Reader *reader, const Place *place, JsonbValue *value);
+
+/* ---------- never.c: steps that nothing can make due ---------- */
+
+extern void WarnNeverDue(const Definition *definition, Faults *warnings);
 
 /* ---------- definition.c: accept a definition ---------- */
 

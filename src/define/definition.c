@@ -64,6 +64,7 @@ CheckDefinition(Reader *reader, Draft *draft)
 	definition->nsteps = reader->scope->nsteps;
 	definition->sequential = reader->scope->sequential;
 	definition->on_failure = OnFailureOf(draft);
+	definition->on_failure_given = draft->on_failure != NULL;
 	if (definition->strict_order && !definition->sequential)
 		FaultAt(reader, &strict, ERRCODE_INVALID_DEFINITION, "Leave out strictOrder, or dependsOn.",
 				"strictOrder is for a sequence, and a step has dependsOn");

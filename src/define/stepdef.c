@@ -138,7 +138,7 @@ static const KeyRule StepKeys[] = {
 };
 
 /* Check which keys may stand together. */
-static void
+void
 CheckStepKeys(Reader *reader, const Place *place, const StepDefinition *step)
 {
 	if ((step->tool != NULL) + (step->workflow != NULL) + (step->prompt != NULL) > 1)
@@ -154,6 +154,13 @@ CheckStepKeys(Reader *reader, const Place *place, const StepDefinition *step)
 				"cannot stand beside workflow or prompt");
 }
 
+/* Read the keys of a step, without checking them together. */
+void
+ReadStepKeys(Reader *reader, const Place *place, JsonbValue *value, StepDefinition *step)
+{
+	ReadKeys(reader, place, value, StepKeys, lengthof(StepKeys), step, "a step");
+}
+
 /* Read one step. */
 static void
 ReadStep(Reader *reader, const Place *place, JsonbValue *value, StepDefinition *step, int order)
@@ -161,7 +168,7 @@ ReadStep(Reader *reader, const Place *place, JsonbValue *value, StepDefinition *
 	step->order = order;
 	step->retryable = -1;
 	step->type = "custom";
-	ReadKeys(reader, place, value, StepKeys, lengthof(StepKeys), step, "a step");
+	ReadStepKeys(reader, place, value, step);
 	CheckStepKeys(reader, place, step);
 }
 
@@ -220,8 +227,8 @@ ReadSteps(Reader *reader, const Place *place, JsonbValue *value, void *field)
 /* ---------- checking ---------- */
 
 /* Check what a step refers to. */
-static void
-CheckStep(Reader *reader, const Place *place, StepDefinition *step, int number)
+void
+CheckStepReferences(Reader *reader, const Place *place, const StepDefinition *step, int number)
 {
 	ReachCheckText(reader, &((Place) {.up = place, .key = "instructions"}), step->instructions, number);
 	ReachCheckText(reader, &((Place) {.up = place, .key = "prompt"}), step->prompt, number);
@@ -242,7 +249,7 @@ CheckSteps(Reader *reader, const Place *place)
 	ReachHintRoots(reader);
 	OrderSteps(reader, place);
 	for (int i = 0; i < scope->nsteps; i++)
-		CheckStep(reader, &((Place) {.up = place, .index = i}), &scope->steps[i], scope->offset + i + 1);
+		CheckStepReferences(reader, &((Place) {.up = place, .index = i}), &scope->steps[i], scope->offset + i + 1);
 }
 
 /* Read and check steps that are added to those of another scope. */

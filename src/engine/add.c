@@ -200,8 +200,8 @@ PlanInputNames(Call *call, const PlanRow *plan)
 }
 
 /* List the workflows of a plan and of the plans around it, the innermost last. */
-static List *
-Callers(Call *call, PlanRow *plan)
+List *
+PlanCallers(Call *call, PlanRow *plan)
 {
 	List	   *names = NIL;
 
@@ -227,7 +227,7 @@ PlanAddSteps(Call *call, PlanRow *plan, const Jsonb *steps, int after, Faults *f
 
 	a.after = after < 0 ? a.npresent : after;
 	a.definition = DefinitionAcceptSteps(call, steps, known, a.npresent, a.after, plan->sequential,
-										 PlanInputNames(call, plan), Callers(call, plan), faults);
+										 PlanInputNames(call, plan), PlanCallers(call, plan), faults);
 	CheckStepCount(faults, plan, a.npresent, a.definition->nsteps);
 	CheckStillSequential(faults, plan, a.definition);
 	if (FaultsAny(faults))

@@ -507,6 +507,7 @@ extern pg_uuid_t *PlanAddSteps(Call *call, PlanRow *plan, const Jsonb *steps, in
 extern StepRow *PlanAddCheckpointStep(Call *call, PlanRow *plan, const StepRow *after);
 extern void ShiftSteps(Call *call, const PlanRow *plan, int after, int by);
 extern const Jsonb *PlanInputNames(Call *call, const PlanRow *plan);
+extern List *PlanCallers(Call *call, PlanRow *plan);	/* of char *, names of workflows */
 
 /* ---------- branch.c: branching conditions ---------- */
 

@@ -147,55 +147,6 @@ SELECT pg_temp.review('grows', 'a');
 SELECT pg_temp.try($$pg_temp.decide('grows', 'a', 'modify', repeat('x', 1000000))$$);
 SELECT octet_length(instructions), status FROM stepwise.step WHERE id = (SELECT pg_temp.step('grows', 'a'));
 
--- ---------- a separate reviewer ----------
-
-CREATE ROLE regress_stepwise_reviewer;
-SELECT stepwise.grant_agent('regress_stepwise_reviewer') IS NOT NULL, stepwise.add_member('regress_stepwise_reviewer', 'default') IS NOT NULL;
-SELECT pg_temp.make('two persons', '[{"name": "a"}, {"name": "b"}, {"name": "c"}]', separate_reviewer => true);
-SELECT pg_temp.next('two persons', 'anna');
-SELECT pg_temp.review('two persons', 'a');
--- the requester, with its name or without a name
-SELECT pg_temp.try($$pg_temp.decide('two persons', 'a', 'approve', decided_by => 'anna')$$);
-SELECT pg_temp.try($$pg_temp.decide('two persons', 'a', 'approve')$$);
-SELECT pg_temp.try($$pg_temp.decide('two persons', 'a', 'reject', decided_by => 'anna')$$);
-SELECT pg_temp.try($$pg_temp.decide('two persons', 'a', 'skip', decided_by => 'anna')$$);
--- another name, or another role
-SELECT pg_temp.decide('two persons', 'a', 'approve', decided_by => 'paul');
-SELECT pg_temp.next('two persons', 'anna');
-SELECT pg_temp.review('two persons', 'b');
-SELECT pg_temp.waiting('two persons', 'b') AS checkpoint \gset
-SET ROLE regress_stepwise_reviewer;
-SELECT stepwise.submit_user_decision(:'checkpoint', 'approve', decided_by => 'anna') ->> 'stepStatus';
-RESET ROLE;
--- requested without a name
-SELECT pg_temp.review('two persons', 'c');
-SELECT pg_temp.try($$pg_temp.decide('two persons', 'c', 'approve')$$);
-SELECT pg_temp.decide('two persons', 'c', 'approve', decided_by => 'paul');
--- the requester of a branch's review is the submitter of the step; an empty name counts as none
-SELECT pg_temp.make('two by branch', '[{"name": "a"}, {"name": "b"}]',
-                    '[{"afterStepOrder": 1, "conditionExpression": "true", "ifTrueAction": "request_review", "actionParams": {"summary": "Look"}}]',
-                    separate_reviewer => true);
-SELECT pg_temp.next('two by branch', 'anna');
-SELECT pg_temp.submit('two by branch', 'a');
-SELECT pg_temp.try($$pg_temp.decide('two by branch', 'a_review', 'approve', decided_by => 'anna')$$);
-SELECT pg_temp.try($$pg_temp.decide('two by branch', 'a_review', 'approve', decided_by => '')$$);
-SELECT pg_temp.decide('two by branch', 'a_review', 'approve', decided_by => 'paul');
--- it holds in nested plans too
-SELECT stepwise.define_workflow('{"name": "review inner", "steps": [{"name": "a"}]}') ->> 'version';
-SELECT pg_temp.make('two nested', '[{"name": "n", "workflow": "review inner"}]', separate_reviewer => true);
-SELECT pg_temp.next('two nested', 'anna');
-SELECT pg_temp.review('review inner', 'a');
-SELECT pg_temp.try($$pg_temp.decide('review inner', 'a', 'approve', decided_by => 'anna')$$);
-SELECT pg_temp.decide('review inner', 'a', 'approve', decided_by => 'paul');
--- without separateReviewer the requester may decide
-SELECT pg_temp.make('one person', '[{"name": "a"}]');
-SELECT pg_temp.next('one person', 'anna');
-SELECT pg_temp.review('one person', 'a');
-SELECT pg_temp.decide('one person', 'a', 'approve', decided_by => 'anna');
-SELECT stepwise.remove_member('regress_stepwise_reviewer', 'default') IS NOT NULL;
-DROP OWNED BY regress_stepwise_reviewer;
-DROP ROLE regress_stepwise_reviewer;
-
 -- ---------- several at once ----------
 
 SELECT pg_temp.make('several', '[{"name": "a"}, {"name": "b"}, {"name": "c"}, {"name": "d"}]');

@@ -184,6 +184,9 @@ BEGIN
     PERFORM pg_temp.note('modify_plan: fail_step', stepwise.modify_plan(plan, 'fail_step',
         jsonb_build_object('stepId', j -> 'stepIds' -> 0, 'reason', 'no')));
     PERFORM stepwise.retry_step((j -> 'stepIds' ->> 0)::uuid);
+    PERFORM pg_temp.note('modify_plan: set_outputs', stepwise.modify_plan(plan, 'set_outputs', '{"outputs": {}}'));
+    PERFORM pg_temp.note('modify_plan: update_step', stepwise.modify_plan(plan, 'update_step',
+        jsonb_build_object('stepId', j -> 'stepIds' -> 0, 'instructions', 'Other')));
     PERFORM pg_temp.note('modify_plan: reorder_steps', stepwise.modify_plan(plan, 'reorder_steps',
         (SELECT jsonb_build_object('stepIds', jsonb_agg(s.id ORDER BY s.step_order)) FROM stepwise.step AS s WHERE s.plan_id = plan)));
 

@@ -4,6 +4,7 @@
 --
 --   reader too   granted by grant_reader and by grant_agent
 --   agent        granted by grant_agent
+--   decide       granted by grant_agent, unless decide is false
 --   owner only   granted to nobody
 --   internal     granted to nobody, and not for users: triggers, and functions whose first argument is the tenant
 
@@ -13,14 +14,15 @@ SELECT * FROM no_plan();
 CREATE TEMP TABLE listed (kind text, class text, names text);
 INSERT INTO listed VALUES
 ('function', 'reader too', 'enter_tenant current_tenant derive_plan_status step_transition_allowed plan_transition_allowed'),
-('function', 'agent', 'create_plan define_workflow validate_definition start_workflow list_workflows get_workflow drop_workflow'),
+('function', 'reader too', 'get_plan_status get_plan_context get_step_context list_active_plans why handoff task_variables'),
+('function', 'reader too', 'validate_definition list_workflows get_workflow list_tools search_artifacts'),
+('function', 'reader too', 'execution execution_as_of workflow_response verify_audit audit_head'),
+('function', 'agent', 'create_plan define_workflow start_workflow drop_workflow fork_plan uuid7'),
 ('function', 'agent', 'get_next_step submit_step_result advance fail_step retry_step skip_step release_step heartbeat'),
-('function', 'agent', 'reclaim_stalled cancel_plan request_user_review submit_user_decision resume modify_plan'),
-('function', 'agent', 'get_plan_status get_plan_context get_step_context list_active_plans why handoff'),
-('function', 'agent', 'store_artifact store_output search_artifacts log_skill_execution'),
-('function', 'agent', 'run run_steps list_tools record_tool_result set_variables task_variables'),
-('function', 'agent', 'execution execution_as_of workflow_response fork_plan verify_audit audit_head mcp uuid7'),
-('function', 'agent', 'state_read state_write state_merge'),
+('function', 'agent', 'reclaim_stalled cancel_plan request_user_review modify_plan'),
+('function', 'agent', 'store_artifact store_output log_skill_execution'),
+('function', 'agent', 'run run_steps record_tool_result set_variables state_read state_write state_merge'),
+('function', 'decide', 'submit_user_decision resume'),
 -- CHECK constraints call these as the writing role, which may be a role that was allowed to write by plain SQL
 ('function', 'agent', 'step_fits plan_fits'),
 ('function', 'owner only', 'add_member remove_member grant_agent grant_reader purge check_integrity'),
@@ -33,7 +35,7 @@ INSERT INTO listed VALUES
 ('table', 'owner only', 'member'),
 ('table', 'internal', 'engine'),
 
-('view', 'reader too', 'checkpoints plan_progress'),
+('view', 'reader too', 'checkpoints plan_progress claims waiting stalled'),
 ('view', 'owner only', 'grants'),
 
 ('type', 'owner only', 'step_status plan_status outcome on_failure');
@@ -62,10 +64,13 @@ WHERE t.typnamespace = 'stepwise'::regnamespace AND t.typcategory <> 'A' AND coa
 
 CREATE ROLE regress_rights_a;
 CREATE ROLE regress_rights_b;
+CREATE ROLE regress_rights_worker;
 CREATE ROLE regress_rights_reader;
 CREATE ROLE regress_rights_stranger;
 SELECT stepwise.grant_agent('regress_rights_a') \g /dev/null
 SELECT stepwise.grant_agent('regress_rights_b') \g /dev/null
+-- the right to decide is taken away again
+SELECT stepwise.grant_agent('regress_rights_worker'), stepwise.grant_agent('regress_rights_worker', decide => false) \g /dev/null
 SELECT stepwise.grant_reader('regress_rights_reader') \g /dev/null
 SELECT stepwise.add_member('regress_rights_a', 'A') \g /dev/null
 SELECT stepwise.add_member('regress_rights_b', 'B') \g /dev/null
@@ -73,9 +78,10 @@ SELECT stepwise.add_member('regress_rights_reader', 'A') \g /dev/null
 
 CREATE TEMP TABLE who (label text, role text, classes text[]);
 INSERT INTO who VALUES
-('owner', current_user, '{reader too,agent,owner only,internal}'),
-('agent of A', 'regress_rights_a', '{reader too,agent}'),
-('agent of B', 'regress_rights_b', '{reader too,agent}'),
+('owner', current_user, '{reader too,agent,decide,owner only,internal}'),
+('agent of A', 'regress_rights_a', '{reader too,agent,decide}'),
+('agent of B', 'regress_rights_b', '{reader too,agent,decide}'),
+('worker', 'regress_rights_worker', '{reader too,agent}'),
 ('reader', 'regress_rights_reader', '{reader too}'),
 ('stranger', 'regress_rights_stranger', '{}'),
 ('PUBLIC', 'public', '{}');
@@ -107,6 +113,18 @@ SELECT is(
 FROM object AS o JOIN expected AS e ON e.kind = o.kind AND e.name = o.name
 ORDER BY o.kind, o.name;
 
+-- A new function or table is granted to nobody until it is in the list.
+CREATE FUNCTION stepwise.unlisted() RETURNS int LANGUAGE sql AS 'SELECT 1';
+CREATE VIEW stepwise.unlisted WITH (security_invoker) AS SELECT 1 AS one;
+REVOKE ALL ON FUNCTION stepwise.unlisted FROM PUBLIC;
+SELECT stepwise.grant_agent('regress_rights_a'), stepwise.grant_reader('regress_rights_reader') \g /dev/null
+SELECT is_empty($$
+    SELECT w.label FROM who AS w WHERE w.label <> 'owner'
+      AND (has_function_privilege(w.role, 'stepwise.unlisted()', 'EXECUTE') OR has_table_privilege(w.role, 'stepwise.unlisted', 'SELECT')) $$,
+    'what is not in the list of grants is granted to nobody');
+DROP FUNCTION stepwise.unlisted();
+DROP VIEW stepwise.unlisted;
+
 -- Nobody but the owner has more than SELECT, on a table or on a column of it.
 SELECT is_empty(format($$
     SELECT w.label, p.privilege
@@ -120,7 +138,7 @@ FROM object AS o WHERE o.kind IN ('table', 'view') ORDER BY o.name;
 
 SELECT is(
     ARRAY(SELECT w.label FROM who AS w WHERE has_schema_privilege(w.role, 'stepwise', 'USAGE') ORDER BY w.label),
-    ARRAY['agent of A', 'agent of B', 'owner', 'reader'], 'who may use the schema');
+    ARRAY['agent of A', 'agent of B', 'owner', 'reader', 'worker'], 'who may use the schema');
 SELECT is(
     ARRAY(SELECT w.label FROM who AS w WHERE has_schema_privilege(w.role, 'stepwise', 'CREATE') ORDER BY w.label),
     ARRAY['owner'], 'who may create in the schema');

@@ -1,0 +1,137 @@
+-- Who may decide. A separate reviewer is told by roles, whatever names the callers give. A role without the right to decide, and a reader.
+
+\set ECHO none
+\i test/agent.sql
+CREATE FUNCTION pg_temp.review(plan text, step text) RETURNS text LANGUAGE sql AS $$
+    SELECT a ->> 'stepStatus' FROM stepwise.request_user_review(pg_temp.step(plan, step), 'Look') AS a
+$$;
+CREATE FUNCTION pg_temp.decide(plan text, step text, decision text, decided_by text = NULL) RETURNS text LANGUAGE sql AS $$
+    SELECT concat_ws(' ', a ->> 'decision', a ->> 'stepStatus')
+    FROM stepwise.submit_user_decision(pg_temp.waiting(plan, step), decision, 'so', decided_by => $4) AS a
+$$;
+-- Evaluate an expression as a role; the value, or its error with detail and hint.
+CREATE FUNCTION pg_temp.as(role text, expression text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    answer text;
+    code text;
+    said text;
+    detail text;
+    hint text;
+BEGIN
+    EXECUTE format('SET LOCAL ROLE %I', role);
+    EXECUTE 'SELECT (' || expression || ')::text' INTO answer;
+    RESET ROLE;
+    RETURN answer;
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, said = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+    RESET ROLE;
+    RETURN concat_ws(' ', code || ':', said, '/', detail, '/', hint);
+END $$;
+CREATE ROLE regress_maker;
+CREATE ROLE regress_agent;
+CREATE ROLE regress_other;
+CREATE ROLE "regress_agent/x";
+CREATE ROLE regress_person;
+CREATE ROLE regress_watcher;
+SELECT stepwise.grant_agent(r::regrole) IS NOT NULL, stepwise.add_member(r::regrole, 'default') IS NOT NULL
+FROM unnest(ARRAY['regress_maker', 'regress_agent', 'regress_other', '"regress_agent/x"', 'regress_person']) AS r \g /dev/null
+SELECT stepwise.add_member('regress_watcher', 'default') IS NOT NULL \g /dev/null
+\set ECHO all
+
+-- ---------- a separate reviewer ----------
+
+SELECT pg_temp.as('regress_maker', $$pg_temp.make('two', '[{"name": "a"}, {"name": "b"}, {"name": "c"}]', separate_reviewer => true)$$);
+SELECT pg_temp.as('regress_agent', $$pg_temp.next('two', 'anna')$$);
+SELECT pg_temp.as('regress_agent', $$pg_temp.review('two', 'a')$$);
+-- the role that asked, by whatever name, and by whatever way
+SELECT pg_temp.as('regress_agent', $$pg_temp.decide('two', 'a', 'approve', 'paul')$$);
+SELECT pg_temp.as('regress_agent', $$pg_temp.decide('two', 'a', 'reject')$$);
+SELECT pg_temp.as('regress_agent', $$pg_temp.decide('two', 'a', 'modify')$$);
+SELECT pg_temp.as('regress_agent', $$pg_temp.decide('two', 'a', 'skip')$$);
+SELECT pg_temp.as('regress_agent', $$stepwise.skip_step(pg_temp.step('two', 'a'))$$);
+SELECT pg_temp.as('regress_agent', $$stepwise.fail_step(pg_temp.step('two', 'a'), 'no')$$);
+-- the role that made the plan
+SELECT pg_temp.as('regress_maker', $$pg_temp.decide('two', 'a', 'approve', 'paul')$$);
+SELECT pg_temp.as('regress_maker', $$stepwise.skip_step(pg_temp.step('two', 'a'))$$);
+-- another role, even if its name begins with that of the agent; sending the step back is no part in it
+SELECT pg_temp.as('regress_person', $$pg_temp.decide('two', 'a', 'modify', 'anna')$$);
+-- every role that ever had the step
+SELECT pg_temp.as('regress_other', $$pg_temp.next('two', 'otto')$$);
+SELECT pg_temp.as('regress_other', $$pg_temp.review('two', 'a')$$);
+SELECT pg_temp.as('regress_agent', $$pg_temp.decide('two', 'a', 'approve')$$);
+SELECT pg_temp.as('regress_other', $$pg_temp.decide('two', 'a', 'approve')$$);
+SELECT pg_temp.as('regress_agent/x', $$pg_temp.decide('two', 'a', 'approve', 'anna')$$);
+-- who had another step may decide
+SELECT pg_temp.as('regress_other', $$pg_temp.next('two')$$);
+SELECT pg_temp.as('regress_other', $$pg_temp.review('two', 'b')$$);
+SELECT pg_temp.as('regress_agent', $$stepwise.skip_step(pg_temp.step('two', 'b')) ->> 'stepStatus'$$);
+-- cancelling is left to all
+SELECT pg_temp.as('regress_agent/x', $$pg_temp.next('two')$$);
+SELECT pg_temp.as('regress_agent/x', $$pg_temp.review('two', 'c')$$);
+SELECT pg_temp.as('regress_agent/x', $$pg_temp.decide('two', 'c', 'approve')$$);
+SELECT pg_temp.as('regress_agent/x', $$stepwise.cancel_plan(pg_temp.plan('two')) ->> 'planStatus'$$);
+SELECT pg_temp.show('two');
+
+-- the review of a branch: who submitted the step has asked for it
+SELECT pg_temp.as('regress_maker', $$pg_temp.make('branch', '[{"name": "a"}, {"name": "b"}]',
+    '[{"afterStepOrder": 1, "conditionExpression": "true", "ifTrueAction": "request_review", "actionParams": {"summary": "Look"}}]', separate_reviewer => true)$$);
+SELECT pg_temp.as('regress_agent', $$pg_temp.next('branch')$$);
+SELECT pg_temp.as('regress_agent', $$pg_temp.submit('branch', 'a')$$);
+SELECT pg_temp.as('regress_agent', $$pg_temp.decide('branch', 'a_review', 'approve', '')$$);
+SELECT pg_temp.as('regress_other', $$pg_temp.decide('branch', 'a_review', 'approve')$$);
+
+-- nested: the plan above says it too, its maker is excluded, and ending the step above is no way around
+SELECT stepwise.define_workflow('{"name": "rights inner", "steps": [{"name": "i"}]}') ->> 'version';
+SELECT pg_temp.as('regress_maker', $$pg_temp.make('nested', '[{"name": "n", "workflow": "rights inner"}, {"name": "after"}]', separate_reviewer => true)$$);
+SELECT pg_temp.as('regress_agent', $$pg_temp.next('nested')$$);
+SELECT pg_temp.as('regress_agent', $$pg_temp.review('rights inner', 'i')$$);
+SELECT pg_temp.as('regress_agent', $$stepwise.skip_step(pg_temp.step('nested', 'n'))$$);
+SELECT pg_temp.as('regress_agent', $$stepwise.fail_step(pg_temp.step('nested', 'n'), 'no')$$);
+SELECT pg_temp.as('regress_maker', $$pg_temp.decide('rights inner', 'i', 'approve')$$);
+SELECT pg_temp.as('regress_person', $$pg_temp.decide('rights inner', 'i', 'approve')$$);
+SELECT pg_temp.show('nested');
+
+-- without separateReviewer everybody with the right may decide; a prompt has no reviewer
+SELECT pg_temp.as('regress_agent', $$pg_temp.make('one', '[{"name": "a"}]')$$);
+SELECT pg_temp.as('regress_agent', $$pg_temp.next('one')$$);
+SELECT pg_temp.as('regress_agent', $$pg_temp.review('one', 'a')$$);
+SELECT pg_temp.as('regress_agent', $$pg_temp.decide('one', 'a', 'approve')$$);
+SELECT pg_temp.as('regress_agent', $$pg_temp.make('prompt', '[{"name": "p", "prompt": "Well?"}]', separate_reviewer => true)$$);
+SELECT pg_temp.as('regress_agent', $$pg_temp.next('prompt')$$);
+SELECT pg_temp.as('regress_agent', $$stepwise.resume(pg_temp.waiting('prompt', 'p'), '1') ->> 'status'$$);
+
+-- ---------- without the right to decide ----------
+
+SELECT stepwise.grant_agent('regress_agent', decide => false) - 'objects';
+SELECT pg_temp.as('regress_agent', $$pg_temp.make('may not', '[{"name": "a"}]')$$);
+SELECT pg_temp.as('regress_agent', $$pg_temp.next('may not')$$);
+SELECT pg_temp.as('regress_agent', $$pg_temp.review('may not', 'a')$$);
+SELECT pg_temp.as('regress_agent', $$stepwise.submit_user_decision(pg_temp.waiting('may not', 'a'), 'approve')$$);
+SELECT pg_temp.as('regress_agent', $$stepwise.resume(pg_temp.waiting('may not', 'a'), '1')$$);
+SELECT stepwise.grant_agent('regress_agent') - 'objects';
+SELECT pg_temp.as('regress_agent', $$pg_temp.decide('may not', 'a', 'approve')$$);
+SELECT pg_temp.try($$stepwise.grant_agent('regress_agent', NULL)$$);
+SELECT pg_temp.try($$stepwise.grant_agent(NULL)$$);
+SELECT pg_temp.try($$stepwise.grant_agent(4294967295::oid::regrole)$$);
+SELECT pg_temp.try($$stepwise.grant_reader(4294967295::oid::regrole)$$);
+
+-- ---------- a reader ----------
+
+SELECT stepwise.grant_reader('regress_watcher') - 'objects';
+SELECT pg_temp.make('watched', '[{"name": "a"}]');
+SELECT stepwise.get_next_step(pg_temp.plan('watched'), session_id => 'first') ->> 'status';
+SELECT pg_temp.as('regress_watcher', $$stepwise.get_next_step(pg_temp.plan('watched'))$$);
+-- it sees the stall and marks nothing; it is no session that continues the plan
+SELECT pg_temp.as('regress_watcher', $$stepwise.get_plan_status(pg_temp.plan('watched'), '0') -> 'stalled'$$);
+SELECT pg_temp.as('regress_watcher', $$stepwise.get_plan_context(pg_temp.plan('watched'), 'second') -> 'status'$$);
+SELECT pg_temp.as('regress_watcher', $$stepwise.why(pg_temp.plan('watched')) ->> 'waitingOn'$$);
+SELECT p.status, p.session_id FROM stepwise.plan AS p WHERE p.id = pg_temp.plan('watched');
+SELECT stepwise.get_plan_status(pg_temp.plan('watched'), '0') -> 'stalled';
+SELECT p.status FROM stepwise.plan AS p WHERE p.id = pg_temp.plan('watched');
+
+SELECT pg_temp.unsound();
+\set ECHO none
+SELECT stepwise.remove_member(r::regrole, 'default') IS NOT NULL
+FROM unnest(ARRAY['regress_maker', 'regress_agent', 'regress_other', '"regress_agent/x"', 'regress_person', 'regress_watcher']) AS r \g /dev/null
+DROP OWNED BY regress_maker, regress_agent, regress_other, "regress_agent/x", regress_person, regress_watcher;
+DROP ROLE regress_maker, regress_agent, regress_other, "regress_agent/x", regress_person, regress_watcher;
