@@ -42,6 +42,19 @@ extern void CheckConfidence(double confidence);
 extern void CheckResultGiven(const Jsonb *result);	/* SW005 */
 extern Outcome CheckOutcome(const char *outcome);
 
+/* ---------- rights.c: the right to decide ---------- */
+
+extern bool CallerMayDecide(Call *call);
+extern void CheckMayDecide(Call *call, const StepRow *step);	/* SW014 */
+
+/* ---------- door.c: a gate has no other door ---------- */
+
+extern void CheckDoor(Call *call, const StepRow *step); /* SW014; likewise the next three */
+extern void CheckDoorOfPlan(Call *call, const PlanRow *plan);
+extern void CheckDoorOfChange(Call *call, const PlanRow *plan, const StepRow *step);
+extern void CheckDoorOfOrder(Call *call, const PlanRow *plan);
+extern void CheckGatePassed(Call *call, PlanRow *plan, StepRow *step);	/* SW003 */
+
 /* ---------- execution.c: the execution tree ---------- */
 
 #define TREE_HINT \

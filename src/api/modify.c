@@ -617,6 +617,7 @@ WriteInstructions(const Change *change)
 	ParamUuid(&params, &step->id);
 	ParamText(&params, instructions);
 	ParamBool(&params, ReferenceOccurs(instructions) || OccursIn(step->arguments) || OccursIn(step->resources) ||
+			  OccursIn(step->review) ||
 			  (step->prompt != NULL && ReferenceOccurs(TextOf(step->prompt))));
 	QueryRun(&write, &params);
 }
@@ -637,6 +638,7 @@ ActUpdateInstructions(Change *change)
 	WriteInstructions(change);
 	/* the old instructions may have been what blocked the step */
 	change->step = StepRead(change->call, &change->step->id);
+	GateReset(change->call, change->plan, change->step);
 	StepReconsider(change->call, change->plan, change->step);
 	JsonPutText(&change->detail, "instructions", Excerpt(change->params.instructions));
 	if (strlen(change->params.instructions) > EXCERPT_BYTES)
@@ -740,6 +742,17 @@ ModifiedAnswer(Change *change)
 	return JsonFinish(b);
 }
 
+/* Refuse a change that opens a way around a gate. */
+static void
+CheckDoors(Change *change)
+{
+	CheckDoorOfPlan(change->call, change->plan);
+	if (change->step != NULL)
+		CheckDoorOfChange(change->call, change->plan, change->step);
+	if (change->params.step_ids != NIL)
+		CheckDoorOfOrder(change->call, change->plan);
+}
+
 /* Lock the plan, do the action, and settle the plan. */
 static Jsonb *
 ModifyPlan(Call *call, const pg_uuid_t *plan_id, const char *action, const Jsonb *params, const char *rationale)
@@ -752,6 +765,7 @@ ModifyPlan(Call *call, const pg_uuid_t *plan_id, const char *action, const Jsonb
 	PlanCheckModifiable(change.plan);
 	rule = CheckAction(action);
 	ReadParams(&change, rule, params);
+	CheckDoors(&change);
 	JsonObjectStart(&change.detail, NULL);
 	JsonPutText(&change.detail, "action", rule->name);
 	JsonObjectStart(&change.answer, NULL);

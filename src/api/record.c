@@ -287,10 +287,21 @@ FaultOfReport(const Report *report)
 	return fault;
 }
 
+/* Does this result of the step wait at the gate after it? */
+static bool
+IsWaiting(Call *call, const StepRow *step, const Report *report)
+{
+	StepRow		submitted = {.result = (struct varlena *) report->result, .outcome = report->outcome};
+
+	return StepHasGate(step, GATE_AFTER) && JsonEqual(CheckpointSubmission(call, step), SubmissionOf(&submitted));
+}
+
 /* Has the step this result already? Then the client lost the answer and repeats its call. */
 static bool
-IsRecorded(const StepRow *step, const Report *report)
+IsRecorded(Call *call, const StepRow *step, const Report *report)
 {
+	if (!report->is_error && IsWaiting(call, step, report))
+		return true;
 	if (report->is_error)
 		return step->status == STEP_FAILED && step->message && strcmp(step->message, ErrorOf(report->result)) == 0;
 	return step->status == STEP_COMPLETED && step->outcome == report->outcome &&
@@ -362,7 +373,10 @@ RecordToStep(Call *call, PlanRow *plan, StepRow *step, const Report *report)
 		StepTransitionRefuse(step, report->is_error ? STEP_FAILED : STEP_COMPLETED,
 							 "Only a step that is pending, in progress or failed takes the result of a tool.");
 	if (step->status != STEP_IN_PROGRESS)
+	{
+		CheckGatePassed(call, plan, step);
 		StepMove(call, plan, step, STEP_IN_PROGRESS, report->tool ? JsonTextOf("tool", report->tool) : NULL);
+	}
 	if (!report->is_error)
 	{
 		StepComplete(call, plan, step, report->result, report->outcome);
@@ -392,7 +406,7 @@ Record(Call *call, PlanRow *asked, const Report *report)
 		return RecordExtra(call, asked, report);
 	}
 	plan = PlanInTree(call, asked->root, &step->plan_id);
-	duplicate = report->step_name != NULL && IsRecorded(step, report);
+	duplicate = report->step_name != NULL && IsRecorded(call, step, report);
 	if (!duplicate)
 		RecordToStep(call, plan, step, report);
 	return RecordAnswer(call, asked, plan, step, duplicate);

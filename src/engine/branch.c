@@ -124,7 +124,7 @@ ActRequestReview(Call *call, Branch *branch)
 
 	if (summary == NULL)
 		summary = psprintf("Review the result of step \"%s\".", branch->step->name);
-	StepRequestReview(call, branch->plan, step, summary, JsonGetJson(branch->params, "questions"));
+	StepRequestReview(call, branch->plan, step, summary, JsonGetJson(branch->params, "questions"), NULL);
 	branch->added = list_make1(step->name);
 }
 
