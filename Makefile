@@ -39,6 +39,7 @@ REGRESS = \
 	blocked \
 	progress \
 	review \
+	gate \
 	modify \
 	context \
 	artifact \
