@@ -40,6 +40,7 @@ REGRESS = \
 	progress \
 	review \
 	gate \
+	gate_doors \
 	modify \
 	context \
 	artifact \

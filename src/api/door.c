@@ -109,10 +109,28 @@ CheckDoorOfOrder(Call *call, const PlanRow *plan)
 		CheckMayDecide(call, gate);
 }
 
-/* Refuse to start a step with the result of a tool, if the gate before it was not passed. */
+/* Say whether a pending step is held back, and a gate is among the steps on which it depends. */
+static bool
+IsBehindGate(Call *call, PlanRow *plan, const StepRow *step)
+{
+	StepRow		asked = *step;
+	Next		next = {0};
+	Judgement	j = {0};
+
+	return step->status == STEP_PENDING && StepIsDue(call, plan, &asked, &next, &j) == DUE_HELD &&
+		GateBehind(call, plan, step) != NULL;
+}
+
+/* Refuse to start a step with the result of a tool, if a gate before it was not passed. */
 void
 CheckGatePassed(Call *call, PlanRow *plan, StepRow *step)
 {
+	if (IsBehindGate(call, plan, step))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSITION),
+				 errmsg("step \"%s\" is not due", step->name),
+				 errdetail("A step before it has not ended."),
+				 errhint("stepwise.why(plan_id) says what the plan waits for.")));
 	if (!GateIsPassed(call, plan, step))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_TRANSITION),

@@ -363,7 +363,7 @@ AuditAdopted(Call *call, PlanRow *copy, const StepRow *step)
 
 	if (step->status == from)
 		return;
-	if (!StepTransitionAllowed(from, step->status))
+	if (!StepTransitionAllowed(from, step->status) || (step->status == STEP_AWAITING_INPUT && TimeIsSet(step->started_at)))
 	{
 		StepRow		begun = *step;
 
