@@ -73,6 +73,7 @@ ISOLATION = \
 	lease \
 	submit \
 	decision \
+	gate_race \
 	key \
 	tenant_lock \
 	run \
