@@ -43,6 +43,8 @@ REGRESS = \
 	progress \
 	review \
 	rights \
+	gate \
+	gate_doors \
 	modify \
 	update \
 	context \
@@ -79,6 +81,7 @@ ISOLATION = \
 	lease \
 	submit \
 	decision \
+	gate_race \
 	key \
 	tenant_lock \
 	run \

@@ -176,6 +176,11 @@ CREATE TABLE stepwise.step (
     condition_path          jsonpath,
     condition_operands      text[],
     error                   jsonb,
+    review                  jsonb,
+    approved                text,
+    fixed_version           int,
+    feedback                text,
+    previous                jsonb,
     PRIMARY KEY (tenant, id),
     CONSTRAINT step_order_unique UNIQUE (tenant, plan_id, step_order) DEFERRABLE,
     CONSTRAINT step_outcome CHECK (stepwise.step_fits(status, outcome))
@@ -201,7 +206,7 @@ COMMENT ON COLUMN stepwise.step.ready IS 'in a plan with dependencies: the step 
 COMMENT ON COLUMN stepwise.step.holds IS 'the step holds back the steps after it in a sequence';
 COMMENT ON COLUMN stepwise.step.sent_back IS 'a review sent the step back for more work, and nobody has claimed it since';
 COMMENT ON COLUMN stepwise.step.branches IS 'a branching condition follows this step';
-COMMENT ON COLUMN stepwise.step.dynamic IS 'prompt, instructions, arguments or resources contain references';
+COMMENT ON COLUMN stepwise.step.dynamic IS 'prompt, instructions, arguments, resources or review contain references';
 COMMENT ON COLUMN stepwise.step.retryable IS 'whether a failed attempt may be retried; null: the tool decides';
 COMMENT ON COLUMN stepwise.step.max_attempts IS 'number of claims after which the step fails instead of being handed out again; null: no limit';
 COMMENT ON COLUMN stepwise.step.active_at IS 'last sign of life of the claim: the claim itself or a heartbeat';
@@ -224,6 +229,11 @@ COMMENT ON COLUMN stepwise.step.condition IS 'condition as written; if it is fal
 COMMENT ON COLUMN stepwise.step.condition_path IS 'the compiled condition';
 COMMENT ON COLUMN stepwise.step.condition_operands IS 'references that the compiled condition reads, in order';
 COMMENT ON COLUMN stepwise.step.error IS 'details of a tool''s error: {error, code, detail, hint}, or the object that the client reported';
+COMMENT ON COLUMN stepwise.step.review IS 'the gate before or after the step, as defined';
+COMMENT ON COLUMN stepwise.step.approved IS 'digest of what a gate before the step has approved';
+COMMENT ON COLUMN stepwise.step.fixed_version IS 'version of the workflow that was fixed when the gate before the step opened';
+COMMENT ON COLUMN stepwise.step.feedback IS 'what the last review asked to change';
+COMMENT ON COLUMN stepwise.step.previous IS 'result that the last review sent back';
 
 CREATE TABLE stepwise.dependency (
     tenant     text COLLATE "C" NOT NULL,
@@ -286,7 +296,9 @@ CREATE TABLE stepwise.checkpoint (
     questions     jsonb NOT NULL DEFAULT '[]',
     shown         text,
     requested_by  text,
-    requester     text NOT NULL,
+    requester     text,
+    gate          text CHECK (gate IN ('before', 'after')),
+    submission    jsonb,
     since         timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (tenant, id),
     UNIQUE (tenant, step_id)
@@ -296,9 +308,11 @@ COMMENT ON TABLE stepwise.checkpoint IS 'a step that waits for a person; the row
 COMMENT ON COLUMN stepwise.checkpoint.root_id IS 'the plan at the top of the tree';
 COMMENT ON COLUMN stepwise.checkpoint.kind IS 'prompt: answered by stepwise.resume; review: decided by stepwise.submit_user_decision';
 COMMENT ON COLUMN stepwise.checkpoint.prompt IS 'the question, or the summary of the review';
-COMMENT ON COLUMN stepwise.checkpoint.shown IS 'digest of the arguments and instructions that the reviewer was shown';
-COMMENT ON COLUMN stepwise.checkpoint.requester IS 'the role that requested it';
+COMMENT ON COLUMN stepwise.checkpoint.shown IS 'digest of what the reviewer was shown';
+COMMENT ON COLUMN stepwise.checkpoint.requester IS 'the role that requested it; null: a gate, which has no requester';
 COMMENT ON COLUMN stepwise.checkpoint.requested_by IS 'the name that the requesting worker gave';
+COMMENT ON COLUMN stepwise.checkpoint.gate IS 'before or after: the gate of the step; null: the review was requested';
+COMMENT ON COLUMN stepwise.checkpoint.submission IS 'what the step was submitted with; an approval completes the step with it';
 
 CREATE TABLE stepwise.tool (
     tenant        text COLLATE "C" NOT NULL,

@@ -3,13 +3,15 @@
 CREATE VIEW stepwise.checkpoints WITH (security_invoker) AS
     SELECT k.id AS checkpoint_id, k.plan_id, k.root_id AS root_plan_id, k.step_id,
            ARRAY(SELECT jsonb_array_elements_text(p.parent_names)) || s.name AS path,
-           k.kind, k.prompt, k.since, k.questions, k.tenant
+           k.kind, k.prompt, k.since, k.questions, k.gate, k.submission, k.tenant
     FROM stepwise.checkpoint AS k
     JOIN stepwise.plan AS p ON p.tenant = k.tenant AND p.id = k.plan_id AND p.completed_at IS NULL
     JOIN stepwise.step AS s ON s.tenant = k.tenant AND s.id = k.step_id;
 COMMENT ON VIEW stepwise.checkpoints IS 'steps that wait for a person, and the path to them; a step that only waits for a nested plan is not listed';
 COMMENT ON COLUMN stepwise.checkpoints.path IS 'names of the steps from the root plan down to the one that waits';
 COMMENT ON COLUMN stepwise.checkpoints.kind IS 'prompt: answered by stepwise.resume; review: decided by stepwise.submit_user_decision';
+COMMENT ON COLUMN stepwise.checkpoints.gate IS 'before or after: the gate of the step; null: the review was requested, or a prompt asks';
+COMMENT ON COLUMN stepwise.checkpoints.submission IS 'what the step was submitted with; an approval completes the step with it';
 
 CREATE VIEW stepwise.plan_progress WITH (security_invoker) AS
     WITH shown AS (
@@ -28,7 +30,8 @@ CREATE VIEW stepwise.plan_progress WITH (security_invoker) AS
            CASE WHEN m.completed_at IS NOT NULL THEN NULL
                 WHEN m.pause_reason IS NOT NULL THEN
                     left(concat_ws(': ', m.pause_reason ->> 'type', coalesce(m.pause_reason ->> 'prompt', m.pause_reason ->> 'summary',
-                                   m.pause_reason ->> 'error', m.pause_reason ->> 'blockedStep')), 80)
+                                   m.pause_reason ->> 'error', m.pause_reason ->> 'feedback',
+                                   m.pause_reason ->> 'blockedStep')), 80)
                 WHEN m.status = 'stalled' THEN 'a sign of life'
                 WHEN m.in_progress = 0 THEN 'an agent'
            END AS waiting_on,

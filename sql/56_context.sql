@@ -190,6 +190,8 @@ BEGIN ATOMIC
         'dependents', (SELECT d.list FROM dependents AS d),
         'checkpoint', (SELECT jsonb_build_object('checkpointId', k.id, 'kind', k.kind, 'prompt', k.prompt,
                                                  'questions', k.questions, 'since', stepwise.time_text(k.since))
+                              || CASE WHEN k.gate IS NULL THEN '{}' ELSE jsonb_build_object('gate', k.gate) END
+                              || CASE WHEN k.submission IS NULL THEN '{}' ELSE jsonb_build_object('submission', k.submission) END
                        FROM stepwise.checkpoint AS k WHERE k.tenant = $1 AND k.step_id = $2),
         'artifacts', (SELECT a.list FROM artifacts AS a))
     FROM step AS x

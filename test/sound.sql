@@ -44,7 +44,7 @@ CREATE OR REPLACE FUNCTION pg_temp.sound() RETURNS SETOF text LANGUAGE sql AS $$
     FROM stepwise.step AS s JOIN stepwise.plan AS p ON p.tenant = s.tenant AND p.id = s.plan_id
     WHERE (s.completed_at IS NOT NULL) <> (s.status IN ('completed', 'failed', 'skipped'))
        OR (s.status = 'pending' AND s.started_at IS NOT NULL)
-       OR (s.status IN ('in_progress', 'awaiting_input', 'completed') AND s.started_at IS NULL)
+       OR (s.status IN ('in_progress', 'completed') AND s.started_at IS NULL)
        OR s.completed_at < s.started_at
     UNION ALL
     SELECT format('%s: %s steps have started, the plan says %s', p.name, c.n, p.started_steps)

@@ -62,6 +62,14 @@ extern void StepMarkDynamic(Call *call, StepRow *step);
 extern StepRow *StepUpdate(Call *call, PlanRow *plan, StepRow *step, const Jsonb *keys, Faults *faults,
 						   JsonBuilder *detail);	/* SW003 */
 
+/* ---------- door.c: a gate has no other door ---------- */
+
+extern void CheckDoor(Call *call, const StepRow *step); /* SW014; likewise the next three */
+extern void CheckDoorOfPlan(Call *call, const PlanRow *plan);
+extern void CheckDoorOfChange(Call *call, const PlanRow *plan, const StepRow *step);
+extern void CheckDoorOfOrder(Call *call, const PlanRow *plan);
+extern void CheckGatePassed(Call *call, PlanRow *plan, StepRow *step);	/* SW003 */
+
 /* ---------- execution.c: the execution tree ---------- */
 
 #define TREE_HINT \

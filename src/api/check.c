@@ -36,6 +36,8 @@ NotDueDetail(const StepRow *step, Due due, const Judgement *j)
 			if (j->awaited != NULL)
 				return psprintf("Step \"%s\" comes first, and is %s.", j->awaited->name, StepStatusName[j->awaited->status]);
 			return pstrdup("A step before it has not ended.");
+		case DUE_REVIEW:
+			return pstrdup("A person has to approve it first.");
 		case DUE_SKIP:
 			return pstrdup("Its condition is false, so it will be skipped.");
 		case DUE_GIVE_UP:

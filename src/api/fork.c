@@ -36,7 +36,8 @@ static const char FreshStep[] =
 "{\"status\": \"pending\", \"outcome\": \"n/a\", \"attempt\": 0, \"execution_order\": null, \"ready\": null,"
 " \"started_at\": null, \"completed_at\": null, \"active_at\": null, \"lease_expires_at\": null, \"confidence\": null,"
 " \"worker\": null, \"holder\": null, \"holds\": null, \"sent_back\": null, \"message\": null, \"pause_reason\": null, \"inputs\": null, \"result\": null,"
-" \"result_summary\": null, \"execution_report\": null, \"output_formatting_notes\": null, \"error\": null}";
+" \"result_summary\": null, \"execution_report\": null, \"output_formatting_notes\": null, \"error\": null,"
+" \"approved\": null, \"fixed_version\": null, \"feedback\": null, \"previous\": null}";
 
 /* the columns of the new plan */
 static const char FreshPlan[] =
@@ -362,7 +363,7 @@ AuditAdopted(Call *call, PlanRow *copy, const StepRow *step)
 
 	if (step->status == from)
 		return;
-	if (!StepTransitionAllowed(from, step->status))
+	if (!StepTransitionAllowed(from, step->status) || (step->status == STEP_AWAITING_INPUT && TimeIsSet(step->started_at)))
 	{
 		StepRow		begun = *step;
 
@@ -506,7 +507,7 @@ ReviewAgain(Call *call, PlanRow *copy, const pg_uuid_t *old_id, const pg_uuid_t 
 	Rows		rows = QueryById(call, &read, old_id);
 
 	if (rows.count > 0)
-		StepRequestReview(call, copy, StepMustRead(call, new_id), RowText(&rows, 0, 1), RowJson(&rows, 0, 2));
+		StepRequestReview(call, copy, StepMustRead(call, new_id), RowText(&rows, 0, 1), RowJson(&rows, 0, 2), NULL);
 	RowsFree(&rows);
 }
 

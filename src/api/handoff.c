@@ -327,6 +327,24 @@ MoveDecide(Wait *w)
 	AddMove(w, MOVE_CALL, "submit_user_decision", JsonFinish(&b));
 }
 
+/* Let the agent change the step as its review asked. */
+static void
+MoveChange(Wait *w)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutUuid(&b, "plan_id", &w->plan->id);
+	JsonPutText(&b, "action", "update_step");
+	JsonObjectStart(&b, "params");
+	JsonPutText(&b, "step", w->step->name);
+	JsonPutText(&b, "arguments", "<the changed arguments, or another key of the step>");
+	JsonObjectEnd(&b);
+	JsonObjectEnd(&b);
+	AddMove(w, MOVE_CALL, "modify_plan", JsonFinish(&b));
+	MoveSkip(w);
+}
+
 /* ---------- sentences ---------- */
 
 /* Does the text end with a punctuation mark? */
@@ -412,6 +430,12 @@ SayReview(const Wait *w)
 }
 
 static char *
+SayChanges(const Wait *w)
+{
+	return psprintf("the review of step \"%s\" asked for changes: %s", w->step->name, JsonGetText(w->reason, "feedback"));
+}
+
+static char *
 SayCondition(const Wait *w)
 {
 	return psprintf("the condition of step \"%s\" cannot be decided: %s", w->step->name, JsonGetText(w->reason, "error"));
@@ -435,6 +459,7 @@ static const struct
 	[REASON_RESOURCE_ERROR] = {"client", SayResource, MoveRetry},
 	[REASON_INPUT_REQUIRED] = {"person", SayInput, MoveResume},
 	[REASON_REVIEW_REQUESTED] = {"person", SayReview, MoveDecide},
+	[REASON_CHANGES_REQUESTED] = {"client", SayChanges, MoveChange},
 };
 
 /* ---------- what a plan waits for ---------- */

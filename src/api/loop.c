@@ -115,6 +115,10 @@ ReadyAnswer(Call *call, const Next *next, bool again)
 		JsonPutJson(&b, "resources", next->resources);
 	JsonPutInt(&b, "attempt", step->attempt);
 	JsonPutTime(&b, "leaseExpiresAt", step->lease_expires_at);
+	if (step->feedback != NULL)
+		JsonPutText(&b, "feedback", TextOf(step->feedback));
+	if (step->previous != NULL)
+		JsonPutJson(&b, "previousResult", JsonOf(step->previous));
 	PutFailedBefore(&b, call, plan, step);
 	if (again)
 		JsonPutBool(&b, "again", true);
@@ -334,10 +338,36 @@ SameNumber(Numeric given, const struct varlena *stored)
 	return DatumGetBool(DirectFunctionCall2(numeric_eq, NumericGetDatum(given), PointerGetDatum(stored)));
 }
 
-/* Check whether the step was completed with this submission. Then the client has only lost the answer. */
-static bool
-IsDuplicate(const StepRow *step, const Submission *s)
+/* Put a submission into the row of its step. */
+static void
+SubmissionPut(StepRow *step, const Submission *s)
 {
+	step->result = (struct varlena *) s->result;
+	step->result_summary = s->summary ? (struct varlena *) cstring_to_text(s->summary) : NULL;
+	step->confidence = (struct varlena *) s->confidence;
+	step->execution_report = (struct varlena *) s->report;
+	step->output_formatting_notes = s->notes ? (struct varlena *) cstring_to_text(s->notes) : NULL;
+	step->outcome = s->outcome;
+}
+
+/* Check whether this submission waits at the gate after the step. */
+static bool
+IsWaiting(Call *call, const StepRow *step, const Submission *s)
+{
+	StepRow		submitted = {0};
+
+	if (!StepHasGate(step, GATE_AFTER))
+		return false;
+	SubmissionPut(&submitted, s);
+	return JsonEqual(CheckpointSubmission(call, step), SubmissionOf(&submitted));
+}
+
+/* Check whether the step was submitted with this before. Then the client has only lost the answer. */
+static bool
+IsDuplicate(Call *call, const StepRow *step, const Submission *s)
+{
+	if (IsWaiting(call, step, s))
+		return true;
 	return step->status == STEP_COMPLETED && step->outcome == s->outcome && SameJson(s->result, step->result) &&
 		SameText(s->summary, step->result_summary) && SameNumber(s->confidence, step->confidence) &&
 		SameJson(s->report, step->execution_report) && SameText(s->notes, step->output_formatting_notes);
@@ -369,7 +399,7 @@ BranchTaken(Call *call, const StepRow *step)
 	return branch;
 }
 
-/* Build the answer of a submission. */
+/* Build the answer of a submission. One that waits at a gate names its checkpoint. */
 static Jsonb *
 SubmitAnswer(const PlanRow *plan, const StepRow *step, bool duplicate)
 {
@@ -377,6 +407,8 @@ SubmitAnswer(const PlanRow *plan, const StepRow *step, bool duplicate)
 
 	JsonObjectStart(&b, NULL);
 	PutStepAnswer(&b, plan, step);
+	if (step->status == STEP_AWAITING_INPUT && step->pause_reason != NULL)
+		JsonPutText(&b, "checkpointId", JsonGetText(JsonOf(step->pause_reason), "checkpointId"));
 	JsonPutText(&b, "outcome", OutcomeName[step->outcome]);
 	JsonPutJson(&b, "branch", plan->branch);
 	if (duplicate)
@@ -390,7 +422,7 @@ static Jsonb *
 SubmitStep(Call *call, PlanRow *plan, StepRow *step, const Submission *s)
 {
 	CheckByWorker(step, "submitted");
-	if (IsDuplicate(step, s))
+	if (IsDuplicate(call, step, s))
 	{
 		plan->branch = step->branches ? BranchTaken(call, step) : NULL;
 		PlanTouch(plan);
@@ -403,13 +435,8 @@ SubmitStep(Call *call, PlanRow *plan, StepRow *step, const Submission *s)
 		StepMove(call, plan, step, STEP_IN_PROGRESS, NULL);
 	}
 	CheckInProgress(step, STEP_COMPLETED, "Only a step that is pending or in progress can be submitted.");
-	step->result = (struct varlena *) s->result;
-	step->result_summary = s->summary ? (struct varlena *) cstring_to_text(s->summary) : NULL;
-	step->confidence = (struct varlena *) s->confidence;
-	step->execution_report = (struct varlena *) s->report;
-	step->output_formatting_notes = s->notes ? (struct varlena *) cstring_to_text(s->notes) : NULL;
-	step->outcome = s->outcome;
-	StepMove(call, plan, step, STEP_COMPLETED, NULL);
+	SubmissionPut(step, s);
+	StepSubmit(call, plan, step, NULL);
 	PlanSettle(call, plan);
 	return SubmitAnswer(plan, step, false);
 }
@@ -484,6 +511,7 @@ stepwise_fail_step(PG_FUNCTION_ARGS)
 	CheckErrorGiven(error);
 	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, 0), &step);
 	call.actor = step->worker;
+	CheckDoor(&call, step);
 	if (step->status == STEP_FAILED && step->pause_reason == NULL && step->message && strcmp(step->message, error) == 0)
 		return CallEnd(&call, StepAnswer(plan, step));
 	CheckMayEnd(&call, plan, step);
@@ -533,6 +561,7 @@ stepwise_skip_step(PG_FUNCTION_ARGS)
 	reason = ArgumentText(fcinfo, 1);
 	CheckTextLimit(reason, "reason");
 	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, 0), &step);
+	CheckDoor(&call, step);
 	CheckMayEnd(&call, plan, step);
 	step->message = reason;
 	StepMove(&call, plan, step, STEP_SKIPPED, NULL);

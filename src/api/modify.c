@@ -650,6 +650,7 @@ ActUpdateInstructions(Change *change)
 	StepMarkDynamic(change->call, change->step);
 	/* the old instructions may have been what blocked the step */
 	change->step = StepRead(change->call, &change->step->id);
+	GateReset(change->call, change->plan, change->step);
 	StepReconsider(change->call, change->plan, change->step);
 	JsonPutText(&change->detail, "instructions", Excerpt(change->params.instructions));
 	if (strlen(change->params.instructions) > EXCERPT_BYTES)
@@ -884,6 +885,17 @@ ModifiedAnswer(Change *change)
 	return JsonFinish(b);
 }
 
+/* Refuse a change that opens a way around a gate. */
+static void
+CheckDoors(Change *change)
+{
+	CheckDoorOfPlan(change->call, change->plan);
+	if (change->step != NULL)
+		CheckDoorOfChange(change->call, change->plan, change->step);
+	if (change->params.step_ids != NIL)
+		CheckDoorOfOrder(change->call, change->plan);
+}
+
 /* Lock the plan, do the action, and settle the plan. */
 static Jsonb *
 ModifyPlan(Call *call, const pg_uuid_t *plan_id, const char *action, const Jsonb *params, const char *rationale)
@@ -903,6 +915,7 @@ ModifyPlan(Call *call, const pg_uuid_t *plan_id, const char *action, const Jsonb
 	/* what the params say is checked even if one of them is faulty, so that all faults come at once */
 	if (!known || change.given == NULL)
 		FaultsRaise(&change.faults, known ? what : "modification");
+	CheckDoors(&change);
 	JsonObjectStart(&change.detail, NULL);
 	JsonPutText(&change.detail, "action", rule->name);
 	JsonObjectStart(&change.answer, NULL);

@@ -384,10 +384,21 @@ FaultOfReport(const Report *report)
 	return fault;
 }
 
+/* Does this result of the step wait at the gate after it? */
+static bool
+IsWaiting(Call *call, const StepRow *step, const Report *report)
+{
+	StepRow		submitted = {.result = (struct varlena *) report->result, .outcome = report->outcome};
+
+	return StepHasGate(step, GATE_AFTER) && JsonEqual(CheckpointSubmission(call, step), SubmissionOf(&submitted));
+}
+
 /* Has the step this result already? Then the client lost the answer and repeats its call. */
 static bool
-IsRecorded(const StepRow *step, const Report *report)
+IsRecorded(Call *call, const StepRow *step, const Report *report)
 {
+	if (!report->is_error && IsWaiting(call, step, report))
+		return true;
 	if (report->is_error)
 		return step->status == STEP_FAILED && step->message && strcmp(step->message, ErrorOf(report->result)) == 0;
 	return step->status == STEP_COMPLETED && step->outcome == report->outcome &&
@@ -502,7 +513,10 @@ RecordToStep(Call *call, PlanRow *plan, StepRow *step, const Report *report)
 	CheckByWorker(step, "submitted");
 	CheckTakes(call, plan, step, report);
 	if (step->status != STEP_IN_PROGRESS)
+	{
+		CheckGatePassed(call, plan, step);
 		StepMove(call, plan, step, STEP_IN_PROGRESS, detail);
+	}
 	else if (step->sent_back)
 		StepTake(call, plan, step, detail);
 	if (!report->is_error)
@@ -537,7 +551,7 @@ Record(Call *call, PlanRow *asked, const Report *report)
 		return RecordExtra(call, asked, report);
 	}
 	plan = PlanInTree(call, asked->root, &step->plan_id);
-	duplicate = report->step_name != NULL && IsRecorded(step, report);
+	duplicate = report->step_name != NULL && IsRecorded(call, step, report);
 	if (!duplicate)
 		RecordToStep(call, plan, step, report);
 	return RecordAnswer(call, asked, plan, step, duplicate);

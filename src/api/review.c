@@ -26,6 +26,9 @@ typedef struct Checkpoint
 	pg_uuid_t	id;
 	pg_uuid_t	step_id;
 	bool		review;			/* a review; otherwise a prompt */
+	bool		before;			/* of the gate before the step */
+	bool		after;			/* of the gate after the step */
+	Jsonb	   *submission;		/* what the step was submitted with, or NULL */
 	char	   *shown;			/* digest of what the reviewer was shown, or NULL */
 } Checkpoint;
 
@@ -45,11 +48,12 @@ static bool
 CheckpointRead(Call *call, const pg_uuid_t *id, Checkpoint *checkpoint)
 {
 	static KeptQuery read = {
-		"SELECT k.step_id, k.kind = 'review', k.shown FROM stepwise.checkpoint AS k"
+		"SELECT k.step_id, k.kind = 'review', k.shown, k.gate, k.submission FROM stepwise.checkpoint AS k"
 		" WHERE k.tenant = $1 AND k.id = $2",
 		2, {TEXTOID, UUIDOID}
 	};
 	Rows		rows = QueryById(call, &read, id);
+	char	   *gate;
 
 	if (rows.count == 0)
 		return false;
@@ -57,6 +61,10 @@ CheckpointRead(Call *call, const pg_uuid_t *id, Checkpoint *checkpoint)
 	checkpoint->step_id = RowUuid(&rows, 0, 1);
 	checkpoint->review = RowBool(&rows, 0, 2);
 	checkpoint->shown = RowText(&rows, 0, 3);
+	gate = RowText(&rows, 0, 4);
+	checkpoint->before = gate != NULL && strcmp(gate, GATE_BEFORE) == 0;
+	checkpoint->after = gate != NULL && strcmp(gate, GATE_AFTER) == 0;
+	checkpoint->submission = RowJson(&rows, 0, 5);
 	RowsFree(&rows);
 	return true;
 }
@@ -145,6 +153,7 @@ ReviewAnswer(const PlanRow *plan, const StepRow *step, const pg_uuid_t *checkpoi
 	JsonObjectStart(&b, NULL);
 	PutStepAnswer(&b, plan, step);
 	JsonPutUuid(&b, "checkpointId", checkpoint_id);
+	JsonPutText(&b, "message", "The claim has ended with the review, and its lease too.");
 	if (duplicate)
 		JsonPutBool(&b, "duplicate", true);
 	JsonObjectEnd(&b);
@@ -152,16 +161,18 @@ ReviewAnswer(const PlanRow *plan, const StepRow *step, const pg_uuid_t *checkpoi
 }
 
 /*
- * Find the open review of a step with the same summary and questions. If there
- * is one, a client that lost the answer is repeating its request.
+ * Find the open review of a step with the same summary, questions and
+ * submission. If there is one, a client that lost the answer is repeating its
+ * request.
  */
 static bool
-ReviewFind(Call *call, const StepRow *step, const char *summary, Jsonb *questions, pg_uuid_t *checkpoint_id)
+ReviewFind(Call *call, const StepRow *step, const char *summary, Jsonb *questions, const Jsonb *submission,
+		   pg_uuid_t *checkpoint_id)
 {
 	static KeptQuery find = {
-		"SELECT k.id FROM stepwise.checkpoint AS k WHERE k.tenant = $1 AND k.step_id = $2 AND k.kind = 'review'"
-		" AND k.prompt = $3 AND k.questions = coalesce($4, '[]')",
-		4, {TEXTOID, UUIDOID, TEXTOID, JSONBOID}
+		"SELECT k.id FROM stepwise.checkpoint AS k WHERE k.tenant = $1 AND k.step_id = $2 AND k.kind = 'review' AND k.gate IS NULL"
+		" AND k.prompt = $3 AND k.questions = coalesce($4, '[]') AND coalesce(k.submission = $5, k.submission IS NULL AND $5 IS NULL)",
+		5, {TEXTOID, UUIDOID, TEXTOID, JSONBOID, JSONBOID}
 	};
 	Params		params = {0};
 	bool		found;
@@ -173,6 +184,7 @@ ReviewFind(Call *call, const StepRow *step, const char *summary, Jsonb *question
 	ParamUuid(&params, &step->id);
 	ParamText(&params, summary);
 	ParamVarlena(&params, questions);
+	ParamVarlena(&params, submission);
 	rows = QueryRun(&find, &params);
 	found = rows.count > 0;
 	if (found)
@@ -184,22 +196,24 @@ ReviewFind(Call *call, const StepRow *step, const char *summary, Jsonb *question
 static void
 CheckReviewable(const StepRow *step)
 {
-	if (!StepRuleOf(step)->by_worker || (step->status != STEP_IN_PROGRESS && step->status != STEP_PENDING))
+	if (!StepRuleOf(step)->by_worker || step->status != STEP_IN_PROGRESS)
 		StepTransitionRefuse(step, STEP_AWAITING_INPUT,
-							 "A review can be requested of a step that is pending or in progress, and neither runs a workflow nor asks a person.");
+							 "A review can be requested of a step that is in progress, and neither runs a workflow nor asks a person.");
 }
 
 /* Let a step wait for a review, unless it already does so for the same one. */
 static Jsonb *
-RequestReview(Call *call, PlanRow *plan, StepRow *step, const char *summary, Jsonb *questions)
+RequestReview(Call *call, PlanRow *plan, StepRow *step, const char *summary, Jsonb *questions, Jsonb *result)
 {
+	StepRow		submitted = {.result = (struct varlena *) result, .outcome = result ? ResultOutcome(result) : OUTCOME_NA};
+	Jsonb	   *submission = result ? SubmissionOf(&submitted) : NULL;
 	pg_uuid_t	open_id;
 
-	if (ReviewFind(call, step, summary, questions, &open_id))
+	if (ReviewFind(call, step, summary, questions, submission, &open_id))
 		return ReviewAnswer(plan, step, &open_id, true);
 	PlanCheckOpen(plan);
 	CheckReviewable(step);
-	StepRequestReview(call, plan, step, summary, questions);
+	StepRequestReview(call, plan, step, summary, questions, submission);
 	PlanSettle(call, plan);
 	return ReviewAnswer(plan, step, &step->waiting->checkpoint_id, false);
 }
@@ -211,16 +225,19 @@ stepwise_request_user_review(PG_FUNCTION_ARGS)
 	Call		call;
 	char	   *summary;
 	Jsonb	   *questions;
+	Jsonb	   *result;
 	PlanRow    *plan;
 	StepRow    *step;
 
 	CallBegin(&call);
 	summary = ArgumentText(fcinfo, 1);
 	questions = ArgumentJson(fcinfo, 2);
+	result = ArgumentJson(fcinfo, 3);
 	CheckReviewRequest(summary, questions);
+	CheckJsonLimits(result, "result");
 	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, 0), &step);
 	call.actor = step->worker;
-	return CallEnd(&call, RequestReview(&call, plan, step, summary, questions));
+	return CallEnd(&call, RequestReview(&call, plan, step, summary, questions, result));
 }
 
 /* ---------- deciding ---------- */
@@ -238,14 +255,17 @@ typedef struct Decision
 
 /* Refuse to approve a step that has changed since it was shown to the reviewer. */
 static void
-CheckShown(const Decision *d)
+CheckShown(Call *call, const Decision *d)
 {
-	if (d->checkpoint->shown != NULL && strcmp(d->checkpoint->shown, ShownDigest(d->step)) != 0)
+	const Checkpoint *checkpoint = d->checkpoint;
+	char	   *now = checkpoint->before ? GateDigest(call, d->plan, d->step) : ShownDigest(d->step, checkpoint->submission);
+
+	if (checkpoint->shown != NULL && (now == NULL || strcmp(checkpoint->shown, now) != 0))
 		ereport(ERROR,
 				(errcode(ERRCODE_APPROVAL_MISMATCH),
 				 errmsg("step \"%s\" has changed since its review was requested", d->step->name),
-				 errdetail("An approval counts for the arguments and instructions that were shown."),
-				 errhint("Decide modify, so that the step goes on, and request a new review.")));
+				 errdetail("An approval counts for the arguments, the instructions and the result that were shown."),
+				 errhint("stepwise.get_next_step(plan_id) opens the review anew, with what is there now.")));
 }
 
 /* Build the result of an approved step that has none. */
@@ -262,29 +282,46 @@ DecisionResult(const Decision *d)
 	return JsonFinish(&b);
 }
 
-/* Complete the step. */
+/*
+ * Approve the step. At the gate before it, it may start now. Otherwise it is
+ * completed: with its submission, or with the decision as its result. If the
+ * review was requested, the gate after the step comes next.
+ */
 static void
 DecideApprove(Call *call, Decision *d)
 {
-	if (d->step->result == NULL)
+	const Checkpoint *checkpoint = d->checkpoint;
+
+	if (checkpoint->before)
+	{
+		d->step->approved = checkpoint->shown;
+		StepMove(call, d->plan, d->step, STEP_PENDING, JsonTextOf("gate", "approved"));
+		return;
+	}
+	if (checkpoint->submission != NULL)
+		SubmissionApply(d->step, checkpoint->submission);
+	else if (d->step->result == NULL)
 	{
 		Jsonb	   *result = DecisionResult(d);
 
 		CheckJsonLimits(result, "decision with feedback and answers");
 		d->step->result = (struct varlena *) result;
 	}
-	StepMove(call, d->plan, d->step, STEP_COMPLETED, NULL);
+	d->step->accepted = checkpoint->after;
+	if (checkpoint->after)
+		StepMove(call, d->plan, d->step, STEP_COMPLETED, NULL);
+	else
+		StepSubmit(call, d->plan, d->step, NULL);
 }
 
-/* Fail the step and the plan. A rejected review ends the plan, whatever its on_failure says. */
+/* Fail the step, its plan, and every plan above. A rejected review ends them, whatever their on_failure says. */
 static void
 DecideReject(Call *call, Decision *d)
 {
 	d->step->message = psprintf("rejected by review%s", Because(d->feedback));
 	d->step->given_up = true;
 	StepMove(call, d->plan, d->step, STEP_FAILED, NULL);
-	d->plan->message = psprintf("step \"%s\" was %s", d->step->name, d->step->message);
-	PlanMove(call, d->plan, PLAN_FAILED, JsonTextOf("reason", d->plan->message));
+	PlanReject(call, d->plan, psprintf("step \"%s\" was %s", d->step->name, d->step->message));
 }
 
 /* Escape "${" in the text of a person, because it is not a template. */
@@ -303,25 +340,75 @@ EscapeReferences(const char *text)
 	return escaped.data;
 }
 
-/* Append the feedback to the instructions, and let the step go on. */
+/* Refuse to send a step back that nobody can do again. */
 static void
-DecideModify(Call *call, Decision *d)
+CheckCanChange(const Decision *d)
 {
-	const char *before = d->step->instructions ? TextOf(d->step->instructions) : "";
-	char	   *feedback;
-	char	   *instructions;
-
 	if (d->feedback == NULL || *d->feedback == '\0')
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_DEFINITION),
 				 errmsg("the decision modify needs feedback"),
 				 errhint("Say what is to be done differently; it is appended to the instructions of the step.")));
-	feedback = d->step->dynamic ? EscapeReferences(d->feedback) : pstrdup(d->feedback);
-	instructions = psprintf("%s%s---\n\nUser feedback:\n%s", before, *before ? "\n\n" : "", feedback);
+	if (d->checkpoint->after && StepNests(d->step))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSITION),
+				 errmsg("step \"%s\" %s and cannot be sent back", d->step->name, StepDoes(d->step)),
+				 errdetail("Its nested plan has ended."),
+				 errhint("Decide approve, reject or skip.")));
+}
+
+/* Append the feedback to the instructions of the step. What a gate before it has approved has the feedback too. */
+static void
+AppendFeedback(Call *call, Decision *d)
+{
+	StepRow    *step = d->step;
+	const char *before = step->instructions ? TextOf(step->instructions) : "";
+	char	   *feedback = step->dynamic ? EscapeReferences(d->feedback) : pstrdup(d->feedback);
+	char	   *instructions = psprintf("%s%s---\n\nUser feedback:\n%s", before, *before ? "\n\n" : "", feedback);
+
 	CheckTextLimit(instructions, "instructions with the feedback");
-	StepInstruct(call, d->step, instructions);
-	d->step->send_back = true;
-	StepMove(call, d->plan, d->step, STEP_IN_PROGRESS, NULL);
+	StepInstruct(call, step, instructions);
+	if (StepHasGate(step, GATE_BEFORE))
+		step->approved = GateDigest(call, d->plan, step);
+}
+
+/*
+ * Answer the gate before a step with feedback. An agent follows instructions,
+ * so the feedback is added to them, and the step may start. A tool, a workflow
+ * and the reading of resources do not read instructions: somebody has to change
+ * the step first.
+ */
+static void
+ModifyBefore(Call *call, Decision *d)
+{
+	StepRow    *step = d->step;
+
+	step->approved = NULL;
+	step->fixed_version = 0;
+	if (StepKindOf(step) == KIND_INSTRUCTIONS)
+		AppendFeedback(call, d);
+	StepMove(call, d->plan, step, STEP_PENDING, JsonTextOf("gate", "modified"));
+	if (step->approved == NULL)
+		StepPause(call, d->plan, step, ChangesReason(step));
+}
+
+/* Send the step back with feedback, or let it wait for changes. */
+static void
+DecideModify(Call *call, Decision *d)
+{
+	StepRow    *step = d->step;
+
+	CheckCanChange(d);
+	step->feedback = (struct varlena *) cstring_to_text(d->feedback);
+	if (d->checkpoint->before)
+	{
+		ModifyBefore(call, d);
+		return;
+	}
+	AppendFeedback(call, d);
+	step->previous = (struct varlena *) JsonGetJson(d->checkpoint->submission, "result");
+	step->send_back = true;
+	StepMove(call, d->plan, step, STEP_IN_PROGRESS, NULL);
 }
 
 /* Skip the step. */
@@ -366,6 +453,8 @@ AuditDecision(Call *call, const Decision *d)
 	JsonObjectStart(&b, NULL);
 	JsonPutText(&b, "action", d->word);
 	JsonPutUuid(&b, "checkpointId", &d->checkpoint->id);
+	if (d->checkpoint->before || d->checkpoint->after)
+		JsonPutText(&b, "gate", d->checkpoint->before ? GATE_BEFORE : GATE_AFTER);
 	JsonPutText(&b, "feedback", d->feedback);
 	JsonPutJson(&b, "answers", d->answers);
 	JsonPutText(&b, "decidedBy", d->decided_by);
@@ -382,7 +471,7 @@ Decide(Call *call, Decision *d, int which)
 	CheckKind(d->checkpoint, true);
 	CheckSeparateReviewer(call, d->plan, d->step);
 	if (Decisions[which].checks_shown)
-		CheckShown(d);
+		CheckShown(call, d);
 	AuditDecision(call, d);
 	Decisions[which].decide(call, d);
 	PlanSettle(call, d->plan);
@@ -390,6 +479,9 @@ Decide(Call *call, Decision *d, int which)
 	PutStepAnswer(&b, d->plan, d->step);
 	JsonPutText(&b, "decision", d->word);
 	JsonPutJson(&b, "branch", d->plan->branch);
+	if (d->step->sent_back)
+		JsonPutText(&b, "message", "The step is in progress and nobody has claimed it: its worker and its lease are cleared."
+					" It is the next step to be handed out.");
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
 }

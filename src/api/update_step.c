@@ -40,6 +40,7 @@ static const struct
 	{"retryable", {"retryable"}},
 	{"maxAttempts", {"max_attempts"}},
 	{"stallAfter", {"stall_after"}},
+	{"review", {"review"}},
 };
 
 /* an update in progress */
@@ -84,7 +85,7 @@ StepMarkDynamic(Call *call, StepRow *step)
 	};
 	Params		params = {0};
 	bool		dynamic = OccursInText(step->instructions) || OccursInText(step->prompt) || OccursIn(step->arguments) ||
-		OccursIn(step->resources);
+		OccursIn(step->resources) || OccursIn(step->review);
 
 	if (dynamic == step->dynamic)
 		return;
@@ -157,6 +158,8 @@ Merge(const Update *u)
 		merged.prompt = TextOf(step->prompt);
 	if (!Given(u, "resources"))
 		merged.resources = JsonOf(step->resources);
+	if (!Given(u, "review"))
+		merged.review = JsonOf(step->review);
 	return merged;
 }
 
@@ -284,9 +287,9 @@ WriteColumns(Update *u)
 {
 	static KeptQuery write = {
 		"UPDATE stepwise.step AS s SET (name, type, instructions, tool, workflow, version, prompt, arguments, inputs, resources,"
-		" binding, condition, condition_path, condition_operands, retryable, max_attempts, stall_after)"
+		" binding, condition, condition_path, condition_operands, retryable, max_attempts, stall_after, review)"
 		" = (SELECT x.name, x.type, x.instructions, x.tool, x.workflow, x.version, x.prompt, x.arguments, x.inputs, x.resources,"
-		" x.binding, x.condition, x.condition_path, x.condition_operands, x.retryable, x.max_attempts, x.stall_after"
+		" x.binding, x.condition, x.condition_path, x.condition_operands, x.retryable, x.max_attempts, x.stall_after, x.review"
 		" FROM pg_catalog.jsonb_populate_record(s, $3) AS x) WHERE s.tenant = $1 AND s.id = $2",
 		3, {TEXTOID, UUIDOID, JSONBOID}
 	};
@@ -357,8 +360,8 @@ WriteDependencies(Update *u)
 		const DependencyDefinition *dependency = lfirst(cell);
 		StepRow    *parent = StepReadByOrder(u->call, &u->plan->id, dependency->parent);
 
-		LinksAdd(links, &u->step->id, &parent->id, dependency->required);
-		if (DependentVerdictOf(u->plan, parent->status, parent->outcome, dependency->required) == DEPENDENT_WAITS)
+		LinksAdd(links, &u->step->id, &parent->id, dependency->need);
+		if (DependentVerdictOf(u->plan, parent->status, parent->outcome, dependency->need) == DEPENDENT_WAITS)
 			blockers++;
 	}
 	LinksEnd(links);
@@ -492,6 +495,7 @@ StepUpdate(Call *call, PlanRow *plan, StepRow *step, const Jsonb *keys, Faults *
 	if (Given(&u, "dependsOn") && u.step->status == STEP_PENDING)
 		ParentsLook(call, plan, StepMustRead(call, &step->id));
 	u.step = StepMustRead(call, &step->id);
+	GateReset(call, plan, u.step);
 	StepReconsider(call, plan, u.step);
 	/* the reason may be the same as before, but not the message */
 	if (u.step->status == STEP_PENDING && u.step->pause_reason != NULL)

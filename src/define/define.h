@@ -174,6 +174,7 @@ typedef struct StepDefinition
 	char	   *binding;
 	Jsonb	   *arguments;
 	Jsonb	   *resources;
+	Jsonb	   *review;			/* the gate before or after it, or NULL */
 	Condition  *condition;
 	int			retryable;		/* -1: not given */
 	int			max_attempts;	/* 0: not given */

@@ -32,7 +32,7 @@ Requires(const StepDefinition *step, const char *name)
 	{
 		const DependencyDefinition *depends = lfirst(cell);
 
-		if (depends->required && strcmp(depends->name, name) == 0)
+		if (depends->need == NEED_SUCCESS && strcmp(depends->name, name) == 0)
 			return true;
 	}
 	return false;
@@ -95,7 +95,7 @@ NeverRunParent(const StepDefinition *step, const bool *never)
 	{
 		const DependencyDefinition *depends = lfirst(cell);
 
-		if (depends->required && never[depends->parent - 1])
+		if (depends->need == NEED_SUCCESS && never[depends->parent - 1])
 			return depends;
 	}
 	return NULL;

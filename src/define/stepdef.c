@@ -29,6 +29,49 @@ ReadResources(Reader *reader, const Place *place, JsonbValue *value, void *field
 		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION, "Leave out what is not set.", "must not be empty");
 }
 
+/* the members of review; their values are checked, and the object is kept as it is written */
+typedef struct ReviewKeysRead
+{
+	char	   *when;
+	char	   *summary;
+	JsonbValue *questions;
+} ReviewKeysRead;
+
+static const char *const ReviewTimes[] = {"before", "after"};
+
+/* Read when a gate opens: before or after its step. */
+static void
+ReadReviewTime(Reader *reader, const Place *place, JsonbValue *value, void *field)
+{
+	ReadWord(reader, place, value, ReviewTimes, lengthof(ReviewTimes), field);
+}
+
+/* Read the questions of a gate; an element may be any value. */
+static void
+ReadQuestions(Reader *reader, const Place *place, JsonbValue *value, void *field)
+{
+	if (ExpectKind(reader, place, value, "array"))
+		ReadLater(reader, place, value, field);
+}
+
+static const KeyRule ReviewKeys[] = {
+	{"when", ReadReviewTime, offsetof(ReviewKeysRead, when), true},
+	{"summary", ReadText, offsetof(ReviewKeysRead, summary), false},
+	{"questions", ReadQuestions, offsetof(ReviewKeysRead, questions), false},
+};
+
+/* Read the gate of a step. */
+static void
+ReadReview(Reader *reader, const Place *place, JsonbValue *value, void *field)
+{
+	ReviewKeysRead keys = {0};
+
+	if (!ExpectKind(reader, place, value, "object"))
+		return;
+	ReadKeys(reader, place, value, ReviewKeys, lengthof(ReviewKeys), &keys, "a review");
+	*(Jsonb **) field = JsonFromValue(value);
+}
+
 /* a dependency as it is written */
 typedef struct DependencyDraft
 {
@@ -129,6 +172,7 @@ static const KeyRule StepKeys[] = {
 	{"prompt", ReadText, offsetof(StepDefinition, prompt), false},
 	{"arguments", ReadObject, offsetof(StepDefinition, arguments), false},
 	{"resources", ReadResources, offsetof(StepDefinition, resources), false},
+	{"review", ReadReview, offsetof(StepDefinition, review), false},
 	{"binding", ReadName, offsetof(StepDefinition, binding), false},
 	{"dependsOn", ReadDependsOn, offsetof(StepDefinition, depends), false},
 	{"condition", ReadCondition, offsetof(StepDefinition, condition), false},
@@ -152,6 +196,10 @@ CheckStepKeys(Reader *reader, const Place *place, const StepDefinition *step)
 		FaultAt(reader, &((Place) {.up = place, .key = "resources"}), ERRCODE_INVALID_DEFINITION,
 				"Read resources in a step of their own, or beside a tool.",
 				"cannot stand beside workflow or prompt");
+	if (step->review && step->prompt)
+		FaultAt(reader, &((Place) {.up = place, .key = "review"}), ERRCODE_INVALID_DEFINITION,
+				"The answer to a prompt is a person's already: remove \"review\", or put it on the step that follows.",
+				"cannot stand beside prompt");
 }
 
 /* Read the keys of a step, without checking them together. */
@@ -234,6 +282,7 @@ CheckStepReferences(Reader *reader, const Place *place, const StepDefinition *st
 	ReachCheckText(reader, &((Place) {.up = place, .key = "prompt"}), step->prompt, number);
 	ReachCheckJson(reader, &((Place) {.up = place, .key = "arguments"}), step->arguments, number);
 	ReachCheckJson(reader, &((Place) {.up = place, .key = "resources"}), step->resources, number);
+	ReachCheckJson(reader, &((Place) {.up = place, .key = "review"}), step->review, number);
 	ReachCheckCondition(reader, &((Place) {.up = place, .key = "condition"}), step->condition, number, false);
 	if (step->workflow)
 		WorkflowCheckCall(reader, &((Place) {.up = place, .key = "workflow"}), step->workflow, step->version);

@@ -143,7 +143,7 @@ ActRequestReview(Call *call, Branch *branch)
 		summary = psprintf("Review the result of step \"%s\".", branch->step->name);
 	else
 		summary = ResolveForReview(call, branch->plan, branch->step, summary);
-	StepRequestReview(call, branch->plan, step, summary, FillQuestions(call, branch));
+	StepRequestReview(call, branch->plan, step, summary, FillQuestions(call, branch), NULL);
 	branch->added = list_make1(step->name);
 }
 

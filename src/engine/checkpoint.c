@@ -14,7 +14,7 @@
 
 /* Digest what a reviewer is shown. An approval is refused if this has changed since. */
 char *
-ShownDigest(const StepRow *step)
+ShownDigest(const StepRow *step, const Jsonb *submission)
 {
 	JsonBuilder b = {0};
 
@@ -22,6 +22,8 @@ ShownDigest(const StepRow *step)
 	JsonPutJson(&b, NULL, StepInputs(step));
 	JsonPutJson(&b, NULL, JsonOf(step->arguments));
 	JsonPutText(&b, NULL, TextOf(step->instructions));
+	if (submission != NULL)
+		JsonPutJson(&b, NULL, submission);
 	JsonArrayEnd(&b);
 	return DigestText(JsonFinish(&b));
 }
@@ -32,22 +34,27 @@ CheckpointOpen(Call *call, PlanRow *plan, StepRow *step)
 {
 	static KeptQuery insert = {
 		"INSERT INTO stepwise.checkpoint (tenant, id, root_id, plan_id, step_id, kind, prompt, questions, shown,"
-		" requested_by, requester) VALUES ($1, $2, $3, $4, $5, $6, $7, coalesce($8, '[]'), $9, $10, $11)",
-		11, {TEXTOID, UUIDOID, UUIDOID, UUIDOID, UUIDOID, TEXTOID, TEXTOID, JSONBOID, TEXTOID, TEXTOID, TEXTOID}
+		" requested_by, requester, gate, submission)"
+		" VALUES ($1, $2, $3, $4, $5, $6, $7, coalesce($8, '[]'), $9, $10, $11, $12, $13)",
+		13, {TEXTOID, UUIDOID, UUIDOID, UUIDOID, UUIDOID, TEXTOID, TEXTOID, JSONBOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, JSONBOID}
 	};
+	const Waiting *waiting = step->waiting;
 	Params		params = {0};
 
 	ParamTenant(&params, call);
-	ParamUuid(&params, &step->waiting->checkpoint_id);
+	ParamUuid(&params, &waiting->checkpoint_id);
 	ParamUuid(&params, &plan->root_id);
 	ParamUuid(&params, &plan->id);
 	ParamUuid(&params, &step->id);
-	ParamText(&params, step->waiting->review ? "review" : "prompt");
-	ParamText(&params, step->waiting->prompt);
-	ParamVarlena(&params, step->waiting->questions);
-	ParamText(&params, ShownDigest(step));
-	ParamText(&params, call->actor ? call->actor : step->worker);
-	ParamText(&params, GetUserNameFromId(call->caller, false));
+	ParamText(&params, waiting->review ? "review" : "prompt");
+	ParamText(&params, waiting->prompt);
+	ParamVarlena(&params, waiting->questions);
+	ParamText(&params, waiting->shown ? waiting->shown : ShownDigest(step, waiting->submission));
+	/* a gate opens by itself, whoever calls */
+	ParamText(&params, waiting->gate ? NULL : call->actor ? call->actor : step->worker);
+	ParamText(&params, waiting->gate ? NULL : GetUserNameFromId(call->caller, false));
+	ParamText(&params, waiting->gate);
+	ParamVarlena(&params, waiting->submission);
 	QueryRun(&insert, &params);
 }
 
@@ -77,4 +84,42 @@ CheckpointsClose(Call *call, const PlanRow *plan)
 	ParamUuid(&params, &plan->root_id);
 	ParamUuid(&params, &plan->id);
 	QueryRun(&delete, &params);
+}
+
+/* Read what a step that waits was submitted with; NULL if there is nothing. */
+Jsonb *
+CheckpointSubmission(Call *call, const StepRow *step)
+{
+	static KeptQuery read = {
+		"SELECT k.submission FROM stepwise.checkpoint AS k WHERE k.tenant = $1 AND k.step_id = $2",
+		2, {TEXTOID, UUIDOID}
+	};
+
+	return step->status == STEP_AWAITING_INPUT ? QueryJsonById(call, &read, &step->id) : NULL;
+}
+
+/* List the reviews that wait in a tree. */
+List *
+OpenReviews(Call *call, const pg_uuid_t *root_id)
+{
+	static KeptQuery read = {
+		"SELECT k.step_id, k.gate, k.shown, k.submission FROM stepwise.checkpoint AS k"
+		" WHERE k.tenant = $1 AND k.root_id = $2 AND k.kind = 'review' ORDER BY k.id",
+		2, {TEXTOID, UUIDOID}
+	};
+	List	   *reviews = NIL;
+	Rows		rows = QueryById(call, &read, root_id);
+
+	for (uint64 i = 0; i < rows.count; i++)
+	{
+		OpenReview *review = palloc0(sizeof(OpenReview));
+
+		review->step_id = RowUuid(&rows, i, 1);
+		review->gate = RowText(&rows, i, 2);
+		review->shown = RowText(&rows, i, 3);
+		review->submission = RowJson(&rows, i, 4);
+		reviews = lappend(reviews, review);
+	}
+	RowsFree(&rows);
+	return reviews;
 }

@@ -68,6 +68,7 @@ typedef struct PlanRow
 	bool		moved;			/* a step has moved since the plan was settled */
 	bool		retried;		/* a failed step was tried again since the plan was settled */
 	bool		reads_below;	/* a step waits for a step of a nested plan */
+	bool		rejected;		/* a review in it was rejected: the plans above fail too */
 	bool		touched;		/* changed since it was last written */
 	const char *ending;			/* the plan is being cancelled: the reason for its nested plans; otherwise NULL */
 	List	   *settled;		/* of StepRow: ended or pending again; PlanDrain draws the consequences */
@@ -80,8 +81,11 @@ typedef struct Waiting
 {
 	pg_uuid_t	checkpoint_id;
 	bool		review;			/* true: a review; false: a prompt */
+	const char *gate;			/* GATE_BEFORE or GATE_AFTER; NULL: a prompt, or a review that was requested */
 	const char *prompt;			/* of a review: its summary */
 	Jsonb	   *questions;		/* or NULL */
+	Jsonb	   *submission;		/* what the step was submitted with, or NULL */
+	char	   *shown;			/* digest of what is shown; NULL: ShownDigest */
 } Waiting;
 
 /* a row of stepwise.step */
@@ -101,7 +105,7 @@ typedef struct StepRow
 	bool		holds;			/* it holds back the steps after it in a sequence */
 	bool		sent_back;		/* a review sent it back, and nobody has claimed it since */
 	bool		branches;		/* it has branching conditions */
-	bool		dynamic;		/* prompt, instructions, arguments or resources contain references */
+	bool		dynamic;		/* prompt, instructions, arguments, resources or review contain references */
 	int			retryable;		/* 0 or 1; -1: not set */
 	int			max_attempts;	/* 0: no limit */
 	TimestampTz started_at;		/* or NO_TIME */
@@ -135,6 +139,11 @@ typedef struct StepRow
 	struct varlena *condition_path;
 	struct varlena *condition_operands;
 	struct varlena *error;		/* of a failed step: what its tool reported beside the message */
+	struct varlena *review;		/* its gate, as defined, or NULL */
+	char	   *approved;		/* digest of what its gate before has approved, or NULL */
+	int			fixed_version;	/* of its workflow, since its gate opened; 0: not fixed */
+	struct varlena *feedback;	/* what the last review asked to change, or NULL */
+	struct varlena *previous;	/* result that the last review sent back, or NULL */
 	ItemPointerData tid;		/* where the row was last seen */
 	/* not stored; the state of this call */
 	bool		was_paused;		/* the stored row has a pause reason */
@@ -143,6 +152,7 @@ typedef struct StepRow
 	bool		was_sent_back;	/* the stored row was sent back */
 	bool		send_back;		/* to be set before a move to in_progress: nobody claims the step */
 	bool		given_up;		/* to be set before a move to failed: somebody decided that */
+	bool		accepted;		/* to be set before a move to completed: the gate after it was passed */
 	Waiting    *waiting;		/* to be set before a move to awaiting_input; NULL: a default is used */
 } StepRow;
 
@@ -263,10 +273,21 @@ extern void AuditAppendPlanless(Call *call, const char *event, Jsonb *detail);	/
 
 /* ---------- checkpoint.c: rows of checkpoints ---------- */
 
+/* a review that waits, as it was opened */
+typedef struct OpenReview
+{
+	pg_uuid_t	step_id;
+	char	   *gate;			/* GATE_BEFORE or GATE_AFTER; NULL: it was requested */
+	char	   *shown;			/* digest of what was shown */
+	Jsonb	   *submission;		/* or NULL */
+} OpenReview;
+
 extern void CheckpointOpen(Call *call, PlanRow *plan, StepRow *step);
 extern void CheckpointClose(Call *call, const StepRow *step);
 extern void CheckpointsClose(Call *call, const PlanRow *plan);
-extern char *ShownDigest(const StepRow *step);
+extern List *OpenReviews(Call *call, const pg_uuid_t *root_id);	/* of OpenReview */
+extern char *ShownDigest(const StepRow *step, const Jsonb *submission);
+extern Jsonb *CheckpointSubmission(Call *call, const StepRow *step);	/* NULL: none */
 
 /* ---------- resolve.c: find the values of references, and fill templates with them ---------- */
 
@@ -336,12 +357,14 @@ typedef enum ReasonType
 	REASON_TOOL_ERROR,
 	REASON_RESOURCE_ERROR,
 	REASON_INPUT_REQUIRED,
-	REASON_REVIEW_REQUESTED
+	REASON_REVIEW_REQUESTED,
+	REASON_CHANGES_REQUESTED
 } ReasonType;
-#define REASON_TYPES	9
+#define REASON_TYPES	10
 
 extern Jsonb *ToolErrorReason(const StepRow *step, const char *error, bool retryable);
 extern Jsonb *WaitingReason(const StepRow *step);
+extern Jsonb *ChangesReason(const StepRow *step);
 extern Jsonb *UnresolvedReason(const StepRow *step, const ResolveFault *fault);
 extern Jsonb *ConditionReason(const StepRow *step, const char *error);
 extern Jsonb *ClientToolReason(const StepRow *step, const Jsonb *arguments, const char *instructions);
@@ -375,6 +398,7 @@ typedef enum Due
 	DUE_SKIP,					/* its condition is false */
 	DUE_ASK,					/* it is a prompt */
 	DUE_NEST,					/* it runs a workflow */
+	DUE_REVIEW,					/* the gate before it has to be passed first */
 	DUE_WAITS,					/* it reads a step that has not ended */
 	DUE_HELD,					/* a step before it holds it back */
 	DUE_BLOCKED					/* it gets a pause reason */
@@ -384,6 +408,7 @@ typedef enum Due
 typedef struct Judgement
 {
 	char	   *prompt;			/* with DUE_ASK: the filled text */
+	Waiting    *waiting;		/* with DUE_REVIEW: the review to open */
 	StepRow    *awaited;		/* with DUE_WAITS or DUE_HELD: the step that has to end first, or NULL */
 	Jsonb	   *reason;			/* with DUE_BLOCKED: the pause reason */
 	char	   *message;		/* with DUE_BLOCKED: the message of the step, or NULL */
@@ -397,6 +422,9 @@ extern Due	ReadyPrompt(Call *call, PlanRow *plan, StepRow *step, Next *next, Jud
 extern Due	ReadyNested(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j);
 
 /* ---------- kind.c: kinds of step ---------- */
+
+#define GATE_BEFORE	"before"
+#define GATE_AFTER	"after"
 
 typedef enum StepKind
 {
@@ -422,6 +450,7 @@ typedef struct StepKindRule
 extern StepKind StepKindOf(const StepRow *step);
 extern const StepKindRule *StepRuleOf(const StepRow *step);
 extern bool StepNests(const StepRow *step);
+extern bool StepHasGate(const StepRow *step, const char *when);
 extern char *StepDoes(const StepRow *step);
 extern void CheckByWorker(const StepRow *step, const char *what);	/* SW003 */
 extern bool StepIsRetryable(Call *call, const StepRow *step);
@@ -442,6 +471,7 @@ extern void StepTake(Call *call, PlanRow *plan, StepRow *step, Jsonb *detail);
 extern void StepWasAs(StepRow *step, const StepRow *before);
 extern void PlanMove(Call *call, PlanRow *plan, PlanStatus to, Jsonb *detail);
 extern void PlanCancel(Call *call, PlanRow *plan, const char *reason);
+extern void PlanReject(Call *call, PlanRow *plan, const char *message);
 extern Jsonb *NestedDetail(const PlanRow *nested);
 extern void PlanCheckOpen(const PlanRow *plan); /* SW003 if the plan has ended */
 extern void PlanCheckModifiable(const PlanRow *plan);	/* SW004 unless planning or executing */
@@ -463,8 +493,24 @@ extern void ParentsLook(Call *call, PlanRow *plan, StepRow *step);
 
 /* ---------- ask.c: let a step wait for a person ---------- */
 
-extern void StepRequestReview(Call *call, PlanRow *plan, StepRow *step, const char *summary, Jsonb *questions);
+extern void StepRequestReview(Call *call, PlanRow *plan, StepRow *step, const char *summary, Jsonb *questions,
+							  Jsonb *submission);
 extern void StepPrompt(Call *call, PlanRow *plan, StepRow *step, const char *prompt);
+extern void StepAwaitReview(Call *call, PlanRow *plan, StepRow *step, Waiting *waiting);
+extern void CheckpointRenew(Call *call, PlanRow *plan, StepRow *step, char *shown);
+
+/* ---------- gate.c: the reviews that a definition puts before and after a step ---------- */
+
+extern Due	GateJudge(Call *call, PlanRow *plan, StepRow *step, Next *next, Due due, Judgement *j);
+extern bool GateIsPassed(Call *call, PlanRow *plan, StepRow *step);
+extern char *GateDigest(Call *call, PlanRow *plan, StepRow *step);	/* NULL: the step cannot be filled */
+extern void GateOpen(Call *call, PlanRow *plan, StepRow *step, Waiting *waiting);
+extern void GateReset(Call *call, PlanRow *plan, StepRow *step);
+extern bool GateIsOpen(Call *call, const StepRow *step);
+extern Jsonb *SubmissionOf(const StepRow *step);
+extern void SubmissionApply(StepRow *step, const Jsonb *submission);
+extern void StepSubmit(Call *call, PlanRow *plan, StepRow *step, Jsonb *detail);
+extern bool ReviewLookAgain(Call *call, PlanRow *plan, StepRow *step, const OpenReview *review);
 
 /* ---------- insert.c: rows of steps and dependencies ---------- */
 

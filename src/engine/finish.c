@@ -17,13 +17,13 @@ ResultOutcome(const Jsonb *result)
 	return OUTCOME_SUCCESS;
 }
 
-/* Complete a step in progress, and settle its plan. */
+/* Complete a step in progress, or let it wait at the gate after it, and settle its plan. */
 void
 StepComplete(Call *call, PlanRow *plan, StepRow *step, Jsonb *result, Outcome outcome)
 {
 	step->result = (struct varlena *) result;
 	step->outcome = outcome;
-	StepMove(call, plan, step, STEP_COMPLETED, NULL);
+	StepSubmit(call, plan, step, NULL);
 	PlanSettle(call, plan);
 }
 

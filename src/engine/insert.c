@@ -80,6 +80,8 @@ PutStep(JsonBuilder *b, const StepDefinition *step, const pg_uuid_t *id, int ord
 		JsonPutJson(b, "arguments", step->arguments);
 	if (step->resources != NULL)
 		JsonPutJson(b, "resources", step->resources);
+	if (step->review != NULL)
+		JsonPutJson(b, "review", step->review);
 	if (step->condition != NULL)
 		PutCondition(b, step->condition, "condition", "condition_path", "condition_operands");
 	JsonObjectEnd(b);
@@ -105,14 +107,14 @@ InsertSteps(Call *call, const PlanRow *plan, JsonBuilder *b)
 	static KeptQuery insert = {
 		"INSERT INTO stepwise.step (tenant, id, plan_id, root_id, step_order, wave, blockers, ready, branches, dynamic,"
 		" retryable, max_attempts, stall_after, name, type, tool, workflow, version, binding, prompt, instructions,"
-		" arguments, resources, condition, condition_path, condition_operands)"
+		" arguments, resources, condition, condition_path, condition_operands, review)"
 		" SELECT $1, x.id, $2, $3, x.step_order, x.wave, x.blockers, x.ready, x.branches, x.dynamic,"
 		" x.retryable, x.max_attempts, x.stall_after, x.name, x.type, x.tool, x.workflow, x.version, x.binding, x.prompt,"
-		" x.instructions, x.arguments, x.resources, x.condition, x.condition_path, x.condition_operands"
+		" x.instructions, x.arguments, x.resources, x.condition, x.condition_path, x.condition_operands, x.review"
 		" FROM pg_catalog.jsonb_to_recordset($4) AS x (id uuid, step_order int, wave int, blockers int, ready boolean,"
 		" branches boolean, dynamic boolean, retryable boolean, max_attempts int, stall_after interval, name text,"
 		" type text, tool text, workflow text, version int, binding text, prompt text, instructions text,"
-		" arguments jsonb, resources jsonb, condition text, condition_path jsonpath, condition_operands text[])",
+		" arguments jsonb, resources jsonb, condition text, condition_path jsonpath, condition_operands text[], review jsonb)",
 		4, {TEXTOID, UUIDOID, UUIDOID, JSONBOID}
 	};
 

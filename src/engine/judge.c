@@ -180,5 +180,7 @@ StepIsDue(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j)
 	if (step->max_attempts > 0 && step->attempt >= step->max_attempts)
 		return DUE_GIVE_UP;
 	due = JudgeCondition(call, plan, step, j);
-	return due == DUE_READY ? StepRuleOf(step)->ready(call, plan, step, next, j) : due;
+	if (due == DUE_READY)
+		due = StepRuleOf(step)->ready(call, plan, step, next, j);
+	return step->review != NULL ? GateJudge(call, plan, step, next, due, j) : due;
 }

@@ -71,6 +71,13 @@ StepNests(const StepRow *step)
 	return StepRuleOf(step)->nests;
 }
 
+/* Say whether a step has a gate at this place: GATE_BEFORE or GATE_AFTER. */
+bool
+StepHasGate(const StepRow *step, const char *when)
+{
+	return step->review != NULL && strcmp(JsonGetText(JsonOf(step->review), "when"), when) == 0;
+}
+
 /* Say in words what a step does. The step must be of a kind that no worker does. */
 char *
 StepDoes(const StepRow *step)

@@ -110,6 +110,8 @@ WalkStep(Walk *walk, const StepRow *step)
 	WalkJson(walk, JsonOf(step->arguments));
 	walk->place = "resources";
 	WalkJson(walk, JsonOf(step->resources));
+	walk->place = "review";
+	WalkJson(walk, JsonOf(step->review));
 	walk->place = "condition";
 	WalkOperands(walk, step->condition_operands, false);
 }

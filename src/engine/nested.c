@@ -62,14 +62,14 @@ NestedOpen(Call *call, PlanRow *plan, StepRow *step)
 												  NestingChain(call, plan, step->workflow)));
 		return false;
 	}
+	origin.version = step->version ? step->version : step->fixed_version;
 	/* the plan may be a fork, and the workflow may have been dropped since the original was defined */
-	if (!WorkflowExists(call, step->workflow, step->version))
+	if (!WorkflowExists(call, step->workflow, origin.version))
 	{
 		ParentStepFail(call, plan, step, psprintf("workflow \"%s\" does not exist any more", step->workflow));
 		return false;
 	}
 	origin.workflow = step->workflow;
-	origin.version = step->version;
 	origin.inputs = StepInputs(step);
 	origin.parent = plan;
 	origin.parent_step = step;

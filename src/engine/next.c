@@ -7,7 +7,7 @@
  * in a sequence from the low-water mark next_order, in a plan with dependencies
  * by the index of ready steps. On the way, the search does the work that needs
  * no worker: it skips steps whose condition is false, opens the checkpoints of
- * prompts, opens nested plans, fails steps that have used up their attempts, and
+ * prompts and gates, opens nested plans, fails steps that have used up their attempts, and
  * gives blocked steps their pause reasons.
  *
  * StepIsDue decides what becomes of a step and changes nothing; PrepareStep carries
@@ -98,6 +98,9 @@ PrepareStep(Call *call, PlanRow *plan, StepRow *step, Next *next)
 			return Skip(call, plan, step);
 		case DUE_ASK:
 			StepPrompt(call, plan, step, j.prompt);
+			return VERDICT_WAITS;
+		case DUE_REVIEW:
+			GateOpen(call, plan, step, j.waiting);
 			return VERDICT_WAITS;
 		case DUE_NEST:
 			return NestedOpen(call, plan, step) ? VERDICT_NESTED : VERDICT_GONE;
@@ -318,7 +321,16 @@ FindSentBack(Call *call, PlanRow *asked, Next *next)
 		StepRow    *step = RowStep(&rows, i);
 		PlanRow    *plan = PlanInTree(call, asked->root, &step->plan_id);
 
-		found = IsUnder(call, plan, asked) && CanTake(call, plan, step, next);
+		if (!IsUnder(call, plan, asked))
+			continue;
+		/* what was approved is not what would be done now: let the gate before it open again */
+		if (!GateIsPassed(call, plan, step))
+		{
+			StepRelease(call, plan, step, "changed since it was approved");
+			PlanSettle(call, plan);
+			continue;
+		}
+		found = CanTake(call, plan, step, next);
 		next->plan = plan;
 		next->step = step;
 	}
@@ -326,15 +338,13 @@ FindSentBack(Call *call, PlanRow *asked, Next *next)
 	return found;
 }
 
-/* Find the next step of a plan and of the plans nested in it; returns false if there is none now. */
-bool
-NextFind(Call *call, PlanRow *asked, Next *next)
+/* Search the plans nested in a plan, then the plan itself. */
+static bool
+SearchTree(Call *call, PlanRow *asked, Next *next)
 {
 	PlanRow    *tried = NULL;
 	PlanRow    *plan;
 
-	if (!PlanIsTerminal(asked->status) && FindSentBack(call, asked, next))
-		return true;
 	/* a plan that has failed may have left nested ones open */
 	if (asked->root->nests && !PlanIsTerminal(asked->status))
 	{
@@ -346,6 +356,42 @@ NextFind(Call *call, PlanRow *asked, Next *next)
 		}
 	}
 	return SearchPlan(call, asked, next);
+}
+
+/* Look at the reviews that wait below a plan. Returns true if a step is pending again, because its review is void. */
+static bool
+LookAtReviews(Call *call, PlanRow *asked)
+{
+	bool		again = false;
+	ListCell   *cell;
+
+	if (PlanIsTerminal(asked->status) || asked->root->counts[STEP_AWAITING_INPUT] == 0)
+		return false;
+	foreach(cell, OpenReviews(call, &asked->root_id))
+	{
+		const OpenReview *review = lfirst(cell);
+		StepRow    *step = StepMustRead(call, &review->step_id);
+		PlanRow    *plan = PlanInTree(call, asked->root, &step->plan_id);
+
+		if (!IsUnder(call, plan, asked))
+			continue;
+		if (ReviewLookAgain(call, plan, step, review))
+			again = true;
+		if (plan->touched)
+			PlanSettle(call, plan);
+	}
+	return again;
+}
+
+/* Find the next step of a plan and of the plans nested in it; returns false if there is none now. */
+bool
+NextFind(Call *call, PlanRow *asked, Next *next)
+{
+	if (!PlanIsTerminal(asked->status) && FindSentBack(call, asked, next))
+		return true;
+	if (SearchTree(call, asked, next))
+		return true;
+	return LookAtReviews(call, asked) && SearchTree(call, asked, next);
 }
 
 /* ---------- looking without doing ---------- */

@@ -32,6 +32,7 @@ static const struct
 	[REASON_RESOURCE_ERROR] = {"resourceError", "failedStep", false},
 	[REASON_INPUT_REQUIRED] = {"inputRequired", "blockedStep", false},
 	[REASON_REVIEW_REQUESTED] = {"reviewRequested", "blockedStep", false},
+	[REASON_CHANGES_REQUESTED] = {"changesRequested", "blockedStep", false},
 };
 
 #define REASON_MAX_BYTES	8000
@@ -137,6 +138,17 @@ WaitingReason(const StepRow *step)
 	else if (waiting->review)
 		JsonPutTexts(&b, "questions", NIL);
 	JsonPutUuid(&b, "checkpointId", &waiting->checkpoint_id);
+	return ReasonEnd(&b, step);
+}
+
+/* Build the reason of a step whose gate asked for changes. */
+Jsonb *
+ChangesReason(const StepRow *step)
+{
+	JsonBuilder b = {0};
+
+	ReasonStart(&b, REASON_CHANGES_REQUESTED, step);
+	JsonPutText(&b, "feedback", TextOf(step->feedback));
 	return ReasonEnd(&b, step);
 }
 

@@ -206,12 +206,18 @@ ParentStepMove(Call *call, PlanRow *plan, StepRow *step, const PlanRow *nested, 
 		step->message = psprintf("output of nested plan \"%s\" %s", nested->name, OutputsExcess(nested));
 	else if (to == STEP_FAILED)
 	{
-		step->given_up = nested->status == PLAN_CANCELLED;
+		step->given_up = nested->status == PLAN_CANCELLED || nested->rejected;
 		step->message = psprintf("nested plan \"%s\" %s: %s", nested->name,
 								 nested->status == PLAN_CANCELLED ? "was cancelled" : "failed",
 								 nested->message ? CutText(nested->message, REASON_TEXT_BYTES) : "no reason given");
 	}
-	StepMove(call, plan, step, to, NestedDetail(nested));
+	if (to == STEP_COMPLETED)
+		StepSubmit(call, plan, step, NestedDetail(nested));
+	else
+		StepMove(call, plan, step, to, NestedDetail(nested));
+	/* a rejection fails every plan above, whatever its on_failure says */
+	if (nested->rejected)
+		PlanReject(call, plan, psprintf("step \"%s\" failed: %s", step->name, step->message));
 }
 
 /*
@@ -257,6 +263,9 @@ ParentStepUpdate(Call *call, PlanRow *nested)
 
 	/* if the nested plan was cancelled because the step ended, the step has moved already */
 	if (step == NULL || (step->status != STEP_IN_PROGRESS && step->status != STEP_AWAITING_INPUT))
+		return;
+	/* the step waits at its own gate, and the plan has ended */
+	if (GateIsOpen(call, step))
 		return;
 	plan = PlanInTree(call, nested->root, &step->plan_id);
 	if (PlanIsTerminal(plan->status))

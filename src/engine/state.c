@@ -270,7 +270,9 @@ StepStampInPlan(Call *call, PlanRow *plan, StepRow *step)
 		step->pause_reason = (struct varlena *) ToolErrorReason(step, step->message, step->retryable == 1);
 		changed = true;
 	}
-	if (step->status == STEP_AWAITING_INPUT && !StepNests(step))
+	/* a step that waits for its nested plan has no review of its own, unless it is at its gate */
+	if (step->status == STEP_AWAITING_INPUT &&
+		(!StepNests(step) || step->waiting != NULL || !TimeIsSet(step->started_at)))
 	{
 		if (step->waiting == NULL)
 			step->waiting = DefaultWaiting(step);
@@ -427,6 +429,22 @@ StepMoved(Call *call, PlanRow *plan, StepRow *step, StepStatus from, Jsonb *deta
 		plan->settled = lappend(plan->settled, step);
 }
 
+/*
+ * Refuse to move a step past its gate. Everybody looks at the gate before; this
+ * is the last door. Raw SQL does not come here.
+ */
+static void
+CheckGate(const StepRow *step, StepStatus to)
+{
+	bool		starts = to == STEP_IN_PROGRESS && step->status != STEP_AWAITING_INPUT;
+
+	if (step->review == NULL)
+		return;
+	if ((starts && StepHasGate(step, GATE_BEFORE) && step->approved == NULL) ||
+		(to == STEP_COMPLETED && StepHasGate(step, GATE_AFTER) && !step->accepted))
+		StepTransitionRefuse(step, to, "A person has to approve it first.");
+}
+
 /* Move a step: check and stamp the row, write it, then count and audit the move. */
 void
 StepMove(Call *call, PlanRow *plan, StepRow *step, StepStatus to, Jsonb *detail)
@@ -436,6 +454,7 @@ StepMove(Call *call, PlanRow *plan, StepRow *step, StepStatus to, Jsonb *detail)
 	bool		new_reason = reason != NULL && !step->was_paused;
 
 	PlanCheckOpen(plan);
+	CheckGate(step, to);
 	StepStamp(step, to, CallNow(call, plan));
 	StepStampInPlan(call, plan, step);
 	/* A reason that the caller has set is more precise than the one from StepStampInPlan. */
@@ -559,6 +578,15 @@ PlanEnd(Call *call, PlanRow *plan, const char *reason, const char *nested_reason
 	plan->settled = NIL;
 	plan->message = CallKeepText(call, reason ? pstrdup(reason) : NULL);
 	PlanMove(call, plan, PLAN_CANCELLED, JsonTextOf("reason", reason));
+}
+
+/* Fail a plan because of a rejected review in it or below it; the plans above fail too when it is settled. */
+void
+PlanReject(Call *call, PlanRow *plan, const char *message)
+{
+	plan->message = CallKeepText(call, pstrdup(message));
+	plan->rejected = true;
+	PlanMove(call, plan, PLAN_FAILED, JsonTextOf("reason", plan->message));
 }
 
 /* Cancel a plan and the plans nested in it. */

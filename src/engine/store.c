@@ -47,7 +47,7 @@ enum
 	STEP_COL_RESULT_SUMMARY, STEP_COL_EXECUTION_REPORT, STEP_COL_OUTPUT_FORMATTING_NOTES, STEP_COL_NAME, STEP_COL_TYPE,
 	STEP_COL_TOOL, STEP_COL_WORKFLOW, STEP_COL_VERSION, STEP_COL_BINDING, STEP_COL_PROMPT, STEP_COL_INSTRUCTIONS,
 	STEP_COL_ARGUMENTS, STEP_COL_RESOURCES, STEP_COL_CONDITION, STEP_COL_CONDITION_PATH, STEP_COL_CONDITION_OPERANDS,
-	STEP_COL_ERROR,
+	STEP_COL_ERROR, STEP_COL_REVIEW, STEP_COL_APPROVED, STEP_COL_FIXED_VERSION, STEP_COL_FEEDBACK, STEP_COL_PREVIOUS,
 	STEP_COLUMNS
 };
 
@@ -678,6 +678,11 @@ StepFromTuple(HeapTuple tuple, TupleDesc desc)
 	step->condition_path = FieldVarlena(&f, STEP_COL_CONDITION_PATH);
 	step->condition_operands = FieldVarlena(&f, STEP_COL_CONDITION_OPERANDS);
 	step->error = FieldVarlena(&f, STEP_COL_ERROR);
+	step->review = FieldVarlena(&f, STEP_COL_REVIEW);
+	step->approved = FieldText(&f, STEP_COL_APPROVED);
+	step->fixed_version = FieldInt(&f, STEP_COL_FIXED_VERSION);
+	step->feedback = FieldVarlena(&f, STEP_COL_FEEDBACK);
+	step->previous = FieldVarlena(&f, STEP_COL_PREVIOUS);
 	step->was_paused = step->pause_reason != NULL;
 	step->was_open_failure = step->status == STEP_FAILED && step->pause_reason != NULL;
 	step->was_holding = step->holds;
@@ -834,6 +839,10 @@ StepSave(Call *call, StepRow *step)
 	SetVarlena(&c, STEP_COL_EXECUTION_REPORT, step->execution_report);
 	SetVarlena(&c, STEP_COL_OUTPUT_FORMATTING_NOTES, step->output_formatting_notes);
 	SetVarlena(&c, STEP_COL_ERROR, step->error);
+	SetText(&c, STEP_COL_APPROVED, step->approved);
+	SetPositive(&c, STEP_COL_FIXED_VERSION, step->fixed_version);
+	SetVarlena(&c, STEP_COL_FEEDBACK, step->feedback);
+	SetVarlena(&c, STEP_COL_PREVIOUS, step->previous);
 	/* TableUpdate does not check constraints */
 	if ((step->status == STEP_COMPLETED) != (step->outcome != OUTCOME_NA))
 		elog(ERROR, "step %s does not fit its constraint", UuidText(&step->id));

@@ -28,6 +28,7 @@ SELECT pg_temp.make('input', '[{"name": "a", "prompt": "Well?"}, {"name": "b"}]'
 SELECT pg_temp.next('input');
 -- reviewRequested: blockedStep, summary, questions, checkpointId
 SELECT pg_temp.make('review', '[{"name": "a"}, {"name": "b"}]');
+SELECT pg_temp.next('review');
 SELECT stepwise.request_user_review(pg_temp.step('review', 'a'), 'Look', '["Good?"]') ->> 'planStatus';
 SELECT pg_temp.next('review');
 

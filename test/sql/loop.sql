@@ -37,13 +37,14 @@ SELECT pg_temp.submit('kinds', 'step_6', '[]');
 SELECT pg_temp.submit('kinds', 'step_7', '{}');
 SELECT p.outputs FROM stepwise.plan AS p WHERE p.id = (SELECT pg_temp.plan('kinds'));
 
--- arguments are also resolved for a step that was not handed out: submitted, reviewed, prompted or moved by plain SQL
+-- arguments are also resolved for a step that was not handed out: submitted, prompted or moved by plain SQL
 SELECT pg_temp.make('unasked', '[
     {"name": "submitted", "arguments": {"x": "${inputs.v}"}}, {"name": "reviewed", "arguments": {"x": "${steps.submitted.inputs.x}"}},
     {"name": "asked", "prompt": "Well?", "arguments": {"x": "${steps.reviewed.inputs.x}"}}, {"name": "by_hand", "arguments": {"x": "${steps.asked.inputs.x}"}},
     {"name": "cannot", "arguments": {"x": "${steps.submitted.outputs.nowhere}"}},
     {"name": "last", "instructions": "${steps.submitted.inputs.x} ${steps.reviewed.inputs.x} ${steps.asked.inputs.x} ${steps.by_hand.inputs.x}"}]', inputs => '{"v": 5}');
 SELECT pg_temp.submit('unasked', 'submitted');
+SELECT pg_temp.next('unasked');
 SELECT stepwise.request_user_review(pg_temp.step('unasked', 'reviewed'), 'Good?') ->> 'stepStatus';
 SELECT stepwise.submit_user_decision(pg_temp.waiting('unasked', 'reviewed'), 'approve') ->> 'stepStatus';
 SELECT left(pg_temp.next('unasked'), 15);

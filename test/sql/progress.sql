@@ -40,6 +40,7 @@ SELECT stepwise.skip_step(pg_temp.step('percent', 'step_2')) ->> 'planStatus';
 SELECT pg_temp.fail('percent', 'step_3');
 SELECT stepwise.get_plan_status(pg_temp.plan('percent')) -> 'progress';
 -- a step that waits is the current one; the reason is shown
+SELECT pg_temp.next('percent');
 SELECT stepwise.request_user_review(pg_temp.step('percent', 'step_4'), 'Look') ->> 'planStatus';
 SELECT a ->> 'status', a ->> 'derivedStatus', a -> 'currentStep' ->> 'status', pg_temp.plain(a -> 'pauseReason') FROM stepwise.get_plan_status(pg_temp.plan('percent')) AS a;
 -- cases in which status and derived status differ
@@ -97,6 +98,7 @@ SELECT pg_temp.status('alive', (SELECT (clock_timestamp() - s.started_at) / 2 FR
 -- steps that wait for a person and unclaimed steps are not stalled; only an executing plan is marked
 SELECT pg_temp.make('quiet', '[{"name": "a"}, {"name": "b"}]');
 SELECT pg_temp.status('quiet', '0');
+SELECT pg_temp.next('quiet');
 SELECT stepwise.request_user_review(pg_temp.step('quiet', 'a'), 'Look') ->> 'planStatus';
 SELECT pg_temp.status('quiet', '0');
 SELECT stepwise.skip_step(pg_temp.step('quiet', 'a')) ->> 'planStatus';

@@ -8,7 +8,9 @@ RETURNS text LANGUAGE sql AS $$
     SELECT concat_ws(' ', a ->> 'decision', a ->> 'stepStatus', a ->> 'planStatus', 'branch ' || (a -> 'branch' ->> 'action'))
     FROM stepwise.submit_user_decision(pg_temp.waiting(plan, step), decision, feedback, answers, decided_by) AS a
 $$;
+-- Request a review of a step. A step that nobody has claimed is started by hand first.
 CREATE FUNCTION pg_temp.review(plan text, step text, summary text = 'Look', questions jsonb = '[]') RETURNS text LANGUAGE sql AS $$
+    UPDATE stepwise.step SET status = 'in_progress' WHERE id = pg_temp.step($1, $2) AND status = 'pending' AND prompt IS NULL;
     SELECT concat_ws(' ', a ->> 'stepStatus', a ->> 'planStatus', CASE WHEN a ? 'duplicate' THEN 'duplicate' END)
     FROM stepwise.request_user_review(pg_temp.step(plan, step), summary, questions) AS a
 $$;
@@ -101,6 +103,7 @@ SELECT pg_temp.log('last', 'plan_status_changed');
 -- ---------- used once ----------
 
 SELECT pg_temp.make('once', '[{"name": "a"}]');
+SELECT pg_temp.next('once');
 SELECT stepwise.request_user_review(pg_temp.step('once', 'a'), 'Look') ->> 'checkpointId' AS used \gset
 SELECT pg_temp.decide('once', 'a', 'modify', 'more');
 SELECT pg_temp.try(format($$stepwise.submit_user_decision(%L, 'approve')$$, :'used'));

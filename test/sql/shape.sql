@@ -121,6 +121,7 @@ SET DateStyle = 'German, DMY';
 SELECT pg_temp.make('times', '[{"name": "a"}, {"name": "b"}]');
 SELECT stepwise.get_next_step(pg_temp.plan('times'), 'w', '1 hour') ->> 'leaseExpiresAt' ~ '^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$';
 SELECT stepwise.store_artifact(pg_temp.plan('times'), 'note', 'owls at night', pg_temp.step('times', 'a')) ->> 'name';
+SELECT pg_temp.next('times');
 SELECT stepwise.request_user_review(pg_temp.step('times', 'b'), 'Good?') ->> 'stepStatus';
 -- every time in every answer
 SELECT n, count(*), bool_and(t[1] ~ '^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$') FROM (VALUES

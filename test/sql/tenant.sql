@@ -45,6 +45,7 @@ BEGIN
     step_id := stepwise.get_next_step(plan_id, worker => 'w') ->> 'stepId';
     waiting := stepwise.create_plan('wait of ' || of, 'wait', format('[{"name": "ask", "prompt": "Well, you of %s?"}]', of)::jsonb) ->> 'planId';
     reviewed := stepwise.create_plan('review of ' || of, 'be reviewed', '[{"name": "one"}, {"name": "two"}]') #>> '{stepIds,0}';
+    PERFORM stepwise.get_next_step(s.plan_id) FROM stepwise.step AS s WHERE s.id = reviewed;
     RETURN jsonb_build_object('plan_id', plan_id, 'step_id', step_id, 'checkpoint_id', stepwise.get_next_step(waiting) ->> 'checkpointId',
         'review_id', stepwise.request_user_review(reviewed, 'look, you of ' || of) ->> 'checkpointId');
 END $$;
