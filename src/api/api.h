@@ -28,12 +28,11 @@ extern Jsonb *NextCall(Call *call, PlanRow *asked); /* {"nextCall": ...} */
 
 extern void PutStepAnswer(JsonBuilder *b, const PlanRow *plan, const StepRow *step);
 extern Jsonb *StepAnswer(const PlanRow *plan, const StepRow *step);
+extern Jsonb *DuplicateAnswer(const PlanRow *plan, const StepRow *step);	/* for a call that was made before */
 extern Jsonb *NextAnswer(Call *call, PlanRow *asked);	/* for a plan with no step to hand out */
 
 /* ---------- check.c: checks that several functions share ---------- */
 
-extern void CheckAttempt(const StepRow *step, int attempt);	/* SW009 */
-extern void CheckOptionalAttempt(FunctionCallInfo fcinfo, int n, const StepRow *step);
 extern void CheckDue(Call *call, PlanRow *plan, StepRow *step);	/* SW003, SW012 */
 extern void CheckNotSentBack(const StepRow *step, StepStatus to);	/* SW003 */
 extern void CheckInProgress(const StepRow *step, StepStatus to, const char *rule);
@@ -41,6 +40,23 @@ extern void CheckFailed(const StepRow *step);
 extern void CheckConfidence(double confidence);
 extern void CheckResultGiven(const Jsonb *result);	/* SW005 */
 extern Outcome CheckOutcome(const char *outcome);
+
+/* ---------- fence.c: check that a call about a claim comes from who holds it ---------- */
+
+/* what a call says about the claim */
+typedef struct Claimant
+{
+	const char *worker;			/* NULL if not given */
+	bool		says_attempt;	/* attempt is given */
+	int			attempt;
+} Claimant;
+
+extern char *ArgumentWorker(FunctionCallInfo fcinfo, int n);	/* SW005, SW007 */
+extern Claimant ArgumentClaimant(FunctionCallInfo fcinfo, Call *call, int attempt, int worker);
+extern bool NamesOtherAttempt(const StepRow *step, const Claimant *claimant);
+extern void CheckAttempt(const StepRow *step, const Claimant *claimant);	/* SW012 */
+extern void CheckNotTakenBack(const StepRow *step); /* SW012 */
+extern void CheckClaim(const StepRow *step, const Claimant *claimant);	/* SW012 */
 
 /* ---------- execution.c: the execution tree ---------- */
 

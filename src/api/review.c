@@ -111,6 +111,17 @@ CheckReviewRequest(const char *summary, const Jsonb *questions)
 	CheckJsonLimits(questions, "questions");
 }
 
+/* Refuse a result to be reviewed: an approval does not complete the step with it yet. */
+static void
+CheckNoResult(const Jsonb *result)
+{
+	if (result != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("a review of a result is not supported"),
+				 errhint("Leave result out, and submit it after the review.")));
+}
+
 static Jsonb *
 ReviewAnswer(const PlanRow *plan, const StepRow *step, const pg_uuid_t *checkpoint_id, bool duplicate)
 {
@@ -165,13 +176,14 @@ CheckReviewable(const StepRow *step)
 
 /* Let a step wait for a review, unless it already does so for the same one. */
 static Jsonb *
-RequestReview(Call *call, PlanRow *plan, StepRow *step, const char *summary, Jsonb *questions)
+RequestReview(Call *call, PlanRow *plan, StepRow *step, const Claimant *claimant, const char *summary, Jsonb *questions)
 {
 	pg_uuid_t	open_id;
 
 	if (ReviewFind(call, step, summary, questions, &open_id))
 		return ReviewAnswer(plan, step, &open_id, true);
 	PlanCheckOpen(plan);
+	CheckClaim(step, claimant);
 	CheckReviewable(step);
 	StepRequestReview(call, plan, step, summary, questions);
 	PlanSettle(call, plan);
@@ -183,6 +195,7 @@ Datum
 stepwise_request_user_review(PG_FUNCTION_ARGS)
 {
 	Call		call;
+	Claimant	claimant;
 	char	   *summary;
 	Jsonb	   *questions;
 	PlanRow    *plan;
@@ -192,9 +205,10 @@ stepwise_request_user_review(PG_FUNCTION_ARGS)
 	summary = ArgumentText(fcinfo, 1);
 	questions = ArgumentJson(fcinfo, 2);
 	CheckReviewRequest(summary, questions);
+	CheckNoResult(ArgumentJson(fcinfo, 3));
+	claimant = ArgumentClaimant(fcinfo, &call, 4, 5);
 	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, 0), &step);
-	call.actor = step->worker;
-	return CallEnd(&call, RequestReview(&call, plan, step, summary, questions));
+	return CallEnd(&call, RequestReview(&call, plan, step, &claimant, summary, questions));
 }
 
 /* ---------- deciding ---------- */
