@@ -38,6 +38,7 @@ REGRESS = \
 	stop \
 	blocked \
 	progress \
+	fence \
 	review \
 	modify \
 	context \
@@ -81,6 +82,7 @@ ISOLATION = \
 	rewritten \
 	readers \
 	reclaim \
+	late_claim \
 	chain_order \
 	key_many
 

@@ -15,7 +15,7 @@ COMMENT ON COLUMN stepwise.checkpoints.kind IS 'prompt: answered by stepwise.res
 CREATE VIEW stepwise.claims WITH (security_invoker) AS
     SELECT s.id AS step_id, s.plan_id, p.root_id AS root_plan_id,
            ARRAY(SELECT jsonb_array_elements_text(p.parent_names)) || s.name AS path,
-           s.name, s.tool, s.worker, s.attempt, s.started_at AS since, s.lease_expires_at,
+           p.name AS plan_name, s.name, s.tool, s.worker, s.attempt, s.started_at AS since, coalesce(s.active_at, s.started_at) AS active_at, s.lease_expires_at,
            clock_timestamp() - coalesce(s.active_at, s.started_at) AS silent_for,
            clock_timestamp() - coalesce(s.active_at, s.started_at)
                >= coalesce(s.stall_after, p.stall_after, current_setting('stepwise.stall_after', true)::interval, '30 minutes') AS stalled,
@@ -27,7 +27,8 @@ CREATE VIEW stepwise.claims WITH (security_invoker) AS
       AND s.status = 'in_progress' AND s.workflow IS NULL AND s.sent_back IS NULL;
 COMMENT ON VIEW stepwise.claims IS 'steps that somebody holds now; a step that holds a nested plan, or that a review sent back, is held by nobody';
 COMMENT ON COLUMN stepwise.claims.path IS 'names of the steps from the root plan down to the claimed one';
-COMMENT ON COLUMN stepwise.claims.silent_for IS 'time since the last sign of life: the claim itself or a heartbeat';
+COMMENT ON COLUMN stepwise.claims.active_at IS 'the last sign of life: the claim itself or a heartbeat';
+COMMENT ON COLUMN stepwise.claims.silent_for IS 'time since the last sign of life';
 COMMENT ON COLUMN stepwise.claims.stalled IS 'silent for longer than its threshold, whether or not somebody has marked the plan';
 COMMENT ON COLUMN stepwise.claims.expired IS 'its lease is over: the next call that asks for work takes it back';
 
@@ -38,7 +39,7 @@ COMMENT ON VIEW stepwise.stalled IS 'claims that are stalled or whose lease is o
 CREATE VIEW stepwise.waiting WITH (security_invoker) AS
     SELECT s.id AS step_id, s.plan_id, p.root_id AS root_plan_id,
            ARRAY(SELECT jsonb_array_elements_text(p.parent_names)) || s.name AS path,
-           s.name, s.status, s.pause_reason ->> 'type' AS reason,
+           p.name AS plan_name, s.name, s.status, s.pause_reason ->> 'type' AS reason,
            CASE WHEN s.status = 'awaiting_input' THEN 'person' ELSE 'client' END AS waiting_on,
            coalesce(k.prompt, s.pause_reason ->> 'error', s.message) AS message,
            k.id AS checkpoint_id, coalesce(k.since, s.completed_at, a.at) AS since, s.tenant

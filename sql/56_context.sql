@@ -116,7 +116,7 @@ BEGIN ATOMIC
         SELECT coalesce(jsonb_agg(jsonb_build_object('stepId', x.step_id, 'planId', x.plan_id, 'path', x.path, 'name', x.name,
                                                      'worker', x.worker, 'attempt', x.attempt, 'since', stepwise.time_text(x.since),
                                                      'leaseExpiresAt', stepwise.time_text(x.lease_expires_at),
-                                                     'silentSeconds', floor(extract(epoch FROM x.silent_for)),
+                                                     'activeAt', stepwise.time_text(x.active_at),
                                                      'stalled', x.stalled, 'expired', x.expired)
                                   ORDER BY x.n) FILTER (WHERE x.n <= 50), '[]') AS list,
                count(*) AS count

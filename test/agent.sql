@@ -70,7 +70,8 @@ CREATE FUNCTION pg_temp.submit(plan text, step text, result jsonb = '{}', outcom
                                      attempt => coalesce($6, pg_temp.attempt(pg_temp.step(plan, step)))) AS a
 $$;
 CREATE FUNCTION pg_temp.fail(plan text, step text, error text = 'no luck') RETURNS text LANGUAGE sql AS $$
-    SELECT concat_ws(' ', a ->> 'stepStatus', a ->> 'planStatus') FROM stepwise.fail_step(pg_temp.step(plan, step), error, attempt => pg_temp.attempt(pg_temp.step(plan, step))) AS a
+    SELECT concat_ws(' ', a ->> 'stepStatus', a ->> 'planStatus', CASE WHEN a ? 'duplicate' THEN 'duplicate' END)
+    FROM stepwise.fail_step(pg_temp.step(plan, step), error, attempt => pg_temp.attempt(pg_temp.step(plan, step))) AS a
 $$;
 
 -- The steps of a plan, one per line, and the state of the plan.

@@ -600,7 +600,11 @@ WaitOfClaim(Wait *w)
 	w->on = "agent";
 	w->since = w->step->started_at;
 	w->message = SayClaim(w->step);
-	MoveSubmit(w);
+	/* raw SQL may have started a prompt, which takes no result */
+	if (StepRuleOf(w->step)->by_worker)
+		MoveSubmit(w);
+	else
+		MoveLeaveOut(w);
 }
 
 /* Build the arguments of release_step; without the attempt a fenced claim would not be released. */
@@ -627,7 +631,10 @@ WaitOfOrphan(Wait *w)
 	w->since = w->step->started_at;
 	w->message = psprintf("%s, and %s", SayClaim(w->step), expired ? "its lease has expired" : "shows no sign of life");
 	/* release_step takes no threshold, so it releases the claim whichever threshold found it stalled */
-	AddMove(w, MOVE_CALL, "release_step", ClaimArgument(w->step));
+	if (StepRuleOf(w->step)->by_worker)
+		AddMove(w, MOVE_CALL, "release_step", ClaimArgument(w->step));
+	else
+		MoveLeaveOut(w);
 	AddMove(w, MOVE_CALL, "get_next_step", PlanArgument(w));
 }
 

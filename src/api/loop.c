@@ -693,9 +693,9 @@ stepwise_heartbeat(PG_FUNCTION_ARGS)
 	CheckByWorker(step, "claimed");
 	CheckAttempt(step, &claimant);
 	PlanCheckOpen(plan);
-	CheckInProgress(step, STEP_IN_PROGRESS, "Only a step in progress has a heartbeat.");
 	CheckNotSentBack(step, STEP_IN_PROGRESS);
 	CheckClaim(step, &claimant);
+	CheckInProgress(step, STEP_IN_PROGRESS, "Only a step in progress has a heartbeat.");
 	return CallEnd(&call, Heartbeat(&call, plan, step, extend));
 }
 

@@ -198,16 +198,18 @@ stepwise_request_user_review(PG_FUNCTION_ARGS)
 	Claimant	claimant;
 	char	   *summary;
 	Jsonb	   *questions;
+	Jsonb	   *result;
 	PlanRow    *plan;
 	StepRow    *step;
 
 	CallBegin(&call);
 	summary = ArgumentText(fcinfo, 1);
 	questions = ArgumentJson(fcinfo, 2);
-	CheckReviewRequest(summary, questions);
-	CheckNoResult(ArgumentJson(fcinfo, 3));
+	result = ArgumentJson(fcinfo, 3);
 	claimant = ArgumentClaimant(fcinfo, &call, 4, 5);
+	CheckReviewRequest(summary, questions);
 	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, 0), &step);
+	CheckNoResult(result);
 	return CallEnd(&call, RequestReview(&call, plan, step, &claimant, summary, questions));
 }
 

@@ -10,7 +10,7 @@ RETURNS text LANGUAGE sql AS $$
 $$;
 CREATE FUNCTION pg_temp.review(plan text, step text, summary text = 'Look', questions jsonb = '[]') RETURNS text LANGUAGE sql AS $$
     SELECT concat_ws(' ', a ->> 'stepStatus', a ->> 'planStatus', CASE WHEN a ? 'duplicate' THEN 'duplicate' END)
-    FROM stepwise.request_user_review(pg_temp.step(plan, step), summary, questions) AS a
+    FROM stepwise.request_user_review(pg_temp.step(plan, step), summary, questions, attempt => pg_temp.attempt(pg_temp.step(plan, step))) AS a
 $$;
 \set ECHO all
 
@@ -18,10 +18,10 @@ $$;
 
 SELECT pg_temp.make('ask', '[{"name": "a", "instructions": "Do it"}, {"name": "b"}]');
 SELECT pg_temp.next('ask', 'anna', '1 hour');
-SELECT pg_temp.plain(stepwise.request_user_review(pg_temp.step('ask', 'a'), 'Is it good?', '["Why?", {"q": "How?"}]'));
+SELECT pg_temp.plain(stepwise.request_user_review(pg_temp.step('ask', 'a'), 'Is it good?', '["Why?", {"q": "How?"}]', worker => 'anna'));
 -- the same request again, by a client that lost the answer: the same checkpoint
-SELECT pg_temp.plain(stepwise.request_user_review(pg_temp.step('ask', 'a'), 'Is it good?', '["Why?", {"q": "How?"}]'));
-SELECT count(DISTINCT stepwise.request_user_review(pg_temp.step('ask', 'a'), 'Is it good?', '["Why?", {"q": "How?"}]') ->> 'checkpointId') FROM generate_series(1, 3);
+SELECT pg_temp.plain(stepwise.request_user_review(pg_temp.step('ask', 'a'), 'Is it good?', '["Why?", {"q": "How?"}]', worker => 'anna'));
+SELECT count(DISTINCT stepwise.request_user_review(pg_temp.step('ask', 'a'), 'Is it good?', '["Why?", {"q": "How?"}]', worker => 'anna') ->> 'checkpointId') FROM generate_series(1, 3);
 -- a different request is refused, even if only the questions differ
 SELECT pg_temp.try($$stepwise.request_user_review(pg_temp.step('ask', 'a'), 'Is it good?', '["Who?"]')$$);
 SELECT pg_temp.try($$stepwise.request_user_review(pg_temp.step('ask', 'a'), 'Is it good?')$$);
@@ -176,7 +176,7 @@ SELECT pg_temp.make('two by branch', '[{"name": "a"}, {"name": "b"}]',
                     '[{"afterStepOrder": 1, "conditionExpression": "true", "ifTrueAction": "request_review", "actionParams": {"summary": "Look"}}]',
                     separate_reviewer => true);
 SELECT pg_temp.next('two by branch', 'anna');
-SELECT pg_temp.submit('two by branch', 'a');
+SELECT stepwise.submit_step_result(pg_temp.step('two by branch', 'a'), '{}', worker => 'anna') ->> 'planStatus';
 SELECT pg_temp.try($$pg_temp.decide('two by branch', 'a_review', 'approve', decided_by => 'anna')$$);
 SELECT pg_temp.try($$pg_temp.decide('two by branch', 'a_review', 'approve', decided_by => '')$$);
 SELECT pg_temp.decide('two by branch', 'a_review', 'approve', decided_by => 'paul');
