@@ -156,6 +156,7 @@ BEGIN
 
     j := pg_temp.note('get_next_step: step_ready', stepwise.get_next_step(plan, worker => 'w'));
     step := j ->> 'stepId';
+    PERFORM pg_temp.note('get_plan_context: openClaims[]', stepwise.get_plan_context(plan) -> 'openClaims' -> 0);
     PERFORM pg_temp.note('heartbeat', stepwise.heartbeat(step, 1));
     PERFORM pg_temp.note('release_step', stepwise.release_step(step));
     PERFORM pg_temp.note('fail_step', stepwise.fail_step(step, 'no'));
