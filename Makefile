@@ -41,6 +41,7 @@ REGRESS = \
 	stop \
 	blocked \
 	progress \
+	fence \
 	review \
 	rights \
 	gate \
@@ -92,6 +93,7 @@ ISOLATION = \
 	rewritten \
 	readers \
 	reclaim \
+	late_claim \
 	chain_order \
 	key_many
 

@@ -147,6 +147,7 @@ CREATE TABLE stepwise.step (
     dynamic                 boolean NOT NULL DEFAULT false,
     retryable               boolean,
     max_attempts            int,
+    attempts_before         int,
     started_at              timestamptz,
     completed_at            timestamptz,
     active_at               timestamptz,
@@ -209,6 +210,7 @@ COMMENT ON COLUMN stepwise.step.branches IS 'a branching condition follows this 
 COMMENT ON COLUMN stepwise.step.dynamic IS 'prompt, instructions, arguments, resources or review contain references';
 COMMENT ON COLUMN stepwise.step.retryable IS 'whether a failed attempt may be retried; null: the tool decides';
 COMMENT ON COLUMN stepwise.step.max_attempts IS 'number of claims after which the step fails instead of being handed out again; null: no limit';
+COMMENT ON COLUMN stepwise.step.attempts_before IS 'attempts before the last retry_step, which max_attempts does not count';
 COMMENT ON COLUMN stepwise.step.active_at IS 'last sign of life of the claim: the claim itself or a heartbeat';
 COMMENT ON COLUMN stepwise.step.lease_expires_at IS 'when the claim counts as released; null: never';
 COMMENT ON COLUMN stepwise.step.stall_after IS 'how long a claim may show no sign of life; null: the plan decides';

@@ -6,9 +6,10 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_get_next_ste
 COMMENT ON FUNCTION stepwise.get_next_step(uuid, text, interval, text, boolean) IS 'claim the next step of a plan, or tell why there is none';
 
 CREATE FUNCTION stepwise.submit_step_result(step_id uuid, result jsonb, result_summary text = NULL, confidence double precision = NULL,
-    execution_report jsonb = NULL, output_formatting_notes text = NULL, outcome text = 'success', attempt int = NULL) RETURNS jsonb
+    execution_report jsonb = NULL, output_formatting_notes text = NULL, outcome text = 'success', attempt int = NULL,
+    worker text = NULL) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_submit_step_result';
-COMMENT ON FUNCTION stepwise.submit_step_result(uuid, jsonb, text, double precision, jsonb, text, text, int) IS 'complete a step with its result';
+COMMENT ON FUNCTION stepwise.submit_step_result(uuid, jsonb, text, double precision, jsonb, text, text, int, text) IS 'complete a step with its result';
 
 CREATE FUNCTION stepwise.advance(step_id uuid, result jsonb, result_summary text = NULL, confidence double precision = NULL,
     execution_report jsonb = NULL, output_formatting_notes text = NULL, outcome text = 'success', attempt int = NULL,
@@ -17,9 +18,10 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_advance';
 COMMENT ON FUNCTION stepwise.advance(uuid, jsonb, text, double precision, jsonb, text, text, int, text, interval, text)
 IS 'complete a step and claim the next one of the root plan, in one round trip';
 
-CREATE FUNCTION stepwise.fail_step(step_id uuid, error text, retryable boolean = NULL) RETURNS jsonb
+CREATE FUNCTION stepwise.fail_step(step_id uuid, error text, retryable boolean = NULL, attempt int = NULL, code text = NULL,
+    worker text = NULL) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_fail_step';
-COMMENT ON FUNCTION stepwise.fail_step(uuid, text, boolean) IS 'report that a step could not be done';
+COMMENT ON FUNCTION stepwise.fail_step(uuid, text, boolean, int, text, text) IS 'report that a step could not be done';
 
 CREATE FUNCTION stepwise.retry_step(step_id uuid) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_retry_step';
@@ -29,13 +31,13 @@ CREATE FUNCTION stepwise.skip_step(step_id uuid, reason text = NULL) RETURNS jso
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_skip_step';
 COMMENT ON FUNCTION stepwise.skip_step(uuid, text) IS 'skip a step';
 
-CREATE FUNCTION stepwise.release_step(step_id uuid, attempt int = NULL) RETURNS jsonb
+CREATE FUNCTION stepwise.release_step(step_id uuid, attempt int = NULL, worker text = NULL) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_release_step';
-COMMENT ON FUNCTION stepwise.release_step(uuid, int) IS 'give a claimed step back';
+COMMENT ON FUNCTION stepwise.release_step(uuid, int, text) IS 'give a claimed step back';
 
-CREATE FUNCTION stepwise.heartbeat(step_id uuid, attempt int, extend interval = NULL) RETURNS jsonb
+CREATE FUNCTION stepwise.heartbeat(step_id uuid, attempt int = NULL, extend interval = NULL, worker text = NULL) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_heartbeat';
-COMMENT ON FUNCTION stepwise.heartbeat(uuid, int, interval) IS 'show that a claimed step is being worked on, and extend its lease';
+COMMENT ON FUNCTION stepwise.heartbeat(uuid, int, interval, text) IS 'show that a claimed step is being worked on, and extend its lease';
 
 CREATE FUNCTION stepwise.cancel_plan(plan_id uuid, reason text = NULL) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_cancel_plan';

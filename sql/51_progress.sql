@@ -4,9 +4,9 @@ CREATE FUNCTION stepwise.get_plan_status(plan_id uuid, stall_after interval = NU
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_get_plan_status';
 COMMENT ON FUNCTION stepwise.get_plan_status(uuid, interval) IS 'show the progress of a plan; marks the plan stalled when a claim shows no sign of life';
 
-CREATE FUNCTION stepwise.reclaim_stalled(older_than interval = NULL) RETURNS jsonb
+CREATE FUNCTION stepwise.reclaim_stalled(older_than interval = NULL, plan_id uuid = NULL) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_reclaim_stalled';
-COMMENT ON FUNCTION stepwise.reclaim_stalled(interval) IS 'put stalled and expired claims of the tenant back to pending';
+COMMENT ON FUNCTION stepwise.reclaim_stalled(interval, uuid) IS 'put stalled and expired claims of the tenant, or of one plan, back to pending';
 
 -- Internal: the tenant is an argument.
 

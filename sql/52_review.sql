@@ -1,8 +1,9 @@
 -- Reviews, decisions, and answers to prompts.
 
-CREATE FUNCTION stepwise.request_user_review(step_id uuid, summary text, questions jsonb = '[]', result jsonb = NULL) RETURNS jsonb
+CREATE FUNCTION stepwise.request_user_review(step_id uuid, summary text, questions jsonb = '[]', result jsonb = NULL,
+    attempt int = NULL, worker text = NULL) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_request_user_review';
-COMMENT ON FUNCTION stepwise.request_user_review(uuid, text, jsonb, jsonb) IS 'make a step wait until a person has reviewed it';
+COMMENT ON FUNCTION stepwise.request_user_review(uuid, text, jsonb, jsonb, int, text) IS 'make a step wait until a person has reviewed it';
 
 CREATE FUNCTION stepwise.submit_user_decision(checkpoint_id uuid, decision text, feedback text = NULL, answers jsonb = NULL,
     decided_by text = NULL, run_tools boolean = false) RETURNS jsonb

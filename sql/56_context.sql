@@ -114,6 +114,16 @@ BEGIN ATOMIC
               FROM stepwise.checkpoints AS c
               WHERE c.tenant = $1 AND c.root_plan_id = (SELECT p.root_id FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.id = $2)
                 AND c.plan_id IN (SELECT t.id FROM tree AS t)) AS x),
+    claims AS (
+        SELECT coalesce(jsonb_agg(jsonb_build_object('stepId', x.step_id, 'planId', x.plan_id, 'path', x.path, 'name', x.name,
+                                                     'worker', x.worker, 'attempt', x.attempt, 'since', stepwise.time_text(x.since),
+                                                     'leaseExpiresAt', stepwise.time_text(x.lease_expires_at),
+                                                     'activeAt', stepwise.time_text(x.active_at),
+                                                     'stalled', x.stalled, 'expired', x.expired)
+                                  ORDER BY x.n) FILTER (WHERE x.n <= 50), '[]') AS list,
+               count(*) AS count
+        FROM (SELECT c.*, row_number() OVER (ORDER BY c.stalled OR c.expired DESC, c.silent_for DESC, c.step_id) AS n
+              FROM stepwise.claims AS c WHERE c.tenant = $1 AND c.plan_id IN (SELECT t.id FROM tree AS t)) AS x),
     artifacts AS (
         SELECT coalesce(jsonb_agg(stepwise.artifact_json(x.a, x.size <= 8000000) ORDER BY (x.a).id), '[]') AS list
         FROM (SELECT a, sum(octet_length(a.content) + coalesce(octet_length(a.data::text), 0)) OVER (ORDER BY a.id DESC) AS size
@@ -131,6 +141,8 @@ BEGIN ATOMIC
         'totalSteps', jsonb_array_length(steps.list),
         'progress', round(100.0 * (p.completed + p.skipped) / greatest(jsonb_array_length(steps.list), 1)),
         'steps', steps.list,
+        'openClaims', (SELECT c.list FROM claims AS c),
+        'openClaimCount', (SELECT c.count FROM claims AS c),
         'checkpoints', (SELECT c.list FROM checkpoints AS c),
         'artifacts', (SELECT a.list FROM artifacts AS a),
         'finalOutput', CASE WHEN d.final_output IS NOT NULL

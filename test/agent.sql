@@ -57,14 +57,21 @@ CREATE FUNCTION pg_temp.next(plan text, worker text = NULL, lease interval = NUL
     SELECT pg_temp.brief(stepwise.get_next_step(pg_temp.plan(plan), worker, lease))
 $$;
 
+-- The attempt of a claim that is fenced. Tests of the fence itself call the functions directly.
+CREATE FUNCTION pg_temp.attempt(step_id uuid) RETURNS int LANGUAGE sql AS $$
+    SELECT s.attempt FROM stepwise.step AS s
+    WHERE s.id = step_id AND s.status = 'in_progress' AND (s.attempt > 1 OR s.lease_expires_at IS NOT NULL)
+$$;
 CREATE FUNCTION pg_temp.submit(plan text, step text, result jsonb = '{}', outcome text = 'success', confidence numeric = NULL,
     attempt int = NULL) RETURNS text LANGUAGE sql AS $$
     SELECT concat_ws(' ', a ->> 'stepStatus', a ->> 'planStatus', CASE WHEN a ? 'duplicate' THEN 'duplicate' END,
                      'branch ' || (a -> 'branch' ->> 'action'))
-    FROM stepwise.submit_step_result(pg_temp.step(plan, step), result, outcome => $4, confidence => $5, attempt => $6) AS a
+    FROM stepwise.submit_step_result(pg_temp.step(plan, step), result, outcome => $4, confidence => $5,
+                                     attempt => coalesce($6, pg_temp.attempt(pg_temp.step(plan, step)))) AS a
 $$;
 CREATE FUNCTION pg_temp.fail(plan text, step text, error text = 'no luck') RETURNS text LANGUAGE sql AS $$
-    SELECT concat_ws(' ', a ->> 'stepStatus', a ->> 'planStatus') FROM stepwise.fail_step(pg_temp.step(plan, step), error) AS a
+    SELECT concat_ws(' ', a ->> 'stepStatus', a ->> 'planStatus', CASE WHEN a ? 'duplicate' THEN 'duplicate' END)
+    FROM stepwise.fail_step(pg_temp.step(plan, step), error, attempt => pg_temp.attempt(pg_temp.step(plan, step))) AS a
 $$;
 
 -- The steps of a plan, one per line, and the state of the plan.

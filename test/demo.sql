@@ -67,7 +67,7 @@ FROM CAST(:'next' AS jsonb) AS n;
 
 \echo 'The step fails, is put back, and succeeds at the second attempt:'
 SELECT CAST(:'next' AS jsonb) ->> 'stepId' AS step \gset
-SELECT stepwise.fail_step(:'step', 'the pot broke') ->> 'stepStatus' AS "fail_step",
+SELECT stepwise.fail_step(:'step', 'the pot broke', worker => 'agent-1') ->> 'stepStatus' AS "fail_step",
        stepwise.retry_step(:'step') ->> 'stepStatus' AS "retry_step",
        stepwise.get_next_step(:'plan', worker => 'agent-1') ->> 'attempt' AS "attempt of get_next_step";
 SELECT stepwise.advance(:'step', '{"cup": "strong"}', worker => 'agent-1') -> 'next' ->> 'stepId' AS step \gset
@@ -163,7 +163,7 @@ SELECT stepwise.advance(:'step', '{"confirmed": true}', result_summary => 'both 
 
 \echo 'A person reviews the draft. The plan waits in the database for as long as it takes:'
 SELECT CAST(:'next' AS jsonb) ->> 'stepId' AS step \gset
-SELECT stepwise.request_user_review(:'step', 'Draft: grid batteries last 10 to 16 years.', '["Is the range clear?"]') ->> 'checkpointId' AS checkpoint \gset
+SELECT stepwise.request_user_review(:'step', 'Draft: grid batteries last 10 to 16 years.', '["Is the range clear?"]', worker => 'agent-2') ->> 'checkpointId' AS checkpoint \gset
 SELECT kind, path, prompt FROM stepwise.checkpoints WHERE checkpoint_id = :'checkpoint';
 SELECT name, status, progress, percent, current_step, waiting_on FROM stepwise.plan_progress WHERE plan_id = :'plan';
 SELECT n ->> 'status' AS "get_next_step answers" FROM stepwise.get_next_step(:'plan', worker => 'agent-2') AS n;
@@ -175,7 +175,7 @@ SELECT stepwise.get_next_step(:'plan', worker => 'agent-2') ->> 'instructions' A
 \x on
 SELECT code, message FROM pg_temp.refused(format('SELECT stepwise.submit_user_decision(%L, ''approve'')', :'checkpoint'));
 \x off
-SELECT stepwise.request_user_review(:'step', 'Draft: 10 years by warranty, 16 by measured cycles.') ->> 'checkpointId' AS checkpoint \gset
+SELECT stepwise.request_user_review(:'step', 'Draft: 10 years by warranty, 16 by measured cycles.', worker => 'agent-2') ->> 'checkpointId' AS checkpoint \gset
 SELECT stepwise.submit_user_decision(:'checkpoint', 'approve', decided_by => 'maria') ->> 'stepStatus' AS "stepStatus after approve";
 
 \echo 'The last step, the final output, and the answer that the agent gets when it asks once more:'

@@ -63,10 +63,16 @@ CREATE FUNCTION pg_temp.next(label text, worker text = NULL, lease interval = NU
     SELECT pg_temp.next(pg_temp.plan(label), worker, lease)
 $$;
 
+-- The attempt of a claim that is fenced.
+CREATE FUNCTION pg_temp.attempt(step_id uuid) RETURNS int LANGUAGE sql AS $$
+    SELECT s.attempt FROM stepwise.step AS s
+    WHERE s.tenant = 'default' AND s.id = step_id AND s.status = 'in_progress' AND (s.attempt > 1 OR s.lease_expires_at IS NOT NULL)
+$$;
+
 -- Submit a step, named by its path.
 CREATE FUNCTION pg_temp.submit(label text, path text, result jsonb = '{}', outcome text = 'success') RETURNS text LANGUAGE sql AS $$
     SELECT concat_ws(' ', x ->> 'stepStatus', 'plan', x ->> 'planStatus')
-    FROM stepwise.submit_step_result(pg_temp.step(label, path), result, outcome => outcome) AS x
+    FROM stepwise.submit_step_result(pg_temp.step(label, path), result, outcome => outcome, attempt => pg_temp.attempt(pg_temp.step(label, path))) AS x
 $$;
 
 -- A plan and all plans nested in it, line by line.

@@ -26,6 +26,19 @@ StepAnswer(const PlanRow *plan, const StepRow *step)
 	return JsonFinish(&b);
 }
 
+/* Build the answer of a function that was called again in the state that it makes. */
+Jsonb *
+DuplicateAnswer(const PlanRow *plan, const StepRow *step)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	PutStepAnswer(&b, plan, step);
+	JsonPutBool(&b, "duplicate", true);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
 /* Put the notes of the plan and of its steps on how to format the outputs. */
 static void
 PutFormattingNotes(JsonBuilder *b, Call *call, const PlanRow *asked)

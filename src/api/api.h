@@ -28,12 +28,11 @@ extern Jsonb *WaitOfRun(Call *call, PlanRow *asked);	/* {"message": ..., "next_c
 
 extern void PutStepAnswer(JsonBuilder *b, const PlanRow *plan, const StepRow *step);
 extern Jsonb *StepAnswer(const PlanRow *plan, const StepRow *step);
+extern Jsonb *DuplicateAnswer(const PlanRow *plan, const StepRow *step);	/* for a call that was made before */
 extern Jsonb *NextAnswer(Call *call, PlanRow *asked, bool run_tools);	/* for a plan with no step to hand out */
 
 /* ---------- check.c: checks that several functions share ---------- */
 
-extern void CheckAttempt(const StepRow *step, int attempt);	/* SW009 */
-extern void CheckOptionalAttempt(FunctionCallInfo fcinfo, int n, const StepRow *step);
 pg_noreturn extern void NotDueRefuse(const StepRow *step, Due due, const Judgement *j); /* SW003 */
 extern void CheckDue(Call *call, PlanRow *plan, StepRow *step);	/* SW003, SW012 */
 extern void CheckNotSentBack(const StepRow *step, StepStatus to);	/* SW003 */
@@ -69,6 +68,23 @@ extern void CheckDoorOfPlan(Call *call, const PlanRow *plan);
 extern void CheckDoorOfChange(Call *call, const PlanRow *plan, const StepRow *step);
 extern void CheckDoorOfOrder(Call *call, const PlanRow *plan);
 extern void CheckGatePassed(Call *call, PlanRow *plan, StepRow *step);	/* SW003 */
+
+/* ---------- fence.c: check that a call about a claim comes from who holds it ---------- */
+
+/* what a call says about the claim */
+typedef struct Claimant
+{
+	const char *worker;			/* NULL if not given */
+	bool		says_attempt;	/* attempt is given */
+	int			attempt;
+} Claimant;
+
+extern char *ArgumentWorker(FunctionCallInfo fcinfo, int n);	/* SW005, SW007 */
+extern Claimant ArgumentClaimant(FunctionCallInfo fcinfo, Call *call, int attempt, int worker);
+extern bool NamesOtherAttempt(const StepRow *step, const Claimant *claimant);
+extern void CheckAttempt(const StepRow *step, const Claimant *claimant);	/* SW012 */
+extern void CheckNotTakenBack(const StepRow *step); /* SW012 */
+extern void CheckClaim(const StepRow *step, const Claimant *claimant);	/* SW012 */
 
 /* ---------- execution.c: the execution tree ---------- */
 

@@ -4,27 +4,6 @@
  */
 #include "api/api.h"
 
-/* Refuse the number of an attempt whose claim is no longer valid. It fences off late workers. */
-void
-CheckAttempt(const StepRow *step, int attempt)
-{
-	if (attempt != step->attempt || (step->status == STEP_PENDING && step->attempt > 0))
-		ereport(ERROR,
-				(errcode(ERRCODE_STALE_ATTEMPT),
-				 errmsg("attempt %d of step \"%s\" is no longer current", attempt, step->name),
-				 errdetail_plural("The step is %s, and was claimed %d time.", "The step is %s, and was claimed %d times.",
-								  step->attempt, StepStatusName[step->status], step->attempt),
-				 errhint("Its claim was taken back. Drop the result, and ask for work with stepwise.get_next_step(plan_id).")));
-}
-
-/* Check the number of the attempt, if the caller gave one. */
-void
-CheckOptionalAttempt(FunctionCallInfo fcinfo, int n, const StepRow *step)
-{
-	if (!PG_ARGISNULL(n))
-		CheckAttempt(step, PG_GETARG_INT32(n));
-}
-
 /* Say in a sentence why a pending step is not due. */
 static char *
 NotDueDetail(const StepRow *step, Due due, const Judgement *j)
@@ -68,11 +47,7 @@ CheckDue(Call *call, PlanRow *plan, StepRow *step)
 	Judgement	j = {0};
 	Due			due;
 
-	if (step->attempt > 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_STALE_ATTEMPT),
-				 errmsg("the claim on step \"%s\" was taken back", step->name),
-				 errhint("Drop the result, and ask for work with stepwise.get_next_step(plan_id).")));
+	CheckNotTakenBack(step);
 	due = StepIsDue(call, plan, step, &next, &j);
 	if (due != DUE_READY)
 		NotDueRefuse(step, due, &j);

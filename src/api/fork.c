@@ -35,7 +35,7 @@ typedef struct Copies
 static const char FreshStep[] =
 "{\"status\": \"pending\", \"outcome\": \"n/a\", \"attempt\": 0, \"execution_order\": null, \"ready\": null,"
 " \"started_at\": null, \"completed_at\": null, \"active_at\": null, \"lease_expires_at\": null, \"confidence\": null,"
-" \"worker\": null, \"holder\": null, \"holds\": null, \"sent_back\": null, \"message\": null, \"pause_reason\": null, \"inputs\": null, \"result\": null,"
+" \"attempts_before\": null, \"worker\": null, \"holder\": null, \"holds\": null, \"sent_back\": null, \"message\": null, \"pause_reason\": null, \"inputs\": null, \"result\": null,"
 " \"result_summary\": null, \"execution_report\": null, \"output_formatting_notes\": null, \"error\": null,"
 " \"approved\": null, \"fixed_version\": null, \"feedback\": null, \"previous\": null}";
 

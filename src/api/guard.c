@@ -305,7 +305,7 @@ RawUpdate(const TriggerData *trigger, TimestampTz now)
 static void
 CheckInsertedStep(const StepRow *step)
 {
-	if (step->status != STEP_PENDING || step->outcome != OUTCOME_NA || step->attempt != 0 || step->execution_order != 0 ||
+	if (step->status != STEP_PENDING || step->outcome != OUTCOME_NA || step->attempt != 0 || step->attempts_before != 0 || step->execution_order != 0 ||
 		TimeIsSet(step->started_at) || TimeIsSet(step->completed_at) || TimeIsSet(step->active_at) ||
 		TimeIsSet(step->lease_expires_at) || step->worker || step->holder ||
 		step->result || step->message || step->pause_reason || step->holds || step->sent_back || step->inputs || step->error || step->blockers != 0 || step->branches)

@@ -517,10 +517,10 @@ WaitOfEnded(Wait *w)
 static char *
 SayNext(const StepRow *step)
 {
-	if (step->max_attempts > 0 && step->attempt >= step->max_attempts)
-		return psprintf("step \"%s\" is next, and will fail: its attempts are used up", step->name);
 	if (step->sent_back)
 		return psprintf("step \"%s\" is next: a review has sent it back", step->name);
+	if (AttemptsUsedUp(step))
+		return psprintf("step \"%s\" is next, and will fail: its attempts are used up", step->name);
 	if (step->status == STEP_IN_PROGRESS)
 		return psprintf("step \"%s\" is next: its lease has expired", step->name);
 	return psprintf("step \"%s\" is next", step->name);
@@ -561,27 +561,60 @@ IsClaim(const StepRow *step)
 	return step->status == STEP_IN_PROGRESS && !StepNests(step);
 }
 
-/*
- * Find the claim that has been silent for longest, in the plan and the plans
- * nested in it; NULL if there is none.
- */
+/* the claims of a plan and of the plans nested in it */
+#define CLAIMS_BELOW \
+	"WITH RECURSIVE tree AS (SELECT $2 AS id UNION ALL" \
+	" SELECT n.id FROM tree AS t JOIN stepwise.step AS h ON h.tenant = $1 AND h.plan_id = t.id" \
+	" AND h.workflow IS NOT NULL AND h.status IN ('in_progress', 'awaiting_input')" \
+	" JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = h.id AND n.completed_at IS NULL)" \
+	" SELECT s.* FROM tree AS t JOIN stepwise.plan AS p ON p.tenant = $1 AND p.id = t.id" \
+	" JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = t.id" \
+	" WHERE p.in_progress > 0 AND s.status = 'in_progress' AND s.workflow IS NULL AND s.sent_back IS NULL"
+#define OLDEST_FIRST \
+	" ORDER BY coalesce(s.active_at, s.started_at), s.id LIMIT 1"
+
+/* Find the claim that has been silent for longest; NULL if there is none. */
 static StepRow *
 OldestClaim(const Wait *w)
 {
-	static KeptQuery find = {
-		"WITH RECURSIVE tree AS (SELECT $2 AS id UNION ALL"
-		" SELECT n.id FROM tree AS t JOIN stepwise.step AS h ON h.tenant = $1 AND h.plan_id = t.id"
-		" AND h.workflow IS NOT NULL AND h.status IN ('in_progress', 'awaiting_input')"
-		" JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = h.id AND n.completed_at IS NULL)"
-		" SELECT s.* FROM tree AS t JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = t.id"
-		" WHERE s.status = 'in_progress' AND s.workflow IS NULL ORDER BY coalesce(s.active_at, s.started_at), s.id LIMIT 1",
-		2, {TEXTOID, UUIDOID}
-	};
+	static KeptQuery find = {CLAIMS_BELOW OLDEST_FIRST, 2, {TEXTOID, UUIDOID}};
 	Params		params = {0};
 
 	ParamTenant(&params, w->call);
 	ParamUuid(&params, &w->asked->id);
 	return StepFetch(&find, &params);
+}
+
+/* Find the claim that has been silent for longest among those that are stalled or expired; NULL if there is none. */
+static StepRow *
+OrphanedClaim(const Wait *w)
+{
+	static KeptQuery find = {
+		CLAIMS_BELOW
+		" AND (s.lease_expires_at < pg_catalog.clock_timestamp() OR pg_catalog.clock_timestamp() -"
+		" coalesce(s.active_at, s.started_at) >= coalesce(s.stall_after, p.stall_after, $3))"
+		OLDEST_FIRST,
+		3, {TEXTOID, UUIDOID, INTERVALOID}
+	};
+	Params		params = {0};
+	StepRow    *orphan;
+
+	if (w->asked->counts[STEP_IN_PROGRESS] + w->asked->counts[STEP_AWAITING_INPUT] == 0)
+		return NULL;
+	ParamTenant(&params, w->call);
+	ParamUuid(&params, &w->asked->id);
+	ParamDatum(&params, IntervalPGetDatum(DefaultStallAfter()));
+	orphan = StepFetch(&find, &params);
+	/* the plan may have been marked by a threshold that was given with a call */
+	return orphan == NULL && w->asked->status == PLAN_STALLED ? OldestClaim(w) : orphan;
+}
+
+/* Say who holds a claim. */
+static char *
+SayClaim(const StepRow *step)
+{
+	return psprintf("step \"%s\" is in progress%s%s", step->name, step->worker ? ", claimed by " : "",
+					step->worker ? step->worker : "");
 }
 
 /* Describe the wait for the end of a claimed step. */
@@ -591,17 +624,43 @@ WaitOfClaim(Wait *w)
 	w->plan = PlanMustRead(w->call, &w->step->plan_id);
 	w->on = "agent";
 	w->since = w->step->started_at;
-	w->message = psprintf("step \"%s\" is in progress%s%s", w->step->name, w->step->worker ? ", claimed by " : "",
-						  w->step->worker ? w->step->worker : "");
-	if (w->asked->status == PLAN_STALLED)
-	{
-		w->message = psprintf("%s, and shows no sign of life", w->message);
-		/* release_step takes no threshold, so it releases the claim whichever threshold found it stalled */
-		AddMove(w, MOVE_CALL, "release_step", StepArgument(w->step));
-		AddMove(w, MOVE_CALL, "get_next_step", PlanArgument(w));
-	}
-	else
+	w->message = SayClaim(w->step);
+	/* raw SQL may have started a prompt, which takes no result */
+	if (StepRuleOf(w->step)->by_worker)
 		MoveSubmit(w);
+	else
+		MoveLeaveOut(w);
+}
+
+/* Build the arguments of release_step; without the attempt a fenced claim would not be released. */
+static Jsonb *
+ClaimArgument(const StepRow *step)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutUuid(&b, "step_id", &step->id);
+	JsonPutInt(&b, "attempt", step->attempt);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+/* Describe a claim that is stalled or expired: it comes before everything else, so that nobody passes it over. */
+static void
+WaitOfOrphan(Wait *w)
+{
+	bool		expired = TimeIsSet(w->step->lease_expires_at) && w->step->lease_expires_at < GetCurrentTimestamp();
+
+	w->plan = PlanMustRead(w->call, &w->step->plan_id);
+	w->on = "agent";
+	w->since = w->step->started_at;
+	w->message = psprintf("%s, and %s", SayClaim(w->step), expired ? "its lease has expired" : "shows no sign of life");
+	/* release_step takes no threshold, so it releases the claim whichever threshold found it stalled */
+	if (StepRuleOf(w->step)->by_worker)
+		AddMove(w, MOVE_CALL, "release_step", ClaimArgument(w->step));
+	else
+		MoveLeaveOut(w);
+	AddMove(w, MOVE_CALL, "get_next_step", PlanArgument(w));
 }
 
 /* Describe a plan in which nothing is claimed, next or blocked. */
@@ -615,28 +674,33 @@ WaitOfNothing(Wait *w)
 }
 
 /*
- * Describe the wait of a plan without a pause reason. A stalled claim comes
- * first, then the step that would be handed out, then the claim that has to
- * end before.
+ * Describe the wait of a plan without a pause reason: the step that would be
+ * handed out comes first, then the claim that has to end before.
  */
 static void
 WaitOfWork(Wait *w)
 {
 	Next		next = {0};
-	bool		found = false;
 
-	if (w->asked->status == PLAN_STALLED)
-		w->step = OldestClaim(w);
-	if (w->step == NULL)
-		found = NextPeek(w->call, w->asked, &next);
-	if (w->step == NULL && !found)
-		w->step = next.step && IsClaim(next.step) ? next.step : OldestClaim(w);
-	if (found)
+	if (NextPeek(w->call, w->asked, &next))
+	{
 		WaitOfNext(w, &next);
-	else if (w->step != NULL)
+		return;
+	}
+	w->step = next.step && IsClaim(next.step) ? next.step : OldestClaim(w);
+	if (w->step != NULL)
 		WaitOfClaim(w);
 	else
 		WaitOfNothing(w);
+}
+
+/* Say whether the next search would hand out this claim, whose lease has expired. */
+static bool
+IsNext(const Wait *w, const StepRow *orphan)
+{
+	Next		next = {0};
+
+	return w->reason == NULL && NextPeek(w->call, w->asked, &next) && UuidEqual(&next.step->id, &orphan->id);
 }
 
 /* Find what a plan waits for. */
@@ -644,17 +708,24 @@ static Wait
 WaitOf(Call *call, PlanRow *asked)
 {
 	Wait		w = {.call = call, .asked = asked};
+	StepRow    *orphan;
 
 	if (PlanIsTerminal(asked->status))
 	{
 		WaitOfEnded(&w);
 		return w;
 	}
-	if (asked->pause_reason != NULL)
+	w.reason = asked->pause_reason ? JsonOf(asked->pause_reason) : NULL;
+	orphan = OrphanedClaim(&w);
+	if (orphan != NULL && !IsNext(&w, orphan))
 	{
-		w.reason = JsonOf(asked->pause_reason);
-		w.step = StepOfReason(call, asked);
+		w.reason = NULL;
+		w.step = orphan;
+		WaitOfOrphan(&w);
+		return w;
 	}
+	if (w.reason != NULL)
+		w.step = StepOfReason(call, asked);
 	if (w.step != NULL)
 		WaitOfReason(&w);
 	else
@@ -710,7 +781,7 @@ Why(Call *call, PlanRow *asked)
 	JsonPutText(&b, "planStatus", PlanStatusName[asked->status]);
 	JsonPutText(&b, "waitingOn", w.on);
 	JsonPutTime(&b, "since", w.since);
-	JsonPutJson(&b, "reason", w.reason);
+	JsonPutJson(&b, "reason", asked->pause_reason ? JsonOf(asked->pause_reason) : NULL);
 	JsonPutText(&b, "message", w.message);
 	PutNextCall(&b, &w);
 	JsonObjectEnd(&b);

@@ -6,9 +6,10 @@
  * plan, and answers.
  *
  * A client that lost an answer may repeat the call. A worker that asks for the
- * next step gets its claim again. A repeated submission, failure or
- * cancellation is recognized, and changes nothing. A repeated retry, skip or
- * release is refused, because the step has left the state that it needs.
+ * next step gets its claim again. A repeated submission is recognized by its
+ * content, every other call by the state that it makes. It changes nothing, and
+ * is answered with "duplicate". Duplicates are recognized before fence.c asks
+ * whose claim it is.
  */
 #include "api/api.h"
 
@@ -88,6 +89,58 @@ PutFailedBefore(JsonBuilder *b, Call *call, const PlanRow *plan, const StepRow *
 		JsonPutTexts(b, "failedBefore", names);
 }
 
+#define OPEN_BEFORE_WINDOW	1000	/* openBefore looks back over this many steps */
+#define OPEN_BEFORE_MAX		50	/* and names at most this many */
+
+/* Put one earlier step that somebody else holds. */
+static void
+PutOpenStep(JsonBuilder *b, const PlanRow *plan, const StepRow *step)
+{
+	JsonObjectStart(b, NULL);
+	JsonPutText(b, "name", step->name);
+	JsonPutText(b, "worker", step->worker);
+	JsonPutTime(b, "since", step->started_at);
+	JsonPutBool(b, "stalled", ClaimIsStalled(plan, step));
+	JsonObjectEnd(b);
+}
+
+/*
+ * Put the earlier steps of a sequence that others hold, if there are any. The
+ * window bounds the cost: a claim that was lost long ago is not searched for at
+ * every step of a long plan. get_plan_context shows all claims.
+ */
+static void
+PutOpenBefore(JsonBuilder *b, Call *call, const PlanRow *plan, const StepRow *step)
+{
+	static KeptQuery find = {
+		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 AND s.step_order < $3 AND s.step_order >= $4"
+		" AND s.status = 'in_progress' AND s.workflow IS NULL AND s.sent_back IS NULL AND s.worker IS DISTINCT FROM $5"
+		" ORDER BY s.tenant DESC, s.plan_id DESC, s.step_order DESC LIMIT $6",
+		6, {TEXTOID, UUIDOID, INT4OID, INT4OID, TEXTOID, INT4OID}
+	};
+	Params		params = {0};
+	Rows		rows;
+
+	/* the step itself is in progress by now */
+	if (!plan->sequential || plan->counts[STEP_IN_PROGRESS] < 2)
+		return;
+	ParamTenant(&params, call);
+	ParamUuid(&params, &plan->id);
+	ParamInt(&params, step->order);
+	ParamInt(&params, step->order - OPEN_BEFORE_WINDOW);
+	ParamText(&params, step->worker ? step->worker : "");
+	ParamInt(&params, Min(plan->counts[STEP_IN_PROGRESS] - 1, OPEN_BEFORE_MAX));
+	rows = QueryRun(&find, &params);
+	if (rows.count > 0)
+	{
+		JsonArrayStart(b, "openBefore");
+		for (uint64 i = rows.count; i > 0; i--)
+			PutOpenStep(b, plan, RowStep(&rows, i - 1));
+		JsonArrayEnd(b);
+	}
+	RowsFree(&rows);
+}
+
 static Jsonb *
 ReadyAnswer(Call *call, const Next *next, bool again)
 {
@@ -119,6 +172,7 @@ ReadyAnswer(Call *call, const Next *next, bool again)
 		JsonPutText(&b, "feedback", TextOf(step->feedback));
 	if (step->previous != NULL)
 		JsonPutJson(&b, "previousResult", JsonOf(step->previous));
+	PutOpenBefore(&b, call, plan, step);
 	PutFailedBefore(&b, call, plan, step);
 	if (again)
 		JsonPutBool(&b, "again", true);
@@ -221,15 +275,9 @@ ArgumentClaim(FunctionCallInfo fcinfo, Call *call, int first)
 {
 	Claim		claim = {0};
 
-	claim.worker = ArgumentText(fcinfo, first);
+	claim.worker = ArgumentWorker(fcinfo, first);
 	claim.lease = ArgumentInterval(fcinfo, first + 1, "lease");
 	CallInSession(call, ArgumentText(fcinfo, first + 2));
-	CheckNameLimit(claim.worker, "worker");
-	if (claim.worker != NULL && *claim.worker == '\0')
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_DEFINITION),
-				 errmsg("worker must not be empty"),
-				 errhint("Leave it out, or give a name that tells this agent from others.")));
 	return claim;
 }
 
@@ -273,7 +321,7 @@ stepwise_get_next_step(PG_FUNCTION_ARGS)
 enum
 {
 	SUBMIT_STEP_ID, SUBMIT_RESULT, SUBMIT_SUMMARY, SUBMIT_CONFIDENCE, SUBMIT_REPORT, SUBMIT_NOTES, SUBMIT_OUTCOME,
-	SUBMIT_ATTEMPT, SUBMIT_ARGUMENTS
+	SUBMIT_ATTEMPT, SUBMIT_WORKER
 };
 
 typedef struct Submission
@@ -419,8 +467,9 @@ SubmitAnswer(const PlanRow *plan, const StepRow *step, bool duplicate)
 
 /* Complete a step with its result. A pending step is started first. */
 static Jsonb *
-SubmitStep(Call *call, PlanRow *plan, StepRow *step, const Submission *s)
+SubmitStep(Call *call, PlanRow *plan, StepRow *step, const Claimant *claimant, const Submission *s)
 {
+	CheckAttempt(step, claimant);
 	CheckByWorker(step, "submitted");
 	if (IsDuplicate(call, step, s))
 	{
@@ -429,9 +478,12 @@ SubmitStep(Call *call, PlanRow *plan, StepRow *step, const Submission *s)
 		return SubmitAnswer(plan, step, true);
 	}
 	PlanCheckOpen(plan);
+	CheckClaim(step, claimant);
 	if (step->status == STEP_PENDING)
 	{
 		CheckDue(call, plan, step);
+		if (claimant->worker != NULL)
+			step->worker = pstrdup(claimant->worker);
 		StepMove(call, plan, step, STEP_IN_PROGRESS, NULL);
 	}
 	CheckInProgress(step, STEP_COMPLETED, "Only a step that is pending or in progress can be submitted.");
@@ -447,15 +499,15 @@ stepwise_submit_step_result(PG_FUNCTION_ARGS)
 {
 	Call		call;
 	Submission	s;
+	Claimant	claimant;
 	PlanRow    *plan;
 	StepRow    *step;
 
 	CallBegin(&call);
 	s = ArgumentSubmission(fcinfo);
+	claimant = ArgumentClaimant(fcinfo, &call, SUBMIT_ATTEMPT, SUBMIT_WORKER);
 	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, SUBMIT_STEP_ID), &step);
-	CheckOptionalAttempt(fcinfo, SUBMIT_ATTEMPT, step);
-	call.actor = step->worker;
-	return CallEnd(&call, SubmitStep(&call, plan, step, &s));
+	return CallEnd(&call, SubmitStep(&call, plan, step, &claimant, &s));
 }
 
 /* Complete a step with its result, and claim the next step of the tree, in one round trip. */
@@ -464,6 +516,7 @@ stepwise_advance(PG_FUNCTION_ARGS)
 {
 	Call		call;
 	Submission	s;
+	Claimant	claimant;
 	Claim		claim;
 	PlanRow    *plan;
 	StepRow    *step;
@@ -472,11 +525,10 @@ stepwise_advance(PG_FUNCTION_ARGS)
 
 	CallBegin(&call);
 	s = ArgumentSubmission(fcinfo);
-	claim = ArgumentClaim(fcinfo, &call, SUBMIT_ARGUMENTS);
+	claimant = ArgumentClaimant(fcinfo, &call, SUBMIT_ATTEMPT, SUBMIT_WORKER);
+	claim = ArgumentClaim(fcinfo, &call, SUBMIT_WORKER);
 	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, SUBMIT_STEP_ID), &step);
-	CheckOptionalAttempt(fcinfo, SUBMIT_ATTEMPT, step);
-	call.actor = claim.worker ? claim.worker : step->worker;
-	submitted = SubmitStep(&call, plan, step, &s);
+	submitted = SubmitStep(&call, plan, step, &claimant, &s);
 	JsonObjectStart(&b, NULL);
 	JsonPutJson(&b, "submitted", submitted);
 	JsonPutJson(&b, "next", NextStep(&call, plan->root, &claim));
@@ -497,36 +549,97 @@ CheckErrorGiven(const char *error)
 	CheckTextLimit(error, "error");
 }
 
+/* Read the code that says which error it was; NULL if none is given. */
+static char *
+ArgumentCode(FunctionCallInfo fcinfo, int n)
+{
+	char	   *code = ArgumentText(fcinfo, n);
+
+	CheckNameLimit(code, "code");
+	if (code != NULL && TextIsBlank(code))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("code must not be empty"),
+				 errhint("Leave it out, or give a short text such as ETIMEOUT.")));
+	return code;
+}
+
+/* Build what is kept of a failure beside its message; NULL if there is nothing more. */
+static struct varlena *
+ErrorWithCode(const char *error, const char *code)
+{
+	if (code == NULL)
+		return NULL;
+	return (struct varlena *) JsonMerge(JsonTextOf("error", error), JsonTextOf("code", code));
+}
+
+/* arguments of fail_step, in their order */
+enum
+{
+	FAIL_STEP_ID, FAIL_ERROR, FAIL_RETRYABLE, FAIL_ATTEMPT, FAIL_CODE, FAIL_WORKER
+};
+
+/* Give up a step that has failed already; a failure that is not open was given up before. */
+static Jsonb *
+FailAgain(Call *call, PlanRow *plan, StepRow *step)
+{
+	if (plan->on_failure != ON_FAILURE_STOP || step->pause_reason == NULL)
+		return DuplicateAnswer(plan, step);
+	StepGiveUp(call, plan, step);
+	PlanSettle(call, plan);
+	return StepAnswer(plan, step);
+}
+
 /* Report that a step could not be done. */
 Datum
 stepwise_fail_step(PG_FUNCTION_ARGS)
 {
 	Call		call;
+	Claimant	claimant;
 	char	   *error;
+	char	   *code;
 	PlanRow    *plan;
 	StepRow    *step;
 
 	CallBegin(&call);
-	error = ArgumentText(fcinfo, 1);
+	error = ArgumentText(fcinfo, FAIL_ERROR);
 	CheckErrorGiven(error);
-	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, 0), &step);
-	call.actor = step->worker;
+	code = ArgumentCode(fcinfo, FAIL_CODE);
+	claimant = ArgumentClaimant(fcinfo, &call, FAIL_ATTEMPT, FAIL_WORKER);
+	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, FAIL_STEP_ID), &step);
+	CheckAttempt(step, &claimant);
 	CheckDoor(&call, step);
-	if (step->status == STEP_FAILED && step->pause_reason == NULL && step->message && strcmp(step->message, error) == 0)
-		return CallEnd(&call, StepAnswer(plan, step));
+	if (step->status == STEP_FAILED)
+		return CallEnd(&call, FailAgain(&call, plan, step));
+	CheckClaim(step, &claimant);
 	CheckMayEnd(&call, plan, step);
-	if (step->status == STEP_FAILED && plan->on_failure == ON_FAILURE_STOP && step->pause_reason != NULL)
-		StepGiveUp(&call, plan, step);
-	else
-	{
-		step->message = error;
-		step->given_up = true;
-		if (!PG_ARGISNULL(2))
-			step->retryable = PG_GETARG_BOOL(2);
-		StepMove(&call, plan, step, STEP_FAILED, NULL);
-	}
+	step->message = error;
+	step->error = ErrorWithCode(error, code);
+	step->given_up = true;
+	if (!PG_ARGISNULL(FAIL_RETRYABLE))
+		step->retryable = PG_GETARG_BOOL(FAIL_RETRYABLE);
+	StepMove(&call, plan, step, STEP_FAILED, code ? JsonTextOf("code", code) : NULL);
 	PlanSettle(&call, plan);
 	return CallEnd(&call, StepAnswer(plan, step));
+}
+
+/* Say whether a step was retried before. Only the audit log knows that. */
+static bool
+WasRetried(Call *call, const StepRow *step)
+{
+	static KeptQuery find = {
+		"SELECT FROM stepwise.audit AS a WHERE a.tenant = $1 AND a.plan_id = $2 AND a.step_id = $3"
+		" AND a.event = 'step_retried' LIMIT 1",
+		3, {TEXTOID, UUIDOID, UUIDOID}
+	};
+	Params		params = {0};
+	Rows		rows;
+
+	ParamTenant(&params, call);
+	ParamUuid(&params, &step->plan_id);
+	ParamUuid(&params, &step->id);
+	rows = QueryRun(&find, &params);
+	return rows.count > 0;
 }
 
 /* Put a failed step back to pending. */
@@ -539,10 +652,11 @@ stepwise_retry_step(PG_FUNCTION_ARGS)
 
 	CallBegin(&call);
 	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, 0), &step);
+	if (step->status == STEP_PENDING && WasRetried(&call, step))
+		return CallEnd(&call, DuplicateAnswer(plan, step));
 	CheckFailed(step);
-	/* maxAttempts limits only automatic retries, so allow one attempt more */
-	if (step->max_attempts > 0)
-		step->max_attempts = Max(step->max_attempts, step->attempt + 1);
+	/* maxAttempts counts anew; the number of the attempt goes on, since it fences the claims */
+	step->attempts_before = step->attempt;
 	StepMove(&call, plan, step, STEP_PENDING, NULL);
 	PlanSettle(&call, plan);
 	return CallEnd(&call, StepAnswer(plan, step));
@@ -561,6 +675,8 @@ stepwise_skip_step(PG_FUNCTION_ARGS)
 	reason = ArgumentText(fcinfo, 1);
 	CheckTextLimit(reason, "reason");
 	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, 0), &step);
+	if (step->status == STEP_SKIPPED)
+		return CallEnd(&call, DuplicateAnswer(plan, step));
 	CheckDoor(&call, step);
 	CheckMayEnd(&call, plan, step);
 	step->message = reason;
@@ -574,16 +690,21 @@ Datum
 stepwise_release_step(PG_FUNCTION_ARGS)
 {
 	Call		call;
+	Claimant	claimant;
 	PlanRow    *plan;
 	StepRow    *step;
 
 	CallBegin(&call);
+	claimant = ArgumentClaimant(fcinfo, &call, 1, 2);
 	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, 0), &step);
-	CheckOptionalAttempt(fcinfo, 1, step);
 	CheckByWorker(step, "released");
+	/* a step that was never claimed cannot have been released */
+	if (step->status == STEP_PENDING && step->attempt > 0 && !NamesOtherAttempt(step, &claimant))
+		return CallEnd(&call, DuplicateAnswer(plan, step));
+	CheckAttempt(step, &claimant);
 	CheckInProgress(step, STEP_PENDING, "Only a step in progress can be released.");
 	CheckNotSentBack(step, STEP_PENDING);
-	call.actor = step->worker;
+	CheckClaim(step, &claimant);
 	StepRelease(&call, plan, step, "released");
 	PlanSettle(&call, plan);
 	return CallEnd(&call, StepAnswer(plan, step));
@@ -617,22 +738,20 @@ stepwise_heartbeat(PG_FUNCTION_ARGS)
 {
 	Call		call;
 	Interval   *extend;
+	Claimant	claimant;
 	PlanRow    *plan;
 	StepRow    *step;
 
 	CallBegin(&call);
 	extend = ArgumentInterval(fcinfo, 2, "extend");
+	claimant = ArgumentClaimant(fcinfo, &call, 1, 3);
 	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, 0), &step);
-	if (PG_ARGISNULL(1))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_DEFINITION),
-				 errmsg("heartbeat needs the attempt"),
-				 errhint("It is the \"attempt\" that stepwise.get_next_step answered.")));
 	CheckByWorker(step, "claimed");
-	CheckAttempt(step, PG_GETARG_INT32(1));
+	CheckAttempt(step, &claimant);
 	PlanCheckOpen(plan);
-	CheckInProgress(step, STEP_IN_PROGRESS, "Only a step in progress has a heartbeat.");
 	CheckNotSentBack(step, STEP_IN_PROGRESS);
+	CheckClaim(step, &claimant);
+	CheckInProgress(step, STEP_IN_PROGRESS, "Only a step in progress has a heartbeat.");
 	return CallEnd(&call, Heartbeat(&call, plan, step, extend));
 }
 

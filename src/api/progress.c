@@ -279,36 +279,68 @@ ReclaimAnswer(Reclaim *r)
 	return JsonFinish(b);
 }
 
-/*
- * Take back every stalled or expired claim of the tenant, tree by tree in the
- * order of their roots.
- */
-static Jsonb *
-ReclaimStalled(Call *call, Interval *older_than)
+#define RECLAIM_COLUMNS	"SELECT p.root_id, p.id, s.id FROM "
+#define RECLAIM_ORDER	" ORDER BY p.root_id, p.id, s.step_order"
+
+/* Find the stalled and expired claims of the tenant. */
+static Rows
+FindStalled(Call *call, Interval *older_than)
 {
 	static KeptQuery find = {
-		"SELECT p.root_id, p.id, s.id FROM stepwise.plan AS p JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = p.id"
-		" WHERE p.tenant = $1 AND p.in_progress > 0" IS_STALLED("$2", "$3")
-		" ORDER BY p.root_id, p.id, s.step_order",
+		RECLAIM_COLUMNS "stepwise.plan AS p JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = p.id"
+		" WHERE p.tenant = $1 AND p.in_progress > 0" IS_STALLED("$2", "$3") RECLAIM_ORDER,
 		3, {TEXTOID, INTERVALOID, INTERVALOID}
 	};
-	Reclaim		reclaim = {.call = call, .older_than = older_than};
 	Params		params = {0};
-	Rows		rows;
 
 	ParamTenant(&params, call);
 	ParamInterval(&params, older_than);
 	ParamInterval(&params, DefaultStallAfter());
-	rows = QueryRun(&find, &params);
+	return QueryRun(&find, &params);
+}
+
+/* Find the stalled and expired claims of a plan and of the plans nested in it. */
+static Rows
+FindStalledIn(Call *call, const pg_uuid_t *plan_id, Interval *older_than)
+{
+	static KeptQuery find = {
+		"WITH RECURSIVE tree AS (SELECT $4 AS id UNION ALL"
+		" SELECT n.id FROM tree AS t JOIN stepwise.step AS h ON h.tenant = $1 AND h.plan_id = t.id"
+		" AND h.workflow IS NOT NULL AND h.status IN ('in_progress', 'awaiting_input')"
+		" JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = h.id AND n.completed_at IS NULL) "
+		RECLAIM_COLUMNS "tree AS t JOIN stepwise.plan AS p ON p.tenant = $1 AND p.id = t.id"
+		" JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = p.id"
+		" WHERE p.in_progress > 0" IS_STALLED("$2", "$3") RECLAIM_ORDER,
+		4, {TEXTOID, INTERVALOID, INTERVALOID, UUIDOID}
+	};
+	Params		params = {0};
+
+	ParamTenant(&params, call);
+	ParamInterval(&params, older_than);
+	ParamInterval(&params, DefaultStallAfter());
+	ParamUuid(&params, &PlanMustRead(call, plan_id)->id);
+	return QueryRun(&find, &params);
+}
+
+/*
+ * Take back every stalled or expired claim of the tenant, tree by tree in the
+ * order of their roots; or only those of one plan, if plan_id is not NULL.
+ */
+static Jsonb *
+ReclaimStalled(Call *call, Interval *older_than, const pg_uuid_t *plan_id)
+{
+	Reclaim		reclaim = {.call = call, .older_than = older_than};
+	Rows		rows = plan_id ? FindStalledIn(call, plan_id, older_than) : FindStalled(call, older_than);
+
 	JsonObjectStart(&reclaim.reclaimed, NULL);
 	JsonArrayStart(&reclaim.reclaimed, "reclaimed");
 	for (uint64 i = 0; i < rows.count; i++)
 	{
 		pg_uuid_t	root_id = RowUuid(&rows, i, R_ROOT_ID);
-		pg_uuid_t	plan_id = RowUuid(&rows, i, R_PLAN_ID);
+		pg_uuid_t	claim_plan_id = RowUuid(&rows, i, R_PLAN_ID);
 		pg_uuid_t	step_id = RowUuid(&rows, i, R_STEP_ID);
 
-		ReclaimStep(&reclaim, &root_id, &plan_id, &step_id);
+		ReclaimStep(&reclaim, &root_id, &claim_plan_id, &step_id);
 	}
 	return ReclaimAnswer(&reclaim);
 }
@@ -320,5 +352,5 @@ stepwise_reclaim_stalled(PG_FUNCTION_ARGS)
 	Call		call;
 
 	CallBegin(&call);
-	return CallEnd(&call, ReclaimStalled(&call, ArgumentThreshold(fcinfo, 0, "older_than")));
+	return CallEnd(&call, ReclaimStalled(&call, ArgumentThreshold(fcinfo, 0, "older_than"), ArgumentUuid(fcinfo, 1)));
 }

@@ -203,7 +203,8 @@ CheckReviewable(const StepRow *step)
 
 /* Let a step wait for a review, unless it already does so for the same one. */
 static Jsonb *
-RequestReview(Call *call, PlanRow *plan, StepRow *step, const char *summary, Jsonb *questions, Jsonb *result)
+RequestReview(Call *call, PlanRow *plan, StepRow *step, const Claimant *claimant, const char *summary, Jsonb *questions,
+			  Jsonb *result)
 {
 	StepRow		submitted = {.result = (struct varlena *) result, .outcome = result ? ResultOutcome(result) : OUTCOME_NA};
 	Jsonb	   *submission = result ? SubmissionOf(&submitted) : NULL;
@@ -212,6 +213,7 @@ RequestReview(Call *call, PlanRow *plan, StepRow *step, const char *summary, Jso
 	if (ReviewFind(call, step, summary, questions, submission, &open_id))
 		return ReviewAnswer(plan, step, &open_id, true);
 	PlanCheckOpen(plan);
+	CheckClaim(step, claimant);
 	CheckReviewable(step);
 	StepRequestReview(call, plan, step, summary, questions, submission);
 	PlanSettle(call, plan);
@@ -223,6 +225,7 @@ Datum
 stepwise_request_user_review(PG_FUNCTION_ARGS)
 {
 	Call		call;
+	Claimant	claimant;
 	char	   *summary;
 	Jsonb	   *questions;
 	Jsonb	   *result;
@@ -233,11 +236,11 @@ stepwise_request_user_review(PG_FUNCTION_ARGS)
 	summary = ArgumentText(fcinfo, 1);
 	questions = ArgumentJson(fcinfo, 2);
 	result = ArgumentJson(fcinfo, 3);
+	claimant = ArgumentClaimant(fcinfo, &call, 4, 5);
 	CheckReviewRequest(summary, questions);
 	CheckJsonLimits(result, "result");
 	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, 0), &step);
-	call.actor = step->worker;
-	return CallEnd(&call, RequestReview(&call, plan, step, summary, questions, result));
+	return CallEnd(&call, RequestReview(&call, plan, step, &claimant, summary, questions, result));
 }
 
 /* ---------- deciding ---------- */

@@ -108,6 +108,7 @@ typedef struct StepRow
 	bool		dynamic;		/* prompt, instructions, arguments, resources or review contain references */
 	int			retryable;		/* 0 or 1; -1: not set */
 	int			max_attempts;	/* 0: no limit */
+	int			attempts_before;	/* attempts before the last retry_step, which max_attempts does not count */
 	TimestampTz started_at;		/* or NO_TIME */
 	TimestampTz completed_at;	/* or NO_TIME */
 	TimestampTz active_at;		/* or NO_TIME */
@@ -562,6 +563,7 @@ extern void BranchesAfter(Call *call, PlanRow *plan, StepRow *step);
 /* ---------- judge.c: decide what becomes of a pending step ---------- */
 
 extern Due	StepIsDue(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j);
+extern bool AttemptsUsedUp(const StepRow *step);
 extern StepRow *HeldAbove(Call *call, const PlanRow *plan, const Next *next);	/* NULL: nothing holds it back */
 
 /* ---------- settle.c: the consequences of moves ---------- */

@@ -168,6 +168,13 @@ IsHeldBack(Call *call, PlanRow *plan, const StepRow *step, const Next *next, Ste
 
 /* ---------- the question ---------- */
 
+/* Say whether a step was claimed as often as its maxAttempts allows. */
+bool
+AttemptsUsedUp(const StepRow *step)
+{
+	return step->max_attempts > 0 && step->attempt - step->attempts_before >= step->max_attempts;
+}
+
 /* Decide whether a pending step is due, and if not, what becomes of it; nothing is written. */
 Due
 StepIsDue(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j)
@@ -177,7 +184,7 @@ StepIsDue(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j)
 	if (IsHeldBack(call, plan, step, next, &j->awaited))
 		return DUE_HELD;
 	/* a step that was claimed too often is not handed out again by itself */
-	if (step->max_attempts > 0 && step->attempt >= step->max_attempts)
+	if (AttemptsUsedUp(step))
 		return DUE_GIVE_UP;
 	due = JudgeCondition(call, plan, step, j);
 	if (due == DUE_READY)

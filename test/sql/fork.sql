@@ -38,7 +38,7 @@ SELECT pg_temp.start('seq', 'seq', '{"x": 1}');
 SELECT pg_temp.next('seq', 'ann', '1 hour');
 SELECT pg_temp.submit('seq', 'one', '{"v": 10}');
 SELECT pg_temp.next('seq', 'ann', '1 hour');
-SELECT pg_temp.plain(stepwise.fail_step(pg_temp.step('seq', 'two'), 'no'));
+SELECT pg_temp.plain(stepwise.fail_step(pg_temp.step('seq', 'two'), 'no', worker => 'ann'));
 SELECT pg_temp.plain(stepwise.retry_step(pg_temp.step('seq', 'two')));
 SELECT pg_temp.next('seq', 'ann');
 SELECT pg_temp.submit('seq', 'two', '{"v": 20}');

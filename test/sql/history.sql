@@ -151,7 +151,7 @@ SELECT pg_temp.next('rough', 'ann');
 SELECT x ->> 'stepStatus' FROM stepwise.release_step(pg_temp.step('rough', 'a')) AS x;
 SELECT clock_timestamp() AS released \gset
 SELECT pg_temp.next('rough', 'bob');
-SELECT x ->> 'stepStatus' FROM stepwise.fail_step(pg_temp.step('rough', 'a'), 'broke') AS x;
+SELECT x ->> 'stepStatus' FROM stepwise.fail_step(pg_temp.step('rough', 'a'), 'broke', worker => 'bob') AS x;
 SELECT clock_timestamp() AS failed \gset
 SELECT x ->> 'stepStatus' FROM stepwise.retry_step(pg_temp.step('rough', 'a')) AS x;
 SELECT clock_timestamp() AS retried \gset

@@ -74,7 +74,7 @@ SELECT pg_temp.make('often', '[{"name": "a", "maxAttempts": 2}, {"name": "b"}]')
 SELECT pg_temp.next('often');
 SELECT pg_temp.plain(stepwise.release_step(pg_temp.step('often', 'a')));
 SELECT pg_temp.next('often');
-SELECT stepwise.release_step(pg_temp.step('often', 'a')) ->> 'stepStatus';
+SELECT stepwise.release_step(pg_temp.step('often', 'a'), 2) ->> 'stepStatus';
 SELECT pg_temp.next('often');
 SELECT pg_temp.show('often');
 
@@ -91,7 +91,7 @@ SELECT pg_temp.next('again');
 SELECT pg_temp.fail('again', 'a');
 SELECT pg_temp.plain(stepwise.retry_step(pg_temp.step('again', 'a')));
 SELECT pg_temp.next('again');
-SELECT stepwise.release_step(pg_temp.step('again', 'a')) ->> 'stepStatus';
+SELECT stepwise.release_step(pg_temp.step('again', 'a'), 2) ->> 'stepStatus';
 SELECT pg_temp.next('again');
 SELECT pg_temp.show('again');
 

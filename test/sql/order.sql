@@ -57,7 +57,7 @@ SELECT pg_temp.next('graph'), pg_temp.next('graph');
 
 SELECT pg_temp.make('back', '[{"name": "a"}, {"name": "b"}]');
 SELECT stepwise.get_next_step(pg_temp.plan('back'), 'w1', '1 hour') ->> 'attempt';
-SELECT stepwise.request_user_review(pg_temp.step('back', 'a'), 'Look') ->> 'stepStatus';
+SELECT stepwise.request_user_review(pg_temp.step('back', 'a'), 'Look', worker => 'w1') ->> 'stepStatus';
 SELECT stepwise.submit_user_decision(pg_temp.waiting('back', 'a'), 'modify', 'more') ->> 'stepStatus';
 SELECT s.status, s.attempt, s.worker, s.holder, s.lease_expires_at, s.sent_back, s.holds FROM stepwise.step AS s WHERE s.id = pg_temp.step('back', 'a');
 -- nobody holds it, and it does not stall

@@ -12,7 +12,7 @@ $$;
 CREATE FUNCTION pg_temp.review(plan text, step text, summary text = 'Look', questions jsonb = '[]') RETURNS text LANGUAGE sql AS $$
     UPDATE stepwise.step SET status = 'in_progress' WHERE id = pg_temp.step($1, $2) AND status = 'pending' AND prompt IS NULL;
     SELECT concat_ws(' ', a ->> 'stepStatus', a ->> 'planStatus', CASE WHEN a ? 'duplicate' THEN 'duplicate' END)
-    FROM stepwise.request_user_review(pg_temp.step(plan, step), summary, questions) AS a
+    FROM stepwise.request_user_review(pg_temp.step(plan, step), summary, questions, attempt => pg_temp.attempt(pg_temp.step(plan, step))) AS a
 $$;
 \set ECHO all
 
@@ -20,10 +20,10 @@ $$;
 
 SELECT pg_temp.make('ask', '[{"name": "a", "instructions": "Do it"}, {"name": "b"}]');
 SELECT pg_temp.next('ask', 'anna', '1 hour');
-SELECT pg_temp.plain(stepwise.request_user_review(pg_temp.step('ask', 'a'), 'Is it good?', '["Why?", {"q": "How?"}]'));
+SELECT pg_temp.plain(stepwise.request_user_review(pg_temp.step('ask', 'a'), 'Is it good?', '["Why?", {"q": "How?"}]', worker => 'anna'));
 -- the same request again, by a client that lost the answer: the same checkpoint
-SELECT pg_temp.plain(stepwise.request_user_review(pg_temp.step('ask', 'a'), 'Is it good?', '["Why?", {"q": "How?"}]'));
-SELECT count(DISTINCT stepwise.request_user_review(pg_temp.step('ask', 'a'), 'Is it good?', '["Why?", {"q": "How?"}]') ->> 'checkpointId') FROM generate_series(1, 3);
+SELECT pg_temp.plain(stepwise.request_user_review(pg_temp.step('ask', 'a'), 'Is it good?', '["Why?", {"q": "How?"}]', worker => 'anna'));
+SELECT count(DISTINCT stepwise.request_user_review(pg_temp.step('ask', 'a'), 'Is it good?', '["Why?", {"q": "How?"}]', worker => 'anna') ->> 'checkpointId') FROM generate_series(1, 3);
 -- a different request is refused, even if only the questions differ
 SELECT pg_temp.try($$stepwise.request_user_review(pg_temp.step('ask', 'a'), 'Is it good?', '["Who?"]')$$);
 SELECT pg_temp.try($$stepwise.request_user_review(pg_temp.step('ask', 'a'), 'Is it good?')$$);

@@ -156,6 +156,7 @@ BEGIN
 
     j := pg_temp.note('get_next_step: step_ready', stepwise.get_next_step(plan, worker => 'w'));
     step := j ->> 'stepId';
+    PERFORM pg_temp.note('get_plan_context: openClaims[]', stepwise.get_plan_context(plan) -> 'openClaims' -> 0);
     PERFORM pg_temp.note('heartbeat', stepwise.heartbeat(step, 1));
     PERFORM pg_temp.note('release_step', stepwise.release_step(step));
     PERFORM pg_temp.note('fail_step', stepwise.fail_step(step, 'no'));
@@ -166,7 +167,7 @@ BEGIN
     j := pg_temp.note('get_plan_status', stepwise.get_plan_status(plan));
     PERFORM pg_temp.note('get_plan_status: currentStep', j -> 'currentStep');
     PERFORM pg_temp.note('get_plan_status: pendingSteps[]', j -> 'pendingSteps' -> 0);
-    PERFORM pg_temp.note('submit_step_result', stepwise.submit_step_result(step, '{}'));
+    PERFORM pg_temp.note('submit_step_result', stepwise.submit_step_result(step, '{}', attempt => 2));
     PERFORM pg_temp.note('get_plan_status: completedSteps[]', stepwise.get_plan_status(plan) -> 'completedSteps' -> 0);
     j := pg_temp.note('get_next_step: awaiting_review', stepwise.get_next_step(plan));
     PERFORM pg_temp.note('workflow_response: paused', stepwise.workflow_response(plan));

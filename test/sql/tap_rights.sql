@@ -35,7 +35,7 @@ INSERT INTO listed VALUES
 ('table', 'owner only', 'member'),
 ('table', 'internal', 'engine'),
 
-('view', 'reader too', 'checkpoints plan_progress claims waiting stalled'),
+('view', 'reader too', 'checkpoints claims plan_progress stalled waiting'),
 ('view', 'owner only', 'grants'),
 
 ('type', 'owner only', 'step_status plan_status outcome on_failure');

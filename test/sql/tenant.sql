@@ -432,11 +432,14 @@ CREATE FUNCTION of_a.views(OUT role name, OUT name text, OUT state text, OUT ans
     WHERE c.relnamespace = 'stepwise'::regnamespace AND c.relkind = 'v' AND has_table_privilege(c.oid, 'SELECT')
 $$;
 SELECT name FROM of_a.views() ORDER BY name;
+BEGIN;
+SELECT stepwise.get_next_step((stepwise.create_plan('stall of Anna', 'be silent', '[{"name": "one"}]', stall_after => '1 microsecond') ->> 'planId')::uuid) ->> 'status' AS claimed;
 SELECT * FROM of_a.views() WHERE state <> 'fine' OR answer ~ 'of Bert' OR answer !~ 'of Anna';
 SET ROLE regress_reader;
 SELECT * FROM of_a.views() WHERE state <> 'fine' OR answer ~ 'of Bert' OR answer !~ 'of Anna';
 SET ROLE regress_b;
 SELECT count(*) > 0 AS some FROM of_a.views() WHERE state = 'fine' AND answer ~ 'of Bert' AND answer !~ 'of Anna';
+ROLLBACK;
 
 -- ---------- agents write only through the functions, readers not at all ----------
 

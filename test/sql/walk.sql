@@ -57,6 +57,11 @@ BEGIN
     RETURN step || CASE WHEN random() < 0.1 THEN jsonb_build_object('maxAttempts', upto(2)) ELSE '{}' END::jsonb;
 END $$;
 
+-- The attempt of a step in progress, which a call about a fenced claim must say.
+CREATE FUNCTION attempt_of(step_id uuid) RETURNS int LANGUAGE sql AS $$
+    SELECT s.attempt FROM stepwise.step AS s WHERE s.id = step_id AND s.status = 'in_progress'
+$$;
+
 -- Let a step of a sequence read one that is nested in a step before it.
 CREATE FUNCTION read_below(steps jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
@@ -154,18 +159,18 @@ BEGIN
         WHEN chance < 0.28 THEN
             RETURN format('stepwise.get_next_step(%L, %L, %L)', some_plan(root), pick('anna', 'bert', NULL, NULL), CASE WHEN random() < 0.1 THEN '1 microsecond' END);
         WHEN chance < 0.50 THEN
-            RETURN format('stepwise.%s(%L, %L, confidence => %s, outcome => %L)', pick('submit_step_result', 'advance'), some_step(root, 'in_progress'),
+            RETURN format('stepwise.%1$s(%2$L, %3$L, confidence => %4$s, outcome => %5$L, attempt => attempt_of(%2$L))', pick('submit_step_result', 'advance'), some_step(root, 'in_progress'),
                           pick('{"n": 1}', '{"n": 2}', '{}'), round(random()::numeric, 1), pick('success', 'success', 'failure'));
         WHEN chance < 0.53 THEN
             RETURN format('stepwise.run(%L)', some_plan(root));
         WHEN chance < 0.57 THEN
-            RETURN format('stepwise.fail_step(%L, %L)', some_step(root, 'in_progress'), 'no luck');
+            RETURN format('stepwise.fail_step(%1$L, %2$L, attempt => attempt_of(%1$L))', some_step(root, 'in_progress'), 'no luck');
         WHEN chance < 0.61 THEN
             RETURN format('stepwise.retry_step(%L)', some_step(root, 'failed'));
         WHEN chance < 0.66 THEN
             RETURN format('stepwise.skip_step(%L)', some_step(root, pick('pending', 'failed')));
         WHEN chance < 0.71 THEN
-            RETURN format('stepwise.release_step(%L)', some_step(root, 'in_progress'));
+            RETURN format('stepwise.release_step(%1$L, attempt_of(%1$L))', some_step(root, 'in_progress'));
         WHEN chance < 0.73 THEN
             RETURN format('stepwise.heartbeat(%L, 1, %L)', some_step(root, 'in_progress'), pick('1 hour', '1 microsecond'));
         WHEN chance < 0.77 THEN
@@ -376,7 +381,7 @@ DECLARE
 BEGIN
     CASE answer ->> 'status'
         WHEN 'step_ready' THEN
-            PERFORM try(root, format('stepwise.submit_step_result(%L, %L)', answer ->> 'stepId', '{"n": 2}'));
+            PERFORM try(root, format('stepwise.submit_step_result(%1$L, %2$L, attempt => attempt_of(%1$L))', answer ->> 'stepId', '{"n": 2}'));
         WHEN 'awaiting_review' THEN
             PERFORM try(root, format(CASE answer ->> 'kind' WHEN 'prompt' THEN 'stepwise.resume(%L, ''1'')' ELSE 'stepwise.submit_user_decision(%L, ''approve'')' END,
                                      answer ->> 'checkpointId'));
@@ -386,7 +391,7 @@ BEGIN
         WHEN 'no_pending_steps' THEN
             step := open_step(root, false, 'in_progress');
             IF step IS NOT NULL THEN
-                PERFORM try(root, format('stepwise.submit_step_result(%L, %L)', step, '{"n": 2}'));
+                PERFORM try(root, format('stepwise.submit_step_result(%1$L, %2$L, attempt => attempt_of(%1$L))', step, '{"n": 2}'));
             ELSE
                 -- under stop, a failure that nobody has dealt with keeps the plan open
                 step := open_step(root, true, 'failed');

@@ -39,6 +39,7 @@ DECLARE
 	plan uuid;
 	next jsonb;
 	step uuid;
+	claim int;
 	r float8 := random();
 BEGIN
 	IF r < 0.02 THEN
@@ -63,18 +64,19 @@ BEGIN
 		END IF;
 		RETURN stepwise.submit_user_decision((next ->> 'checkpointId')::uuid, (ARRAY['approve', 'modify', 'skip'])[1 + floor(random() * 3)], 'load') ->> 'stepStatus';
 	ELSIF next ->> 'status' <> 'step_ready' THEN
-		SELECT id INTO step FROM stepwise.step WHERE root_id = plan AND status IN ('in_progress', 'failed') AND workflow IS NULL ORDER BY random() LIMIT 1;
-		RETURN CASE WHEN r < 0.5 THEN stepwise.skip_step(step, 'load') ELSE stepwise.fail_step(step, 'load') END;
+		SELECT id, attempt INTO step, claim FROM stepwise.step WHERE root_id = plan AND status IN ('in_progress', 'failed') AND workflow IS NULL ORDER BY random() LIMIT 1;
+		RETURN CASE WHEN r < 0.5 THEN stepwise.skip_step(step, 'load') ELSE stepwise.fail_step(step, 'load', attempt => claim) END;
 	END IF;
 	step := (next ->> 'stepId')::uuid;
+	claim := (next ->> 'attempt')::int;
 	RETURN CASE
-		WHEN r < 0.1 THEN stepwise.fail_step(step, 'load')
-		WHEN r < 0.15 THEN stepwise.request_user_review(step, 'Good?')
+		WHEN r < 0.1 THEN stepwise.fail_step(step, 'load', attempt => claim)
+		WHEN r < 0.15 THEN stepwise.request_user_review(step, 'Good?', attempt => claim)
 		WHEN r < 0.2 THEN next
-		WHEN r < 0.25 THEN stepwise.release_step(step)
-		WHEN r < 0.5 THEN stepwise.advance(step, to_jsonb(r), confidence => random()::numeric)
-		ELSE stepwise.submit_step_result(step, to_jsonb(repeat('x', floor(random() * 3000)::int)), confidence => random()::numeric) END;
-EXCEPTION WHEN SQLSTATE 'SW002' OR SQLSTATE 'SW003' OR SQLSTATE 'SW009' THEN
+		WHEN r < 0.25 THEN stepwise.release_step(step, claim)
+		WHEN r < 0.5 THEN stepwise.advance(step, to_jsonb(r), confidence => random()::numeric, attempt => claim)
+		ELSE stepwise.submit_step_result(step, to_jsonb(repeat('x', floor(random() * 3000)::int)), confidence => random()::numeric, attempt => claim) END;
+EXCEPTION WHEN SQLSTATE 'SW002' OR SQLSTATE 'SW003' OR SQLSTATE 'SW009' OR SQLSTATE 'SW012' THEN
 	RETURN sqlstate;	-- somebody else was first
 END $$;
 

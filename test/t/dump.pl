@@ -89,7 +89,7 @@ sub goes_on
 				LOOP
 					next := stepwise.get_next_step(p.id);
 					EXIT WHEN next ->> 'status' <> 'step_ready';
-					PERFORM stepwise.submit_step_result((next ->> 'stepId')::uuid, '{"v": 2}');
+					PERFORM stepwise.submit_step_result((next ->> 'stepId')::uuid, '{"v": 2}', attempt => (next ->> 'attempt')::int);
 				END LOOP;
 			END LOOP;
 		END $$));

@@ -101,11 +101,11 @@ CREATE PROCEDURE review(x jsonb, repeats float) LANGUAGE plpgsql AS $$
 DECLARE
     lost boolean;
 BEGIN
-    PERFORM stepwise.request_user_review((x ->> 'stepId')::uuid, 'Look');
+    PERFORM stepwise.request_user_review((x ->> 'stepId')::uuid, 'Look', attempt => (x ->> 'attempt')::int);
     CALL lose(lost, '', repeats);
     IF lost THEN
         BEGIN
-            PERFORM stepwise.request_user_review((x ->> 'stepId')::uuid, 'Look');
+            PERFORM stepwise.request_user_review((x ->> 'stepId')::uuid, 'Look', attempt => (x ->> 'attempt')::int);
         EXCEPTION WHEN SQLSTATE 'SW003' THEN
             -- another session has decided it
         END;
@@ -274,7 +274,7 @@ SQL
 my $altered = sql("SELECT make('altered', 'line')");
 my $altering = start_agent('CALL alter_tables()');
 $node->pgbench("-n -C -c 4 -T 3 -D plan=$altered", 0, [qr/number of failed transactions: 0/], [qr/^$/], 'agents that connect anew while tables are altered',
-	{ 'altered' => "SELECT stepwise.submit_step_result((x ->> 'stepId')::uuid, '1') FROM stepwise.get_next_step(':plan') AS x WHERE x ->> 'status' = 'step_ready';" });
+	{ 'altered' => "SELECT stepwise.submit_step_result((x ->> 'stepId')::uuid, '1', attempt => (x ->> 'attempt')::int) FROM stepwise.get_next_step(':plan') AS x WHERE x ->> 'status' = 'step_ready';" });
 waitpid($altering, 0);
 
 is(sql('SELECT count(*) FROM fault'), 0, 'no agent met an answer that it did not expect');
