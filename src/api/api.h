@@ -30,6 +30,12 @@ extern void PutStepAnswer(JsonBuilder *b, const PlanRow *plan, const StepRow *st
 extern Jsonb *StepAnswer(const PlanRow *plan, const StepRow *step);
 extern Jsonb *NextAnswer(Call *call, PlanRow *asked);	/* for a plan with no step to hand out */
 
+/* ---------- rights.c: who may decide for a person ---------- */
+
+extern bool CallerMayWrite(Call *call);
+extern bool CallerMayDecide(Call *call);
+extern void CheckSeparateReviewer(Call *call, const PlanRow *plan, const StepRow *step);	/* SW014 */
+
 /* ---------- check.c: checks that several functions share ---------- */
 
 extern void CheckAttempt(const StepRow *step, int attempt);	/* SW009 */
@@ -40,14 +46,11 @@ extern void CheckInProgress(const StepRow *step, StepStatus to, const char *rule
 extern void CheckFailed(const StepRow *step);
 extern void CheckConfidence(double confidence);
 extern void CheckResultGiven(const Jsonb *result);	/* SW005 */
+extern void CheckMayDecide(Call *call, const StepRow *step);	/* SW014 */
 extern Outcome CheckOutcome(const char *outcome);
 
-/* ---------- rights.c: who may decide for a person ---------- */
+/* ---------- end.c: end a step that waits for a person by another way ---------- */
 
-extern bool CallerMayWrite(Call *call);
-extern bool CallerMayDecide(Call *call);
-extern void CheckMayDecide(Call *call, const StepRow *step);	/* SW014 */
-extern void CheckSeparateReviewer(Call *call, const PlanRow *plan, const StepRow *step);	/* SW014 */
 extern void CheckMayEnd(Call *call, PlanRow *plan, const StepRow *step);	/* SW014 */
 
 /* ---------- plan_scope.c: the steps of a plan, as the grammar of definitions sees them ---------- */
