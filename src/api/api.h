@@ -31,6 +31,12 @@ extern Jsonb *StepAnswer(const PlanRow *plan, const StepRow *step);
 extern Jsonb *DuplicateAnswer(const PlanRow *plan, const StepRow *step);	/* for a call that was made before */
 extern Jsonb *NextAnswer(Call *call, PlanRow *asked, bool run_tools);	/* for a plan with no step to hand out */
 
+/* ---------- rights.c: who may decide for a person ---------- */
+
+extern bool CallerMayWrite(Call *call);
+extern bool CallerMayDecide(Call *call);
+extern void CheckSeparateReviewer(Call *call, const PlanRow *plan, const StepRow *step);	/* SW014 */
+
 /* ---------- check.c: checks that several functions share ---------- */
 
 pg_noreturn extern void NotDueRefuse(const StepRow *step, Due due, const Judgement *j); /* SW003 */
@@ -40,14 +46,11 @@ extern void CheckInProgress(const StepRow *step, StepStatus to, const char *rule
 extern void CheckFailed(const StepRow *step);
 extern void CheckConfidence(double confidence);
 extern void CheckResultGiven(const Jsonb *result);	/* SW005 */
+extern void CheckMayDecide(Call *call, const StepRow *step);	/* SW014 */
 extern Outcome CheckOutcome(const char *outcome);
 
-/* ---------- rights.c: who may decide for a person ---------- */
+/* ---------- end.c: end a step that waits for a person by another way ---------- */
 
-extern bool CallerMayWrite(Call *call);
-extern bool CallerMayDecide(Call *call);
-extern void CheckMayDecide(Call *call, const StepRow *step);	/* SW014 */
-extern void CheckSeparateReviewer(Call *call, const PlanRow *plan, const StepRow *step);	/* SW014 */
 extern void CheckMayEnd(Call *call, PlanRow *plan, const StepRow *step);	/* SW014 */
 
 /* ---------- plan_scope.c: the steps of a plan, as the grammar of definitions sees them ---------- */

@@ -61,6 +61,18 @@ CheckNotSentBack(const StepRow *step, StepStatus to)
 		StepTransitionRefuse(step, to, "A review has sent the step back, and nobody has claimed it since.");
 }
 
+/* Refuse a caller that has no right to decide. The step waits for a person, or will. */
+void
+CheckMayDecide(Call *call, const StepRow *step)
+{
+	if (!CallerMayDecide(call))
+		ereport(ERROR,
+				(errcode(ERRCODE_APPROVAL_MISMATCH),
+				 errmsg("role \"%s\" has no right to decide about step \"%s\"", RoleText(call->caller), step->name),
+				 errdetail("A person decides about this step, or about a step before it."),
+				 errhint("Leave the decision to the person; stepwise.why(plan_id) says what the plan waits for.")));
+}
+
 /* Refuse a step that is not in progress. The transition table allows more; rule says what this function needs. */
 void
 CheckInProgress(const StepRow *step, StepStatus to, const char *rule)

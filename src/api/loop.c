@@ -784,6 +784,9 @@ stepwise_cancel_plan(PG_FUNCTION_ARGS)
 	plan = PlanLock(&call, ArgumentUuid(fcinfo, 0));
 	if (plan->status == PLAN_CANCELLED)
 		return CallEnd(&call, CancelAnswer(plan, true));
+	/* the plan around a nested one goes on without it */
+	if (plan->nested)
+		CheckMayEnd(&call, plan, StepMustRead(&call, &plan->parent_step_id));
 	PlanCancel(&call, plan, reason);
 	PlanSettle(&call, plan);
 	return CallEnd(&call, CancelAnswer(plan, false));

@@ -35,18 +35,6 @@ CallerMayDecide(Call *call)
 	return RoleIsOwner(call->caller) || RoleMayExecute(call->caller, "submit_user_decision");
 }
 
-/* Refuse a caller that has no right to decide. The step waits for a person, or will. */
-void
-CheckMayDecide(Call *call, const StepRow *step)
-{
-	if (!CallerMayDecide(call))
-		ereport(ERROR,
-				(errcode(ERRCODE_APPROVAL_MISMATCH),
-				 errmsg("role \"%s\" has no right to decide about step \"%s\"", RoleText(call->caller), step->name),
-				 errdetail("A person decides about this step, or about a step before it."),
-				 errhint("Leave the decision to the person; stepwise.why(plan_id) says what the plan waits for.")));
-}
-
 /* ---------- a separate reviewer ---------- */
 
 /*
@@ -95,47 +83,4 @@ CheckSeparateReviewer(Call *call, const PlanRow *plan, const StepRow *step)
 				 errmsg("role \"%s\" may not decide the review of step \"%s\"", RoleText(call->caller), step->name),
 				 errdetail("The plan wants a separate reviewer, and this role %s.", part),
 				 errhint("The review waits for a person who has no part in the step.")));
-}
-
-/* Is the plan nested in the step, at any depth? */
-static bool
-IsBelow(Call *call, const PlanRow *plan, const StepRow *step)
-{
-	StepRow    *parent;
-
-	for (; plan != NULL && plan->nested; plan = PlanAround(call, plan, &parent))
-		if (UuidEqual(&plan->parent_step_id, &step->id))
-			return true;
-	return false;
-}
-
-/*
- * Refuse to end a step by another way than a decision, if that would end a
- * review for which the caller may not decide: of the step itself, or of a step
- * nested in it.
- */
-void
-CheckMayEnd(Call *call, PlanRow *plan, const StepRow *step)
-{
-	static KeptQuery waiting = {
-		"SELECT k.plan_id, k.step_id FROM stepwise.checkpoint AS k"
-		" JOIN stepwise.plan AS p ON p.tenant = $1 AND p.id = k.plan_id AND p.separate_reviewer"
-		" WHERE k.tenant = $1 AND k.root_id = $2 AND k.kind = 'review' ORDER BY k.id",
-		2, {TEXTOID, UUIDOID}
-	};
-	Rows		rows;
-
-	if (step->status != STEP_AWAITING_INPUT && !(step->status == STEP_IN_PROGRESS && StepNests(step)))
-		return;
-	rows = QueryById(call, &waiting, &plan->root_id);
-	for (uint64 i = 0; i < rows.count; i++)
-	{
-		pg_uuid_t	plan_id = RowUuid(&rows, i, 1);
-		pg_uuid_t	step_id = RowUuid(&rows, i, 2);
-		PlanRow    *around = PlanInTree(call, plan->root, &plan_id);
-
-		if (UuidEqual(&step_id, &step->id) || IsBelow(call, around, step))
-			CheckSeparateReviewer(call, around, StepMustRead(call, &step_id));
-	}
-	RowsFree(&rows);
 }

@@ -80,13 +80,14 @@ SELECT pg_temp.as('regress_agent', $$pg_temp.submit('branch', 'a')$$);
 SELECT pg_temp.as('regress_agent', $$pg_temp.decide('branch', 'a_review', 'approve', '')$$);
 SELECT pg_temp.as('regress_other', $$pg_temp.decide('branch', 'a_review', 'approve')$$);
 
--- nested: the plan above says it too, its maker is excluded, and ending the step above is no way around
+-- nested: the plan above says it too, its maker is excluded, and ending the step above, or the nested plan alone, is no way around
 SELECT stepwise.define_workflow('{"name": "rights inner", "steps": [{"name": "i"}]}') ->> 'version';
 SELECT pg_temp.as('regress_maker', $$pg_temp.make('nested', '[{"name": "n", "workflow": "rights inner"}, {"name": "after"}]', separate_reviewer => true)$$);
 SELECT pg_temp.as('regress_agent', $$pg_temp.next('nested')$$);
 SELECT pg_temp.as('regress_agent', $$pg_temp.review('rights inner', 'i')$$);
 SELECT pg_temp.as('regress_agent', $$stepwise.skip_step(pg_temp.step('nested', 'n'))$$);
 SELECT pg_temp.as('regress_agent', $$stepwise.fail_step(pg_temp.step('nested', 'n'), 'no')$$);
+SELECT pg_temp.as('regress_agent', $$stepwise.cancel_plan(pg_temp.plan('rights inner'))$$);
 SELECT pg_temp.as('regress_maker', $$pg_temp.decide('rights inner', 'i', 'approve')$$);
 SELECT pg_temp.as('regress_person', $$pg_temp.decide('rights inner', 'i', 'approve')$$);
 SELECT pg_temp.show('nested');
@@ -108,6 +109,18 @@ SELECT pg_temp.as('regress_agent', $$pg_temp.next('may not')$$);
 SELECT pg_temp.as('regress_agent', $$pg_temp.review('may not', 'a')$$);
 SELECT pg_temp.as('regress_agent', $$stepwise.submit_user_decision(pg_temp.waiting('may not', 'a'), 'approve')$$);
 SELECT pg_temp.as('regress_agent', $$stepwise.resume(pg_temp.waiting('may not', 'a'), '1')$$);
+-- nor can it end the wait in another way: of a review, of a prompt, and in a nested plan; it can cancel the plan
+SELECT pg_temp.as('regress_agent', $$stepwise.skip_step(pg_temp.step('may not', 'a'))$$);
+SELECT pg_temp.as('regress_agent', $$stepwise.fail_step(pg_temp.step('may not', 'a'), 'no')$$);
+SELECT pg_temp.as('regress_agent', $$pg_temp.make('may not 2', '[{"name": "p", "prompt": "Well?"}, {"name": "b"}]')$$);
+SELECT pg_temp.as('regress_agent', $$pg_temp.next('may not 2')$$);
+SELECT pg_temp.as('regress_agent', $$stepwise.skip_step(pg_temp.step('may not 2', 'p'))$$);
+SELECT stepwise.define_workflow('{"name": "rights asks", "steps": [{"name": "p", "prompt": "Well?"}]}') ->> 'version';
+SELECT pg_temp.as('regress_agent', $$pg_temp.make('may not 3', '[{"name": "n", "workflow": "rights asks"}, {"name": "b"}]')$$);
+SELECT pg_temp.as('regress_agent', $$pg_temp.next('may not 3')$$);
+SELECT pg_temp.as('regress_agent', $$stepwise.skip_step(pg_temp.step('may not 3', 'n'))$$);
+SELECT pg_temp.as('regress_agent', $$stepwise.cancel_plan(pg_temp.plan('rights asks'))$$);
+SELECT pg_temp.as('regress_agent', $$stepwise.cancel_plan(pg_temp.plan('may not 3')) ->> 'planStatus'$$);
 SELECT stepwise.grant_agent('regress_agent') - 'objects';
 SELECT pg_temp.as('regress_agent', $$pg_temp.decide('may not', 'a', 'approve')$$);
 SELECT pg_temp.try($$stepwise.grant_agent('regress_agent', NULL)$$);
