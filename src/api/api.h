@@ -66,7 +66,8 @@ extern StepRow *StepUpdate(Call *call, PlanRow *plan, StepRow *step, const Jsonb
 
 /* ---------- door.c: a gate has no other door ---------- */
 
-extern void CheckDoor(Call *call, const StepRow *step); /* SW014; likewise the next three */
+extern void CheckDoor(Call *call, const StepRow *step); /* SW014; likewise the next four */
+extern void CheckDoorOfCancel(Call *call, const PlanRow *plan);
 extern void CheckDoorOfPlan(Call *call, const PlanRow *plan);
 extern void CheckDoorOfChange(Call *call, const PlanRow *plan, const StepRow *step);
 extern void CheckDoorOfOrder(Call *call, const PlanRow *plan);

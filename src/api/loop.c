@@ -787,6 +787,7 @@ stepwise_cancel_plan(PG_FUNCTION_ARGS)
 	/* the plan around a nested one goes on without it */
 	if (plan->nested)
 		CheckMayEnd(&call, plan, StepMustRead(&call, &plan->parent_step_id));
+	CheckDoorOfCancel(&call, plan);
 	PlanCancel(&call, plan, reason);
 	PlanSettle(&call, plan);
 	return CallEnd(&call, CancelAnswer(plan, false));

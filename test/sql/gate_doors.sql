@@ -129,6 +129,37 @@ SELECT pg_temp.bot(format('stepwise.skip_step(%L)', pg_temp.step('door nest', 'n
 -- the work itself goes on
 SELECT pg_temp.bot(format('stepwise.submit_step_result(%L, %L)', pg_temp.step('door inner', 'one'), '{}'));
 
+-- a gate inside a nested plan: neither the step that holds it nor the plan is ended, opened or not, at any depth
+SELECT stepwise.define_workflow('{"name": "door asks", "steps": [{"name": "ask", "prompt": "Deploy?"}]}') ->> 'version';
+SELECT stepwise.define_workflow('{"name": "door calls", "steps": [{"name": "calls", "workflow": "door asks"}]}') ->> 'version';
+SELECT pg_temp.make('door deep', '[{"name": "n", "workflow": "door calls"}, {"name": "deploy", "tool": "door_deploy", "arguments": {"tag": "door deep"}}]');
+SELECT pg_temp.bot(format('stepwise.skip_step(%L)', pg_temp.step('door deep', 'n')));
+SELECT pg_temp.bot(format('stepwise.fail_step(%L, %L)', pg_temp.step('door deep', 'n'), 'x'));
+SELECT pg_temp.bot(format('stepwise.modify_plan(%L, %L, %L)', pg_temp.plan('door deep'), 'remove_step', jsonb_build_object('stepId', pg_temp.step('door deep', 'n'))));
+SELECT pg_temp.bot(format('stepwise.modify_plan(%L, %L, %L)', pg_temp.plan('door deep'), 'update_step_instructions', jsonb_build_object('stepId', pg_temp.step('door deep', 'deploy'), 'instructions', 'x')));
+SELECT pg_temp.bot(format('stepwise.modify_plan(%L, %L, %L)', pg_temp.plan('door deep'), 'reorder_steps', jsonb_build_object('stepIds', ARRAY[pg_temp.step('door deep', 'deploy'), pg_temp.step('door deep', 'n')])));
+SELECT pg_temp.bot(format('stepwise.get_next_step(%L)', pg_temp.plan('door deep')));
+SELECT pg_temp.bot(format('stepwise.skip_step(%L)', pg_temp.step('door deep', 'n')));
+SELECT pg_temp.bot(format('stepwise.skip_step(%L)', pg_temp.step('door calls', 'calls')));
+SELECT pg_temp.bot(format('stepwise.cancel_plan(%L)', pg_temp.plan('door asks')));
+SELECT pg_temp.bot(format('stepwise.cancel_plan(%L)', pg_temp.plan('door calls')));
+SELECT pg_temp.bot(format('stepwise.run(%L)', pg_temp.plan('door deep')));
+-- a workflow without a gate may be left out
+SELECT pg_temp.make('door none', '[{"name": "n", "workflow": "door inner"}, {"name": "b"}]');
+SELECT pg_temp.bot(format('stepwise.skip_step(%L)', pg_temp.step('door none', 'n')));
+-- a review that was requested, and a step that it sent back
+SELECT pg_temp.make('door asked', '[{"name": "a"}, {"name": "b"}]');
+SELECT pg_temp.next('door asked');
+SELECT stepwise.request_user_review(pg_temp.step('door asked', 'a'), 'Look') ->> 'stepStatus';
+SELECT pg_temp.bot(format('stepwise.skip_step(%L)', pg_temp.step('door asked', 'a')));
+SELECT stepwise.submit_user_decision(pg_temp.waiting('door asked', 'a'), 'modify', 'More') ->> 'stepStatus';
+SELECT pg_temp.bot(format('stepwise.skip_step(%L)', pg_temp.step('door asked', 'a')));
+SELECT pg_temp.bot(format('stepwise.get_next_step(%L)', pg_temp.plan('door asked')));
+SELECT pg_temp.bot(format('stepwise.skip_step(%L)', pg_temp.step('door asked', 'a')));
+-- the whole plan may be cancelled
+SELECT pg_temp.bot(format('stepwise.cancel_plan(%L)', pg_temp.plan('door asked')));
+SELECT p.status FROM stepwise.plan AS p WHERE p.id = pg_temp.plan('door asked');
+
 -- ---------- with the right to decide ----------
 
 GRANT EXECUTE ON FUNCTION stepwise.submit_user_decision TO regress_stepwise_bot;
