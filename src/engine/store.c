@@ -622,6 +622,31 @@ PlanLockOfStep(Call *call, const pg_uuid_t *step_id, StepRow **step)
 
 /* ---------- steps ---------- */
 
+/* Read the columns of a step that its definition sets, and what reviews have said. */
+static void
+StepReadDefinition(StepRow *step, const Fields *f)
+{
+	step->name = FieldText(f, STEP_COL_NAME);
+	step->type = FieldText(f, STEP_COL_TYPE);
+	step->tool = FieldText(f, STEP_COL_TOOL);
+	step->workflow = FieldText(f, STEP_COL_WORKFLOW);
+	step->version = FieldInt(f, STEP_COL_VERSION);
+	step->binding = FieldText(f, STEP_COL_BINDING);
+	step->prompt = FieldVarlena(f, STEP_COL_PROMPT);
+	step->instructions = FieldVarlena(f, STEP_COL_INSTRUCTIONS);
+	step->arguments = FieldVarlena(f, STEP_COL_ARGUMENTS);
+	step->resources = FieldVarlena(f, STEP_COL_RESOURCES);
+	step->condition = FieldVarlena(f, STEP_COL_CONDITION);
+	step->condition_path = FieldVarlena(f, STEP_COL_CONDITION_PATH);
+	step->condition_operands = FieldVarlena(f, STEP_COL_CONDITION_OPERANDS);
+	step->error = FieldVarlena(f, STEP_COL_ERROR);
+	step->review = FieldVarlena(f, STEP_COL_REVIEW);
+	step->approved = FieldText(f, STEP_COL_APPROVED);
+	step->fixed_version = FieldInt(f, STEP_COL_FIXED_VERSION);
+	step->feedback = FieldVarlena(f, STEP_COL_FEEDBACK);
+	step->previous = FieldVarlena(f, STEP_COL_PREVIOUS);
+}
+
 /* Make a StepRow from a row of stepwise.step. */
 StepRow *
 StepFromTuple(HeapTuple tuple, TupleDesc desc)
@@ -665,25 +690,7 @@ StepFromTuple(HeapTuple tuple, TupleDesc desc)
 	step->result_summary = FieldVarlena(&f, STEP_COL_RESULT_SUMMARY);
 	step->execution_report = FieldVarlena(&f, STEP_COL_EXECUTION_REPORT);
 	step->output_formatting_notes = FieldVarlena(&f, STEP_COL_OUTPUT_FORMATTING_NOTES);
-	step->name = FieldText(&f, STEP_COL_NAME);
-	step->type = FieldText(&f, STEP_COL_TYPE);
-	step->tool = FieldText(&f, STEP_COL_TOOL);
-	step->workflow = FieldText(&f, STEP_COL_WORKFLOW);
-	step->version = FieldInt(&f, STEP_COL_VERSION);
-	step->binding = FieldText(&f, STEP_COL_BINDING);
-	step->prompt = FieldVarlena(&f, STEP_COL_PROMPT);
-	step->instructions = FieldVarlena(&f, STEP_COL_INSTRUCTIONS);
-	step->arguments = FieldVarlena(&f, STEP_COL_ARGUMENTS);
-	step->resources = FieldVarlena(&f, STEP_COL_RESOURCES);
-	step->condition = FieldVarlena(&f, STEP_COL_CONDITION);
-	step->condition_path = FieldVarlena(&f, STEP_COL_CONDITION_PATH);
-	step->condition_operands = FieldVarlena(&f, STEP_COL_CONDITION_OPERANDS);
-	step->error = FieldVarlena(&f, STEP_COL_ERROR);
-	step->review = FieldVarlena(&f, STEP_COL_REVIEW);
-	step->approved = FieldText(&f, STEP_COL_APPROVED);
-	step->fixed_version = FieldInt(&f, STEP_COL_FIXED_VERSION);
-	step->feedback = FieldVarlena(&f, STEP_COL_FEEDBACK);
-	step->previous = FieldVarlena(&f, STEP_COL_PREVIOUS);
+	StepReadDefinition(step, &f);
 	step->was_paused = step->pause_reason != NULL;
 	step->was_open_failure = step->status == STEP_FAILED && step->pause_reason != NULL;
 	step->was_holding = step->holds;
