@@ -168,7 +168,7 @@ SELECT pg_temp.make('after', '[{"name": "build", "binding": "img", "instructions
     '[{"afterStepOrder": 1, "conditionExpression": "confidence < 0.9", "ifTrueAction": "skip_to", "actionParams": {"stepName": "deploy"}}]',
     outputs => '{"tag": "${bindings.img.tag}"}');
 SELECT pg_temp.next('after', 'anna', '1 hour');
-SELECT pg_temp.plain(stepwise.submit_step_result(pg_temp.step('after', 'build'), '{"tag": "v1"}', 'short', 0.5, '{"r": 1}', 'bold'));
+SELECT pg_temp.plain(stepwise.submit_step_result(pg_temp.step('after', 'build'), '{"tag": "v1"}', 'short', 0.5, '{"r": 1}', 'bold', worker => 'anna'));
 -- nobody sees it yet
 SELECT s.status, s.outcome, s.result, s.result_summary, s.confidence, s.execution_report, s.output_formatting_notes FROM stepwise.step AS s WHERE s.id = (SELECT pg_temp.step('after', 'build'));
 SELECT k.gate, k.prompt, k.questions, k.submission FROM stepwise.checkpoints AS k WHERE k.plan_id = (SELECT pg_temp.plan('after'));

@@ -3,7 +3,7 @@
 \set ECHO none
 \i test/agent.sql
 CREATE FUNCTION pg_temp.review(plan text, step text) RETURNS text LANGUAGE sql AS $$
-    SELECT a ->> 'stepStatus' FROM stepwise.request_user_review(pg_temp.step(plan, step), 'Look') AS a
+    SELECT a ->> 'stepStatus' FROM stepwise.request_user_review(pg_temp.step(plan, step), 'Look', attempt => (SELECT s.attempt FROM stepwise.step AS s WHERE s.id = pg_temp.step(plan, step))) AS a
 $$;
 CREATE FUNCTION pg_temp.decide(plan text, step text, decision text, decided_by text = NULL) RETURNS text LANGUAGE sql AS $$
     SELECT concat_ws(' ', a ->> 'decision', a ->> 'stepStatus')
