@@ -130,7 +130,8 @@ PlanCheckModifiable(const PlanRow *plan)
 static void
 StampStart(StepRow *step, TimestampTz now)
 {
-	if (step->status != STEP_AWAITING_INPUT)
+	/* raw SQL may start a step from the gate before it */
+	if (step->status != STEP_AWAITING_INPUT || !TimeIsSet(step->started_at))
 	{
 		step->attempt++;
 		step->started_at = now;
@@ -192,6 +193,8 @@ StepStamp(StepRow *step, StepStatus to, TimestampTz now)
 	}
 	if (to == STEP_COMPLETED || to == STEP_FAILED || to == STEP_SKIPPED)
 		step->completed_at = now;
+	if (to == STEP_COMPLETED && !TimeIsSet(step->started_at))
+		step->started_at = now;
 	if (to != STEP_COMPLETED)
 		step->outcome = OUTCOME_NA;
 	else if (step->outcome == OUTCOME_NA)
