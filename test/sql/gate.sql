@@ -248,7 +248,7 @@ SELECT pg_temp.try($$stepwise.request_user_review(pg_temp.step('asked', 'a'), 'L
 SELECT pg_temp.try($$stepwise.request_user_review(pg_temp.step('asked', 'a'), 'Look')$$);
 SELECT pg_temp.decide('asked', 'a', 'modify', 'Better');
 SELECT a ->> 'name', a -> 'previousResult' FROM stepwise.get_next_step(pg_temp.plan('asked')) AS a;
-SELECT stepwise.request_user_review(pg_temp.step('asked', 'a'), 'Look', result => 'null') ->> 'stepStatus';
+SELECT stepwise.request_user_review(pg_temp.step('asked', 'a'), 'Look', result => 'null', attempt => 2) ->> 'stepStatus';
 SELECT pg_temp.decide('asked', 'a', 'approve');
 SELECT s.result, s.outcome FROM stepwise.step AS s WHERE s.id = (SELECT pg_temp.step('asked', 'a'));
 -- the gate after the step comes all the same

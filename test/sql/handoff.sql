@@ -156,7 +156,7 @@ SELECT pg_temp.refused(format('SELECT stepwise.request_user_review(%L, %L)', ste
 SELECT pg_temp.refused(format('SELECT stepwise.heartbeat(%L, 0)', step_id(:'id', 'a')));
 SELECT stepwise.get_next_step(:'id') ->> 'name';
 SELECT pg_temp.refused(format('SELECT stepwise.retry_step(%L)', step_id(:'id', 'a')));
-SELECT stepwise.release_step(step_id(:'id', 'a')) ->> 'stepStatus', stepwise.get_next_step(:'id') ->> 'name', stepwise.request_user_review(step_id(:'id', 'a'), 'Look', attempt => (SELECT s.attempt FROM stepwise.step AS s WHERE s.id = step_id(:'id', 'a'))) ->> 'checkpointId' IS NOT NULL;
+SELECT stepwise.release_step(step_id(:'id', 'a')) ->> 'stepStatus', stepwise.get_next_step(:'id') ->> 'name', stepwise.request_user_review(step_id(:'id', 'a'), 'Look', attempt => 2) ->> 'checkpointId' IS NOT NULL;
 SELECT pg_temp.refused(format(call, step_id(:'id', 'a'))) FROM unnest(ARRAY['SELECT stepwise.submit_step_result(%L, ''1'')', 'SELECT stepwise.release_step(%L)']) AS call;
 SELECT pg_temp.refused(format('SELECT stepwise.record_tool_result(%L, %L, %L, step_name => %L)', :'id', 'mine', '1', 'a'));
 SELECT stepwise.submit_user_decision(checkpoint_id, 'approve') ->> 'stepStatus' FROM stepwise.checkpoints WHERE plan_id = :'id';
