@@ -125,7 +125,7 @@ SELECT pg_temp.show('change it');
 SELECT pg_temp.next('change it');
 SELECT pg_temp.run('change it');
 SELECT pg_temp.try($$pg_temp.submit('change it', 'deploy')$$);
-SELECT pg_temp.try($$stepwise.record_tool_result(pg_temp.plan('change it'), 'gate_deploy', '{}')$$);
+SELECT pg_temp.try($$stepwise.record_tool_result(pg_temp.plan('change it'), 'gate_deploy', '{}', step_name => 'deploy')$$);
 SELECT pg_temp.plain(stepwise.why(pg_temp.plan('change it')), 'since', 'planId');
 SELECT pg_temp.plain(to_jsonb(stepwise.handoff(pg_temp.plan('change it'))));
 SELECT stepwise.modify_plan(pg_temp.plan('change it'), 'update_step_instructions', jsonb_build_object('stepId', pg_temp.step('change it', 'deploy'), 'instructions', 'On Monday')) ->> 'stepStatus';
@@ -136,7 +136,7 @@ SELECT pg_temp.run('change it');
 SELECT count(*) FROM deployed WHERE what = 'v4';
 -- the tool of a client: a run opens its gate too; then the client's result is taken
 SELECT pg_temp.make('client', '[{"name": "mail", "tool": "send_mail", "arguments": {"to": "x"}, "review": {"when": "before", "summary": "Send?"}}]');
-SELECT pg_temp.try($$stepwise.record_tool_result(pg_temp.plan('client'), 'send_mail', '{}')$$);
+SELECT pg_temp.try($$stepwise.record_tool_result(pg_temp.plan('client'), 'send_mail', '{}', step_name => 'mail')$$);
 SELECT pg_temp.run('client');
 SELECT pg_temp.decide('client', 'mail', 'approve');
 SELECT stepwise.record_tool_result(pg_temp.plan('client'), 'send_mail', '{}') ->> 'planStatus';
