@@ -161,7 +161,7 @@ ReadyAnswer(Call *call, const Next *next, bool again)
 	JsonPutText(&b, "stepType", step->type);
 	JsonPutText(&b, "tool", step->tool);
 	if (step->tool != NULL)
-		JsonPutBool(&b, "inDatabase", ToolIsInDatabase(call, step->tool));
+		JsonPutBool(&b, "inDatabase", next->tool ? next->tool->function != NULL : ToolIsInDatabase(call, step->tool));
 	JsonPutText(&b, "instructions", next->instructions);
 	JsonPutJson(&b, "arguments", StepInputs(step));
 	if (next->resources != NULL)

@@ -27,7 +27,7 @@ static const struct
 	[REASON_UNRESOLVED_DEPENDENCY] = {"unresolvedDependency", "blockedStep", false},
 	[REASON_CONDITION_ERROR] = {"conditionError", "blockedStep", false},
 	[REASON_CLIENT_TOOL] = {"clientTool", "blockedStep", true},
-	[REASON_SCHEMA_MISMATCH] = {"schemaMismatch", "blockedStep", true},
+	[REASON_SCHEMA_MISMATCH] = {"schemaMismatch", "blockedStep", false},
 	[REASON_TOOL_ERROR] = {"toolError", "failedStep", false},
 	[REASON_RESOURCE_ERROR] = {"resourceError", "failedStep", false},
 	[REASON_INPUT_REQUIRED] = {"inputRequired", "blockedStep", false},

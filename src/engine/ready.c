@@ -88,12 +88,12 @@ ReadyInstructions(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgemen
 }
 
 /*
- * Find the pause reason that keeps a run from calling a tool of the database;
- * NULL if the run can call it. *why is set if the step needs a message beside
- * the reason.
+ * Find the pause reason of a step whose arguments do not fit the schema of its
+ * tool; NULL if they fit. *why is set if the step needs a message beside the
+ * reason.
  */
 static Jsonb *
-ToolObstacle(const StepRow *step, const Next *next, char **why)
+SchemaObstacle(const StepRow *step, const Next *next, char **why)
 {
 	SchemaFault fault = {0};
 	Jsonb	   *arguments = StepInputs(step);
@@ -110,20 +110,20 @@ ToolObstacle(const StepRow *step, const Next *next, char **why)
 }
 
 /*
- * Fill a step with a tool. An agent can call any tool. A run needs a function
- * in the database whose schema accepts the arguments. An agent that lets the
- * database run its tools leaves such a step to a run, schema included.
+ * Fill a step with a tool. The arguments must fit its schema, whoever calls it.
+ * An agent can call any tool; a run needs a function in the database.
  */
 Due
 ReadyTool(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j)
 {
 	Due			due = ReadyArguments(call, plan, step, next, j);
 
-	if (due != DUE_READY || !(next->run || next->run_tools))
+	if (due != DUE_READY)
 		return due;
 	next->tool = ToolFind(call, step->tool);
-	if (next->tool == NULL || next->tool->function == NULL)
+	if (next->run && (next->tool == NULL || next->tool->function == NULL))
 		return ReadyForClient(step, next, j);
-	j->reason = ToolObstacle(step, next, &j->message);
+	if (next->tool != NULL)
+		j->reason = SchemaObstacle(step, next, &j->message);
 	return j->reason ? DUE_BLOCKED : DUE_READY;
 }

@@ -74,7 +74,7 @@ SELECT pg_temp.show('own');
 SELECT pg_temp.make('frees', '[{"name": "a", "tool": "release", "arguments": {"plan": "${plan.id}"}}]');
 SELECT pg_temp.plain(stepwise.get_next_step(pg_temp.plan('frees'), run_tools => true), 'arguments', 'path', 'stepType');
 -- inDatabase
-SELECT pg_temp.make('where', '[{"name": "a", "tool": "say"}, {"name": "b", "tool": "mine"}, {"name": "c"}, {"name": "d", "tool": "state_read"}]');
+SELECT pg_temp.make('where', '[{"name": "a", "tool": "say"}, {"name": "b", "tool": "mine"}, {"name": "c"}, {"name": "d", "tool": "state_read", "arguments": {"name": "x"}}]');
 SELECT x ->> 'name', x -> 'inDatabase' FROM generate_series(1, 4) AS n CROSS JOIN LATERAL stepwise.get_next_step(pg_temp.plan('where'), 'w' || n) AS x;
 -- nonsense is refused before a tool runs
 SELECT pg_temp.make('nonsense', '[{"name": "a", "tool": "say"}]');

@@ -162,7 +162,7 @@ BEGIN
     PERFORM pg_temp.note('fail_step', stepwise.fail_step(step, 'no'));
     PERFORM pg_temp.note('retry_step', stepwise.retry_step(step));
     PERFORM stepwise.get_next_step(plan);
-    j := pg_temp.note('request_user_review', stepwise.request_user_review(step, 'look'));
+    j := pg_temp.note('request_user_review', stepwise.request_user_review(step, 'look', attempt => 2));
     PERFORM pg_temp.note('submit_user_decision', stepwise.submit_user_decision((j ->> 'checkpointId')::uuid, 'modify', 'more') - 'message');
     j := pg_temp.note('get_plan_status', stepwise.get_plan_status(plan));
     PERFORM pg_temp.note('get_plan_status: currentStep', j -> 'currentStep');
