@@ -331,13 +331,13 @@ CheckIsOurs(const ConstrCheck *check)
 /*
  * Functions that an index calls (in expressions, domains or operator classes)
  * would run as the owner, and with the caller's search path. Our own indexes
- * call none, so it is enough to know their names; test/sql/altered.sql checks
- * this list.
+ * call none, so it is enough to know their names; test/run compares this list
+ * with the script that creates them.
  */
 static const char *const OurIndexes[] = {
 	"plan_pkey", "plan_open", "plan_finished", "plan_nested", "plan_parent_step", "plan_workable", "plan_idempotency_key",
-	"step_pkey", "step_order_unique", "step_name", "step_binding", "step_ready", "step_holder", "step_lease", "step_paused",
-	"audit_chain"
+	"step_pkey", "step_order_unique", "step_name", "step_binding", "step_ready", "step_holder", "step_lease", "step_holds",
+	"step_sent_back", "step_paused", "audit_chain"
 };
 
 static bool
