@@ -62,6 +62,7 @@ REGRESS = \
 	variables \
 	handoff \
 	agree \
+	claim_found \
 	walk \
 	altered \
 	emptied \

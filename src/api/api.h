@@ -64,6 +64,12 @@ extern void StepMarkDynamic(Call *call, StepRow *step);
 extern StepRow *StepUpdate(Call *call, PlanRow *plan, StepRow *step, const Jsonb *keys, Faults *faults,
 						   JsonBuilder *detail);	/* SW003 */
 
+/* ---------- takes.c: which steps take the result of a tool ---------- */
+
+extern bool IsOpenFailure(const PlanRow *plan, const StepRow *step);
+extern bool TakesNow(Call *call, PlanRow *plan, const StepRow *step, Due *due, Judgement *j);	/* of a pending or failed step */
+extern bool StepTakesReport(Call *call, PlanRow *plan, const StepRow *step);
+
 /* ---------- door.c: a gate has no other door ---------- */
 
 extern void CheckDoor(Call *call, const StepRow *step); /* SW014; likewise the next four */

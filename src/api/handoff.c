@@ -47,6 +47,8 @@ typedef struct Wait
 	List	   *moves;			/* of Move */
 } Wait;
 
+static Wait WaitOf(Call *call, PlanRow *asked);
+
 /* ---------- moves ---------- */
 
 /* Append a move. The caller may set its note. */
@@ -137,6 +139,12 @@ MoveSubmit(Wait *w)
 	const StepRow *step = w->step;
 	JsonBuilder b = {0};
 
+	/* without a claim, a result is taken only of a step that was never claimed */
+	if (step->status == STEP_PENDING && step->attempt > 0)
+	{
+		AddMove(w, MOVE_CALL, "get_next_step", PlanArgument(w));
+		return;
+	}
 	AddMove(w, MOVE_WORDS, step->instructions
 			? psprintf("Follow the instructions of step \"%s\": %s", step->name, SketchedText(w, w->plan, step->instructions))
 			: psprintf("Do step \"%s\".", step->name), NULL);
@@ -180,19 +188,21 @@ MoveDoIt(Wait *w)
 {
 	if (!StepRuleOf(w->step)->by_worker)
 		MoveLeaveOut(w);
-	else if (StepKindOf(w->step) == KIND_TOOL)
+	else if (StepKindOf(w->step) != KIND_TOOL)
+		MoveSubmit(w);
+	else if (StepTakesReport(w->call, w->plan, w->step))
 		MoveRecord(w);
 	else
-		MoveSubmit(w);
+		AddMove(w, MOVE_CALL, "get_next_step", PlanArgument(w));
 }
 
-/* Let the client call the tool with the value that the step lacks; other steps have to be changed. */
+/* Let the client call the tool with the value that the step lacks; other steps, and gated ones, have to be changed. */
 static void
 MoveSupply(Wait *w)
 {
 	if (!StepRuleOf(w->step)->by_worker)
 		MoveLeaveOut(w);
-	else if (StepKindOf(w->step) == KIND_TOOL)
+	else if (StepKindOf(w->step) == KIND_TOOL && StepTakesReport(w->call, w->plan, w->step))
 		MoveRecord(w);
 	else
 	{
@@ -211,8 +221,9 @@ MoveRetry(Wait *w)
 }
 
 /*
- * Retry the step if that may help. Otherwise let the client call the tool
- * itself, or leave out the step if the tool is in the database.
+ * Retry the step if that may help, or if it is not its turn now. Otherwise let
+ * the client call the tool itself, or leave out the step if the tool is in the
+ * database.
  */
 static void
 MoveAfterError(Wait *w)
@@ -221,8 +232,10 @@ MoveAfterError(Wait *w)
 
 	if (StepKindOf(w->step) != KIND_TOOL || (JsonGet(w->reason, "retryable", &retryable) && retryable.val.boolean))
 		MoveRetry(w);
-	else if (!ToolIsInDatabase(w->call, w->step->tool))
+	else if (!ToolIsInDatabase(w->call, w->step->tool) && StepTakesReport(w->call, w->plan, w->step))
 		MoveRecord(w);
+	else if (!ToolIsInDatabase(w->call, w->step->tool))
+		MoveRetry(w);
 	else
 	{
 		AddMove(w, MOVE_WORDS, psprintf("Tool \"%s\" is in the database. If what made it fail can be mended, do that and call"
@@ -675,12 +688,14 @@ WaitOfNothing(Wait *w)
 
 /*
  * Describe the wait of a plan without a pause reason: the step that would be
- * handed out comes first, then the claim that has to end before.
+ * handed out comes first, then the claim that has to end before. A nested plan
+ * that is held back from above waits for what the plan above waits for.
  */
 static void
 WaitOfWork(Wait *w)
 {
 	Next		next = {0};
+	StepRow    *before;
 
 	if (NextPeek(w->call, w->asked, &next))
 	{
@@ -690,6 +705,8 @@ WaitOfWork(Wait *w)
 	w->step = next.step && IsClaim(next.step) ? next.step : OldestClaim(w);
 	if (w->step != NULL)
 		WaitOfClaim(w);
+	else if ((before = HeldAbove(w->call, w->asked, &next)) != NULL)
+		*w = WaitOf(w->call, PlanMustRead(w->call, &before->plan_id));
 	else
 		WaitOfNothing(w);
 }
@@ -701,6 +718,25 @@ IsNext(const Wait *w, const StepRow *orphan)
 	Next		next = {0};
 
 	return w->reason == NULL && NextPeek(w->call, w->asked, &next) && UuidEqual(&next.step->id, &orphan->id);
+}
+
+/*
+ * Find the step that blocks a plan; NULL if there is none. A pending step that
+ * is held back does not block, although it still has the reason of an earlier
+ * look: a step has come before it since.
+ */
+static StepRow *
+BlockingStep(Call *call, PlanRow *asked)
+{
+	StepRow    *step = StepOfReason(call, asked);
+	StepRow		again;
+	Next		next = {0};
+	Judgement	j = {0};
+
+	if (step == NULL || step->status != STEP_PENDING)
+		return step;
+	again = *step;
+	return StepIsDue(call, PlanMustRead(call, &step->plan_id), &again, &next, &j) == DUE_HELD ? NULL : step;
 }
 
 /* Find what a plan waits for. */
@@ -725,11 +761,14 @@ WaitOf(Call *call, PlanRow *asked)
 		return w;
 	}
 	if (w.reason != NULL)
-		w.step = StepOfReason(call, asked);
+		w.step = BlockingStep(call, asked);
 	if (w.step != NULL)
 		WaitOfReason(&w);
 	else
+	{
+		w.reason = NULL;
 		WaitOfWork(&w);
+	}
 	return w;
 }
 

@@ -923,7 +923,7 @@ ModifyPlan(Call *call, const pg_uuid_t *plan_id, const char *action, const Jsonb
 	rule->act(&change);
 	FaultsRaise(&change.faults, what);
 	/* an earlier search may have found nothing to do: let the next one look again */
-	change.plan->workable = change.plan->counts[STEP_PENDING] > 0;
+	change.plan->workable = PlanMayHaveWork(change.plan);
 	AuditModified(&change, rationale);
 	PlanSettle(call, change.plan);
 	return ModifiedAnswer(&change);

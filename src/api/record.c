@@ -86,7 +86,7 @@ ErrorOf(const Jsonb *result)
 	return text ? text : JsonToText(result);
 }
 
-/* ---------- whether a step can take a report ---------- */
+/* ---------- which step, by tool ---------- */
 
 /* Is the step held, so that its result is expected from its claim? */
 static bool
@@ -94,43 +94,6 @@ IsHeld(const StepRow *step)
 {
 	return step->status == STEP_IN_PROGRESS && (step->holder != NULL || TimeIsSet(step->lease_expires_at));
 }
-
-/* Is it a failure that waits to be dealt with? On_failure pause waits for every failed step, continue for none. */
-static bool
-IsOpenFailure(const PlanRow *plan, const StepRow *step)
-{
-	return step->status == STEP_FAILED &&
-		(plan->on_failure == ON_FAILURE_PAUSE || (plan->on_failure == ON_FAILURE_STOP && step->pause_reason != NULL));
-}
-
-/* Do only the arguments of a step block it? The client has called the tool with others. */
-static bool
-ArgumentsBlock(const Judgement *j)
-{
-	ReasonType	type = ReasonTypeOf(j->reason);
-
-	return type == REASON_UNRESOLVABLE_PARAMS || type == REASON_UNRESOLVED_DEPENDENCY || type == REASON_SCHEMA_MISMATCH;
-}
-
-/* Judge a pending or failed step: can it take a report now? A failed step is judged as it would be after a retry. */
-static bool
-TakesNow(Call *call, PlanRow *plan, const StepRow *step, Due *due, Judgement *j)
-{
-	StepRow		asked = *step;
-	Next		next = {0};
-
-	if (step->status == STEP_FAILED)
-	{
-		asked.status = STEP_PENDING;
-		asked.ready = !plan->sequential && asked.blockers == 0;
-		/* a report is no claim that fails again by itself */
-		asked.max_attempts = 0;
-	}
-	*due = StepIsDue(call, plan, &asked, &next, j);
-	return *due == DUE_READY || (*due == DUE_BLOCKED && ArgumentsBlock(j));
-}
-
-/* ---------- which step, by tool ---------- */
 
 /* the steps that a report without a step name may be meant for; of StepRow, in the order of the tree */
 typedef struct Found

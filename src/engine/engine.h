@@ -463,6 +463,7 @@ extern bool StepIsRetryable(Call *call, const StepRow *step);
 extern void StepMove(Call *call, PlanRow *plan, StepRow *step, StepStatus to, Jsonb *detail);
 extern void StepStamp(StepRow *step, StepStatus to, TimestampTz now);
 extern bool StepStampInPlan(Call *call, PlanRow *plan, StepRow *step);
+extern bool PlanMayHaveWork(const PlanRow *plan);
 extern void StepMoved(Call *call, PlanRow *plan, StepRow *step, StepStatus from, Jsonb *detail);
 extern void StepAudit(Call *call, PlanRow *plan, const StepRow *step, StepStatus from, const Jsonb *detail);
 extern void StepPause(Call *call, PlanRow *plan, StepRow *step, Jsonb *reason); /* NULL: clear it */
@@ -564,6 +565,7 @@ extern void BranchesAfter(Call *call, PlanRow *plan, StepRow *step);
 
 extern Due	StepIsDue(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j);
 extern bool AttemptsUsedUp(const StepRow *step);
+extern StepRow *FirstHolding(Call *call, const PlanRow *plan);	/* NULL: no step of the plan holds others back */
 extern StepRow *HeldAbove(Call *call, const PlanRow *plan, const Next *next);	/* NULL: nothing holds it back */
 
 /* ---------- settle.c: the consequences of moves ---------- */

@@ -50,7 +50,7 @@ FirstStepOf(Call *call, KeptQuery *query, const PlanRow *plan)
 }
 
 /* Find the first step that holds back the steps after it in a sequence; NULL if there is none. */
-static StepRow *
+StepRow *
 FirstHolding(Call *call, const PlanRow *plan)
 {
 	static KeptQuery find = {

@@ -129,6 +129,18 @@ Prepare(Call *call, PlanRow *plan, StepRow *step, Next *next)
 
 /* ---------- searching one plan ---------- */
 
+/* Release the stalled claim of a strict sequence that has no pending step; returns false if there is none. */
+static bool
+ReleaseStalledLast(Call *call, PlanRow *plan, const Next *next)
+{
+	StepRow    *holding = plan->strict_order ? FirstHolding(call, plan) : NULL;
+
+	if (holding == NULL || Held(call, plan, next, holding) != VERDICT_GONE)
+		return false;
+	PlanSettle(call, plan);
+	return true;
+}
+
 /* Search a sequence for its first pending step. A step that waits or is blocked ends the search. */
 static bool
 SearchSequence(Call *call, PlanRow *plan, Next *next)
@@ -137,6 +149,8 @@ SearchSequence(Call *call, PlanRow *plan, Next *next)
 	{
 		StepRow    *step = plan->counts[STEP_PENDING] > 0 ? StepNextPending(call, plan, plan->next_order) : NULL;
 
+		if (step == NULL && ReleaseStalledLast(call, plan, next))
+			continue;
 		if (step == NULL)
 			return false;
 		plan->next_order = step->order;
@@ -206,6 +220,7 @@ static bool
 SearchPlan(Call *call, PlanRow *plan, Next *next)
 {
 	bool		found;
+	bool		again;
 
 	/* a plan that is held back from above stays workable */
 	if (PlanIsTerminal(plan->status) || HeldAbove(call, plan, next) != NULL)
@@ -214,15 +229,16 @@ SearchPlan(Call *call, PlanRow *plan, Next *next)
 	found = plan->sequential ? SearchSequence(call, plan, next) : SearchReady(call, plan, next);
 
 	/*
-	 * A step may wait for a step of a plan below. When that one ends, nothing moves in this plan, so it must stay
-	 * workable.
+	 * A step may wait for a step of a plan below, or for a claim to stall. Then nothing moves in this plan, so it must
+	 * stay workable.
 	 */
-	if (!found && (plan->touched || (plan->workable && !plan->reads_below)))
+	again = plan->reads_below || (plan->strict_order && plan->counts[STEP_IN_PROGRESS] > 0);
+	if (!found && (plan->touched || (plan->workable && !again)))
 	{
 		PlanDrain(call, plan);
 		/* an agent may find work where a run finds none */
 		if (!next->run && !next->run_tools)
-			plan->workable = plan->reads_below;
+			plan->workable = again;
 		PlanSettle(call, plan);
 	}
 	return found;

@@ -318,6 +318,13 @@ StepWasAs(StepRow *step, const StepRow *before)
 	step->was_sent_back = before->was_sent_back;
 }
 
+/* Say whether a search may find work in a plan. In a strict sequence, a claim that stalls is handed out again. */
+bool
+PlanMayHaveWork(const PlanRow *plan)
+{
+	return plan->counts[STEP_PENDING] > 0 || (plan->strict_order && plan->counts[STEP_IN_PROGRESS] > 0);
+}
+
 /* Update the counters of a plan after a step has moved. */
 static void
 PlanCount(Call *call, PlanRow *plan, StepRow *step, StepStatus from)
@@ -331,7 +338,7 @@ PlanCount(Call *call, PlanRow *plan, StepRow *step, StepStatus from)
 		plan->next_order = Min(plan->next_order, step->order);
 	else if (from == STEP_PENDING && step->order == plan->next_order)
 		plan->next_order++;
-	plan->workable = plan->counts[STEP_PENDING] > 0;
+	plan->workable = PlanMayHaveWork(plan);
 	plan->moved = true;
 	if (step->status == STEP_FAILED && plan->on_failure == ON_FAILURE_FAIL && plan->message == NULL)
 		plan->message = CallKeepText(call, psprintf("step \"%s\" failed: %s", step->name,
@@ -483,7 +490,7 @@ StepPause(Call *call, PlanRow *plan, StepRow *step, Jsonb *reason)
 	CountMarks(plan, step);
 	/* steps that this one held back may be due now */
 	if (reason == NULL && !PlanIsTerminal(plan->status))
-		plan->workable = plan->counts[STEP_PENDING] > 0;
+		plan->workable = PlanMayHaveWork(plan);
 	StepSave(call, step);
 }
 

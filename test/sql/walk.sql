@@ -391,7 +391,9 @@ BEGIN
         WHEN 'no_pending_steps' THEN
             step := open_step(root, false, 'in_progress');
             IF step IS NOT NULL THEN
-                PERFORM try(root, format('stepwise.submit_step_result(%1$L, %2$L, attempt => attempt_of(%1$L))', step, '{"n": 2}'));
+                -- plain SQL may have started a prompt, which takes no result
+                PERFORM try(root, format(CASE WHEN (SELECT s.prompt IS NULL FROM stepwise.step AS s WHERE s.id = step)
+                    THEN 'stepwise.submit_step_result(%1$L, %2$L, attempt => attempt_of(%1$L))' ELSE 'stepwise.skip_step(%1$L)' END, step, '{"n": 2}'));
             ELSE
                 -- under stop, a failure that nobody has dealt with keeps the plan open
                 step := open_step(root, true, 'failed');
