@@ -892,7 +892,7 @@ CheckDoors(Change *change)
 	CheckDoorOfPlan(change->call, change->plan);
 	if (change->step != NULL)
 		CheckDoorOfChange(change->call, change->plan, change->step);
-	if (change->params.step_ids != NIL)
+	if (change->params.step_ids != NIL || change->params.names != NIL)
 		CheckDoorOfOrder(change->call, change->plan);
 }
 

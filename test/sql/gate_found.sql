@@ -1,0 +1,37 @@
+-- Ways around a gate that were found by trying, and what stands in each of them now.
+
+\set ECHO none
+\i test/agent.sql
+CREATE ROLE regress_stepwise_found_bot;
+CREATE ROLE regress_stepwise_found_boss;
+SELECT stepwise.grant_agent('regress_stepwise_found_bot', decide => false) IS NOT NULL, stepwise.add_member('regress_stepwise_found_bot', 'default') IS NOT NULL;
+SELECT stepwise.grant_agent('regress_stepwise_found_boss') IS NOT NULL, stepwise.add_member('regress_stepwise_found_boss', 'default') IS NOT NULL;
+CREATE TABLE found_deployed (tag text);
+CREATE FUNCTION found_deploy(arguments jsonb) RETURNS jsonb LANGUAGE sql SECURITY DEFINER AS $$
+    INSERT INTO found_deployed VALUES (arguments ->> 'tag') RETURNING '{}'::jsonb
+$$;
+SELECT stepwise.register_tool('found_deploy', 'found_deploy(jsonb)') ->> 'name';
+-- An expression as another role: its value in short, or its error.
+CREATE FUNCTION pg_temp.as_role(who text, expression text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    answer jsonb;
+BEGIN
+    EXECUTE format('SET LOCAL ROLE %I', 'regress_stepwise_found_' || who);
+    EXECUTE 'SELECT ' || expression INTO answer;
+    RESET ROLE;
+    RETURN concat_ws(' ', answer ->> 'status', answer ->> 'task_status', answer ->> 'stepStatus', answer ->> 'name', answer ->> 'instructions',
+                     answer -> 'pauseReason' ->> 'type');
+EXCEPTION WHEN OTHERS THEN
+    RESET ROLE;
+    RETURN sqlstate || ': ' || sqlerrm;
+END $$;
+CREATE FUNCTION pg_temp.states(plan text) RETURNS text LANGUAGE sql AS $$
+    SELECT string_agg(s.name || ' ' || s.status, ', ' ORDER BY s.step_order) FROM stepwise.step AS s WHERE s.plan_id = (SELECT pg_temp.plan($1))
+$$;
+\set ECHO all
+
+-- Reordering by names is reordering.
+SELECT pg_temp.make('names', '[{"name": "ok", "prompt": "Ship?"}, {"name": "ship", "tool": "found_deploy", "arguments": {"tag": "names"}}]');
+SELECT pg_temp.as_role('bot', format('stepwise.modify_plan(%L, %L, %L)', pg_temp.plan('names'), 'reorder_steps', '{"steps": ["ship", "ok"]}'));
+SELECT pg_temp.as_role('boss', format('stepwise.modify_plan(%L, %L, %L)', pg_temp.plan('names'), 'reorder_steps', '{"steps": ["ok", "ship"]}'));
+SELECT pg_temp.as_role('bot', format('stepwise.run(%L)', pg_temp.plan('names'))), pg_temp.states('names');
