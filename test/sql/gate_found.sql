@@ -35,3 +35,27 @@ SELECT pg_temp.make('names', '[{"name": "ok", "prompt": "Ship?"}, {"name": "ship
 SELECT pg_temp.as_role('bot', format('stepwise.modify_plan(%L, %L, %L)', pg_temp.plan('names'), 'reorder_steps', '{"steps": ["ship", "ok"]}'));
 SELECT pg_temp.as_role('boss', format('stepwise.modify_plan(%L, %L, %L)', pg_temp.plan('names'), 'reorder_steps', '{"steps": ["ok", "ship"]}'));
 SELECT pg_temp.as_role('bot', format('stepwise.run(%L)', pg_temp.plan('names'))), pg_temp.states('names');
+
+-- At the gate before an agent's step, modify is an approval too. It does not count for what was not shown.
+SELECT pg_temp.make('shown', '[{"name": "ship", "instructions": "Ship ${variables.tag}", "review": {"when": "before"}}]');
+SELECT stepwise.set_variables(pg_temp.plan('shown'), '{"tag": "good"}') -> 'variables';
+SELECT pg_temp.as_role('bot', format('stepwise.get_next_step(%L)', pg_temp.plan('shown')));
+SELECT pg_temp.as_role('bot', format('stepwise.set_variables(%L, %L)', pg_temp.plan('shown'), '{"tag": "other"}'));
+SELECT pg_temp.as_role('boss', format('stepwise.submit_user_decision(%L, %L, %L)', pg_temp.waiting('shown', 'ship'), 'modify', 'Be quick'));
+SELECT pg_temp.as_role('bot', format('stepwise.get_next_step(%L)', pg_temp.plan('shown')));
+SELECT pg_temp.as_role('boss', format('stepwise.submit_user_decision(%L, %L, %L)', pg_temp.waiting('shown', 'ship'), 'modify', 'Be quick'));
+SELECT pg_temp.as_role('bot', format('stepwise.get_next_step(%L)', pg_temp.plan('shown')));
+
+-- A requested review that sends a step back does not approve what the gate before it has not shown.
+SELECT pg_temp.make('back', '[{"name": "ship", "tool": "found_deploy", "arguments": {"tag": "${variables.tag}"}, "review": {"when": "before"}}]');
+SELECT stepwise.set_variables(pg_temp.plan('back'), '{"tag": "good"}') -> 'variables';
+SELECT pg_temp.as_role('bot', format('stepwise.get_next_step(%L)', pg_temp.plan('back')));
+SELECT pg_temp.as_role('boss', format('stepwise.submit_user_decision(%L, %L)', pg_temp.waiting('back', 'ship'), 'approve'));
+SELECT pg_temp.as_role('bot', format('stepwise.get_next_step(%L)', pg_temp.plan('back')));
+SELECT pg_temp.as_role('bot', format('stepwise.set_variables(%L, %L)', pg_temp.plan('back'), '{"tag": "other"}'));
+SELECT pg_temp.as_role('bot', format('stepwise.request_user_review(%L, %L)', pg_temp.step('back', 'ship'), 'Look'));
+SELECT pg_temp.as_role('boss', format('stepwise.submit_user_decision(%L, %L, %L)', pg_temp.waiting('back', 'ship'), 'modify', 'Be quick'));
+SELECT pg_temp.as_role('bot', format('stepwise.run(%L)', pg_temp.plan('back'))), pg_temp.states('back');
+SELECT pg_temp.as_role('boss', format('stepwise.submit_user_decision(%L, %L)', pg_temp.waiting('back', 'ship'), 'approve'));
+SELECT pg_temp.as_role('bot', format('stepwise.run(%L)', pg_temp.plan('back')));
+SELECT array_agg(d.tag) FROM found_deployed AS d;
