@@ -59,3 +59,20 @@ SELECT pg_temp.as_role('bot', format('stepwise.run(%L)', pg_temp.plan('back'))),
 SELECT pg_temp.as_role('boss', format('stepwise.submit_user_decision(%L, %L)', pg_temp.waiting('back', 'ship'), 'approve'));
 SELECT pg_temp.as_role('bot', format('stepwise.run(%L)', pg_temp.plan('back')));
 SELECT array_agg(d.tag) FROM found_deployed AS d;
+
+-- A role that may not review a step may change it as the review asks, but not take its gate away.
+CREATE FUNCTION pg_temp.boss_makes(plan text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    SET LOCAL ROLE regress_stepwise_found_boss;
+    PERFORM stepwise.create_plan(plan, 'test', '[{"name": "ship", "tool": "found_deploy", "arguments": {"tag": "own"}, "review": {"when": "before"}}]',
+                                 separate_reviewer => true);
+    RESET ROLE;
+    RETURN 'made';
+END $$;
+SELECT pg_temp.boss_makes('own');
+SELECT pg_temp.as_role('boss', format('stepwise.modify_plan(%L, %L, %L)', pg_temp.plan('own'), 'update_step', '{"step": "ship", "review": null}'));
+SELECT pg_temp.as_role('boss', format('stepwise.run(%L)', pg_temp.plan('own')));
+SELECT stepwise.submit_user_decision(pg_temp.waiting('own', 'ship'), 'modify', 'Another tag') ->> 'stepStatus';
+SELECT pg_temp.as_role('boss', format('stepwise.modify_plan(%L, %L, %L)', pg_temp.plan('own'), 'update_step', '{"step": "ship", "review": null}'));
+SELECT pg_temp.as_role('boss', format('stepwise.modify_plan(%L, %L, %L)', pg_temp.plan('own'), 'update_step', '{"step": "ship", "arguments": {"tag": "own 2"}}'));
+SELECT pg_temp.as_role('boss', format('stepwise.run(%L)', pg_temp.plan('own'))), pg_temp.states('own');
