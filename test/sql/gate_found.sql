@@ -76,3 +76,11 @@ SELECT stepwise.submit_user_decision(pg_temp.waiting('own', 'ship'), 'modify', '
 SELECT pg_temp.as_role('boss', format('stepwise.modify_plan(%L, %L, %L)', pg_temp.plan('own'), 'update_step', '{"step": "ship", "review": null}'));
 SELECT pg_temp.as_role('boss', format('stepwise.modify_plan(%L, %L, %L)', pg_temp.plan('own'), 'update_step', '{"step": "ship", "arguments": {"tag": "own 2"}}'));
 SELECT pg_temp.as_role('boss', format('stepwise.run(%L)', pg_temp.plan('own'))), pg_temp.states('own');
+
+-- An argument of the name prompt is no gate, a step that a branch may add can be one.
+SELECT stepwise.define_workflow('{"name": "found asks model", "steps": [{"name": "ask", "tool": "model", "arguments": {"prompt": "Hello", "review": 1}}]}') ->> 'created';
+SELECT stepwise.define_workflow('{"name": "found branches", "steps": [{"name": "a"}], "branchingConditions": [{"afterStep": "a", "conditionExpression": "confidence < 0.5",
+    "ifTrueAction": "add_steps", "actionParams": {"steps": [{"name": "b", "prompt": "Sure?"}]}}]}') ->> 'created';
+SELECT stepwise.define_workflow('{"name": "found deep", "steps": [{"name": "c", "workflow": "found branches"}]}') ->> 'created';
+SELECT pg_temp.make('below', '[{"name": "model", "workflow": "found asks model"}, {"name": "branch", "workflow": "found branches"}, {"name": "deep", "workflow": "found deep"}, {"name": "z"}]');
+SELECT s.name, pg_temp.as_role('bot', format('stepwise.skip_step(%L)', s.id)) FROM stepwise.step AS s WHERE s.plan_id = pg_temp.plan('below') AND s.name <> 'z' ORDER BY s.step_order;
