@@ -84,3 +84,12 @@ SELECT stepwise.define_workflow('{"name": "found branches", "steps": [{"name": "
 SELECT stepwise.define_workflow('{"name": "found deep", "steps": [{"name": "c", "workflow": "found branches"}]}') ->> 'created';
 SELECT pg_temp.make('below', '[{"name": "model", "workflow": "found asks model"}, {"name": "branch", "workflow": "found branches"}, {"name": "deep", "workflow": "found deep"}, {"name": "z"}]');
 SELECT s.name, pg_temp.as_role('bot', format('stepwise.skip_step(%L)', s.id)) FROM stepwise.step AS s WHERE s.plan_id = pg_temp.plan('below') AND s.name <> 'z' ORDER BY s.step_order;
+
+-- While a person is asked, the plan cannot be changed. Then why names the question first, and what it names goes through.
+SELECT pg_temp.make('two', '[{"name": "ship", "tool": "found_deploy", "arguments": {"tag": "two"}, "review": {"when": "before"}, "dependsOn": []}, {"name": "ask", "prompt": "Who?", "dependsOn": []}]');
+SELECT stepwise.get_next_step(pg_temp.plan('two')) ->> 'status';
+SELECT stepwise.submit_user_decision(pg_temp.waiting('two', 'ship'), 'modify', 'Another tag') ->> 'planStatus';
+SELECT stepwise.get_next_step(pg_temp.plan('two')) ->> 'prompt', w -> 'nextCall' ->> 'function', w -> 'nextCall' -> 'arguments' ->> 'checkpoint_id' = pg_temp.waiting('two', 'ask')::text, w ->> 'message'
+    FROM stepwise.why(pg_temp.plan('two')) AS w;
+SELECT stepwise.resume(pg_temp.waiting('two', 'ask'), '"me"') ->> 'stepStatus';
+SELECT w -> 'nextCall' ->> 'function', w -> 'nextCall' -> 'arguments' ->> 'action' FROM stepwise.why(pg_temp.plan('two')) AS w;
