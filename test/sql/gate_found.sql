@@ -93,3 +93,14 @@ SELECT stepwise.get_next_step(pg_temp.plan('two')) ->> 'prompt', w -> 'nextCall'
     FROM stepwise.why(pg_temp.plan('two')) AS w;
 SELECT stepwise.resume(pg_temp.waiting('two', 'ask'), '"me"') ->> 'stepStatus';
 SELECT w -> 'nextCall' ->> 'function', w -> 'nextCall' -> 'arguments' ->> 'action' FROM stepwise.why(pg_temp.plan('two')) AS w;
+
+-- The call that opens a void review anew does so, also if there is other work.
+SELECT pg_temp.make('anew', '[{"name": "ship", "tool": "found_deploy", "arguments": {"tag": "${variables.tag}"}, "review": {"when": "before"}, "dependsOn": []},
+    {"name": "a", "dependsOn": []}, {"name": "b", "dependsOn": []}, {"name": "c", "dependsOn": []}]');
+SELECT stepwise.set_variables(pg_temp.plan('anew'), '{"tag": "one"}') -> 'variables';
+SELECT pg_temp.next('anew');
+SELECT stepwise.set_variables(pg_temp.plan('anew'), '{"tag": "two"}') -> 'variables';
+SELECT pg_temp.try($$stepwise.submit_user_decision(pg_temp.waiting('anew', 'ship'), 'approve') ->> 'stepStatus'$$);
+SELECT pg_temp.next('anew');
+SELECT pg_temp.try($$stepwise.submit_user_decision(pg_temp.waiting('anew', 'ship'), 'approve') ->> 'stepStatus'$$);
+SELECT pg_temp.next('anew');
