@@ -104,3 +104,18 @@ SELECT pg_temp.try($$stepwise.submit_user_decision(pg_temp.waiting('anew', 'ship
 SELECT pg_temp.next('anew');
 SELECT pg_temp.try($$stepwise.submit_user_decision(pg_temp.waiting('anew', 'ship'), 'approve') ->> 'stepStatus'$$);
 SELECT pg_temp.next('anew');
+
+-- A step with a gate after it that has failed openly holds back the steps after it: a reported error, or attempts used up, is no approval.
+SELECT stepwise.create_plan('failing', 'test', '[{"name": "build", "tool": "found_build", "maxAttempts": 1, "review": {"when": "after"}}, {"name": "ship", "tool": "found_deploy", "arguments": {"tag": "failing"}}]') ->> 'status';
+SELECT pg_temp.as_role('bot', format('stepwise.get_next_step(%L)', pg_temp.plan('failing')));
+SELECT pg_temp.as_role('bot', format('stepwise.release_step(%L)', pg_temp.step('failing', 'build')));
+SELECT pg_temp.as_role('bot', format('stepwise.get_next_step(%L)', pg_temp.plan('failing'))), pg_temp.as_role('bot', format('stepwise.run(%L)', pg_temp.plan('failing')));
+SELECT pg_temp.states('failing'), pg_temp.as_role('bot', format('stepwise.submit_step_result(%L, %L)', pg_temp.step('failing', 'ship'), '{}'));
+SELECT pg_temp.as_role('bot', format('stepwise.retry_step(%L)', pg_temp.step('failing', 'build')));
+SELECT pg_temp.as_role('bot', format('stepwise.record_tool_result(%L, %L, %L, true)', pg_temp.plan('failing'), 'found_build', '"broken"'));
+SELECT pg_temp.as_role('bot', format('stepwise.get_next_step(%L)', pg_temp.plan('failing'))), w ->> 'message', w -> 'nextCall' ->> 'function' FROM stepwise.why(pg_temp.plan('failing')) AS w;
+SELECT pg_temp.as_role('bot', format('stepwise.fail_step(%L, %L)', pg_temp.step('failing', 'build'), 'No matter')), pg_temp.as_role('bot', format('stepwise.skip_step(%L)', pg_temp.step('failing', 'build')));
+SELECT pg_temp.as_role('bot', format('stepwise.record_tool_result(%L, %L, %L)', pg_temp.plan('failing'), 'found_build', '"built"')), pg_temp.states('failing');
+SELECT pg_temp.as_role('boss', format('stepwise.submit_user_decision(%L, %L)', pg_temp.waiting('failing', 'build'), 'approve'));
+SELECT pg_temp.as_role('bot', format('stepwise.run(%L)', pg_temp.plan('failing'))), pg_temp.states('failing');
+SELECT * FROM stepwise.check_integrity();
