@@ -46,6 +46,7 @@ REGRESS = \
 	rights \
 	gate \
 	gate_doors \
+	gate_found \
 	modify \
 	update \
 	context \

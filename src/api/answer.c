@@ -131,7 +131,7 @@ IsPaused(Call *call, const PlanRow *asked, bool run_tools)
 	if (run_tools || step == NULL || step->status != STEP_FAILED)
 		return asked->pause_reason != NULL;
 	plan = PlanMustRead(call, &step->plan_id);
-	if (plan->on_failure != ON_FAILURE_STOP)
+	if (plan->on_failure != ON_FAILURE_STOP || step->holds)
 		return true;
 	while (plan != NULL && plan->paused - plan->open_failures == known && !UuidEqual(&plan->id, &asked->id))
 	{

@@ -40,6 +40,14 @@ QueryFinds(Call *call, KeptQuery *query, const StepRow *step)
 }
 
 /*
+ * The steps of the definition d, and those that its branches may add. Only they count: the arguments of a tool may well
+ * have a key "prompt".
+ */
+#define DEFINED_STEPS \
+	"pg_catalog.jsonb_path_query_array(d.definition, 'lax $.steps[*]')" \
+	" || pg_catalog.jsonb_path_query_array(d.definition, 'lax $.branchingConditions[*].actionParams.steps[*]')"
+
+/*
  * Say whether a gate is below a step that runs a workflow. The definition tells
  * of steps that are still to come; a plan that is open may have got others.
  */
@@ -51,12 +59,11 @@ HasGateBelow(Call *call, const StepRow *step)
 		" SELECT x.step ->> 'workflow', (x.step ->> 'version')::int FROM called AS c JOIN stepwise.workflow AS d"
 		" ON d.tenant = $1 AND d.name = c.name AND d.version = coalesce(c.version, (SELECT pg_catalog.max(n.version)"
 		" FROM stepwise.workflow AS n WHERE n.tenant = $1 AND n.name = c.name)),"
-		" LATERAL pg_catalog.jsonb_path_query(d.definition, 'lax $.** ? (exists (@.workflow))') AS x (step)"
-		" WHERE pg_catalog.jsonb_typeof(x.step) = 'object')"
+		" LATERAL pg_catalog.jsonb_path_query(" DEFINED_STEPS ", 'lax $[*] ? (exists (@.workflow))') AS x (step))"
 		" SELECT 1 FROM called AS c JOIN stepwise.workflow AS d"
 		" ON d.tenant = $1 AND d.name = c.name AND d.version = coalesce(c.version, (SELECT pg_catalog.max(n.version)"
 		" FROM stepwise.workflow AS n WHERE n.tenant = $1 AND n.name = c.name)) AND $2 IS NOT NULL"
-		" WHERE pg_catalog.jsonb_path_exists(d.definition, 'lax $.** ? (exists (@.prompt) || exists (@.review))') LIMIT 1",
+		" WHERE pg_catalog.jsonb_path_exists(" DEFINED_STEPS ", 'lax $[*] ? (exists (@.prompt) || exists (@.review))') LIMIT 1",
 		4, {TEXTOID, UUIDOID, TEXTOID, INT4OID}
 	};
 	static KeptQuery opened = {

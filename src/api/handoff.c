@@ -739,6 +739,35 @@ BlockingStep(Call *call, PlanRow *asked)
 	return StepIsDue(call, PlanMustRead(call, &step->plan_id), &again, &next, &j) == DUE_HELD ? NULL : step;
 }
 
+/*
+ * A step that has to be changed cannot be changed while a person is asked in
+ * its plan. Then the person comes first, as in the answer of get_next_step.
+ */
+static void
+PersonFirst(Wait *w)
+{
+	static KeptQuery find = {
+		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 AND s.status = 'awaiting_input'"
+		" AND s.pause_reason IS NOT NULL ORDER BY s.tenant, s.plan_id, s.step_order LIMIT 1",
+		2, {TEXTOID, UUIDOID}
+	};
+	PlanRow		plan;
+	StepRow    *asks;
+	Params		params = {0};
+
+	if (w->step == NULL || ReasonTypeOf(w->reason) != REASON_CHANGES_REQUESTED)
+		return;
+	/* a copy, because the caller may hold the plan and save it */
+	plan = *PlanMustRead(w->call, &w->step->plan_id);
+	ParamTenant(&params, w->call);
+	ParamUuid(&params, &plan.id);
+	if (plan.status != PLAN_AWAITING_REVIEW || (asks = StepFetch(&find, &params)) == NULL)
+		return;
+	plan.pause_reason = asks->pause_reason;
+	w->reason = JsonOf(plan.pause_reason);
+	w->step = StepOfReason(w->call, &plan);
+}
+
 /* Find what a plan waits for. */
 static Wait
 WaitOf(Call *call, PlanRow *asked)
@@ -761,7 +790,10 @@ WaitOf(Call *call, PlanRow *asked)
 		return w;
 	}
 	if (w.reason != NULL)
+	{
 		w.step = BlockingStep(call, asked);
+		PersonFirst(&w);
+	}
 	if (w.step != NULL)
 		WaitOfReason(&w);
 	else

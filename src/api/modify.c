@@ -892,7 +892,10 @@ CheckDoors(Change *change)
 	CheckDoorOfPlan(change->call, change->plan);
 	if (change->step != NULL)
 		CheckDoorOfChange(change->call, change->plan, change->step);
-	if (change->params.step_ids != NIL)
+	/* without its gate, the step would need no other reviewer */
+	if (change->step != NULL && change->step->review != NULL && Given(change, "review"))
+		CheckSeparateReviewer(change->call, change->plan, change->step);
+	if (change->params.step_ids != NIL || change->params.names != NIL)
 		CheckDoorOfOrder(change->call, change->plan);
 }
 

@@ -360,7 +360,7 @@ CheckCanChange(const Decision *d)
 				 errhint("Decide approve, reject or skip.")));
 }
 
-/* Append the feedback to the instructions of the step. What a gate before it has approved has the feedback too. */
+/* Append the feedback to the instructions of the step. */
 static void
 AppendFeedback(Call *call, Decision *d)
 {
@@ -371,15 +371,14 @@ AppendFeedback(Call *call, Decision *d)
 
 	CheckTextLimit(instructions, "instructions with the feedback");
 	StepInstruct(call, step, instructions);
-	if (StepHasGate(step, GATE_BEFORE))
-		step->approved = GateDigest(call, d->plan, step);
 }
 
 /*
  * Answer the gate before a step with feedback. An agent follows instructions,
- * so the feedback is added to them, and the step may start. A tool, a workflow
- * and the reading of resources do not read instructions: somebody has to change
- * the step first.
+ * so the feedback is added to them, and the step may start. That is an
+ * approval, so it counts only for what was shown. A tool, a workflow and the
+ * reading of resources do not read instructions: somebody has to change the
+ * step first.
  */
 static void
 ModifyBefore(Call *call, Decision *d)
@@ -389,7 +388,11 @@ ModifyBefore(Call *call, Decision *d)
 	step->approved = NULL;
 	step->fixed_version = 0;
 	if (StepKindOf(step) == KIND_INSTRUCTIONS)
+	{
+		CheckShown(call, d);
 		AppendFeedback(call, d);
+		step->approved = GateDigest(call, d->plan, step);
+	}
 	StepMove(call, d->plan, step, STEP_PENDING, JsonTextOf("gate", "modified"));
 	if (step->approved == NULL)
 		StepPause(call, d->plan, step, ChangesReason(step));
@@ -400,6 +403,7 @@ static void
 DecideModify(Call *call, Decision *d)
 {
 	StepRow    *step = d->step;
+	bool		passed;
 
 	CheckCanChange(d);
 	step->feedback = (struct varlena *) cstring_to_text(d->feedback);
@@ -408,7 +412,11 @@ DecideModify(Call *call, Decision *d)
 		ModifyBefore(call, d);
 		return;
 	}
+	/* the approval of a gate before the step goes on with the feedback, unless the step has changed since */
+	passed = StepHasGate(step, GATE_BEFORE) && GateIsPassed(call, d->plan, step);
 	AppendFeedback(call, d);
+	if (passed)
+		step->approved = GateDigest(call, d->plan, step);
 	step->previous = (struct varlena *) JsonGetJson(d->checkpoint->submission, "result");
 	step->send_back = true;
 	StepMove(call, d->plan, step, STEP_IN_PROGRESS, NULL);

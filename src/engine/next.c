@@ -399,15 +399,22 @@ LookAtReviews(Call *call, PlanRow *asked)
 	return again;
 }
 
-/* Find the next step of a plan and of the plans nested in it; returns false if there is none now. */
+/*
+ * Find the next step of a plan and of the plans nested in it; returns false if
+ * there is none now. An agent looks at the reviews first: whoever was refused an
+ * approval is told that the next call opens the review anew. A run has many
+ * turns, and looks at them when nothing else is left.
+ */
 bool
 NextFind(Call *call, PlanRow *asked, Next *next)
 {
+	if (!next->run)
+		LookAtReviews(call, asked);
 	if (!PlanIsTerminal(asked->status) && FindSentBack(call, asked, next))
 		return true;
 	if (SearchTree(call, asked, next))
 		return true;
-	return LookAtReviews(call, asked) && SearchTree(call, asked, next);
+	return next->run && LookAtReviews(call, asked) && SearchTree(call, asked, next);
 }
 
 /* ---------- looking without doing ---------- */

@@ -239,7 +239,8 @@ StepHolds(const PlanRow *plan, const StepRow *step)
 		case STEP_IN_PROGRESS:
 			return plan->strict_order || step->sent_back || StepNests(step);
 		case STEP_FAILED:
-			return step->pause_reason != NULL && plan->on_failure == ON_FAILURE_PAUSE;
+			/* nobody has seen what the gate after the step was to show */
+			return step->pause_reason != NULL && (plan->on_failure == ON_FAILURE_PAUSE || StepHasGate(step, GATE_AFTER));
 		default:
 			return false;
 	}
