@@ -130,13 +130,18 @@ MoveRecord(Wait *w)
 	AddMove(w, MOVE_CALL, "record_tool_result", JsonFinish(&b));
 }
 
-/* Let the agent follow the instructions and submit the result. */
+/* Let the agent follow the instructions and submit the result. A step that was claimed before has to be claimed again. */
 static void
 MoveSubmit(Wait *w)
 {
 	const StepRow *step = w->step;
 	JsonBuilder b = {0};
 
+	if (step->status == STEP_PENDING && step->attempt > 0)
+	{
+		AddMove(w, MOVE_CALL, "get_next_step", PlanArgument(w));
+		return;
+	}
 	AddMove(w, MOVE_WORDS, step->instructions
 			? psprintf("Follow the instructions of step \"%s\": %s", step->name, SketchedText(w, w->plan, step->instructions))
 			: psprintf("Do step \"%s\".", step->name), NULL);
