@@ -132,7 +132,7 @@ MoveRecord(Wait *w)
 	AddMove(w, MOVE_CALL, "record_tool_result", JsonFinish(&b));
 }
 
-/* Let the agent follow the instructions and submit the result. */
+/* Let the agent follow the instructions and submit the result. A step that was claimed before has to be claimed again. */
 static void
 MoveSubmit(Wait *w)
 {

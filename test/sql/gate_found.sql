@@ -119,3 +119,11 @@ SELECT pg_temp.as_role('bot', format('stepwise.record_tool_result(%L, %L, %L)', 
 SELECT pg_temp.as_role('boss', format('stepwise.submit_user_decision(%L, %L)', pg_temp.waiting('failing', 'build'), 'approve'));
 SELECT pg_temp.as_role('bot', format('stepwise.run(%L)', pg_temp.plan('failing'))), pg_temp.states('failing');
 SELECT * FROM stepwise.check_integrity();
+
+-- A step that was claimed and given back takes no result before it is claimed again, and why does not name such a call.
+SELECT pg_temp.make('again', '[{"name": "a", "instructions": "Do it"}]');
+SELECT pg_temp.next('again');
+SELECT stepwise.release_step(pg_temp.step('again', 'a')) ->> 'stepStatus';
+SELECT stepwise.run(pg_temp.plan('again')) -> 'pause_reason' ->> 'type';
+SELECT stepwise.why(pg_temp.plan('again')) -> 'nextCall' ->> 'function';
+SELECT pg_temp.next('again');
