@@ -40,7 +40,7 @@ extern void CheckSeparateReviewer(Call *call, const PlanRow *plan, const StepRow
 /* ---------- check.c: checks that several functions share ---------- */
 
 pg_noreturn extern void NotDueRefuse(const StepRow *step, Due due, const Judgement *j); /* SW003 */
-extern void CheckDue(Call *call, PlanRow *plan, StepRow *step);	/* SW003, SW012 */
+extern void CheckDue(Call *call, PlanRow *plan, StepRow *step); /* SW003, SW012 */
 extern void CheckNotSentBack(const StepRow *step, StepStatus to);	/* SW003 */
 extern void CheckInProgress(const StepRow *step, StepStatus to, const char *rule);
 extern void CheckFailed(const StepRow *step);
@@ -67,7 +67,8 @@ extern StepRow *StepUpdate(Call *call, PlanRow *plan, StepRow *step, const Jsonb
 /* ---------- takes.c: which steps take the result of a tool ---------- */
 
 extern bool IsOpenFailure(const PlanRow *plan, const StepRow *step);
-extern bool TakesNow(Call *call, PlanRow *plan, const StepRow *step, Due *due, Judgement *j);	/* of a pending or failed step */
+extern bool TakesNow(Call *call, PlanRow *plan, const StepRow *step, Due *due, Judgement *j);	/* of a pending or
+																								 * failed step */
 extern bool StepTakesReport(Call *call, PlanRow *plan, const StepRow *step);
 
 /* ---------- door.c: a gate has no other door ---------- */

@@ -22,11 +22,6 @@
 
 #define QUERY_MAX_BYTES		2000	/* so no word is too long for a tsquery */
 
-PG_FUNCTION_INFO_V1(stepwise_store_artifact);
-PG_FUNCTION_INFO_V1(stepwise_store_output);
-PG_FUNCTION_INFO_V1(stepwise_search_artifacts);
-PG_FUNCTION_INFO_V1(stepwise_search_headline);
-
 /* ---------- checks ---------- */
 
 static void
@@ -191,6 +186,7 @@ StoreArtifact(Call *call, const pg_uuid_t *plan_id, const Artifact *a)
 }
 
 /* Store a text that a plan or one of its steps has produced. */
+PG_FUNCTION_INFO_V1(stepwise_store_artifact);
 Datum
 stepwise_store_artifact(PG_FUNCTION_ARGS)
 {
@@ -247,6 +243,7 @@ StoreOutput(Call *call, const pg_uuid_t *plan_id, const char *content, const cha
 }
 
 /* Store the final output of a plan; it replaces an earlier one. */
+PG_FUNCTION_INFO_V1(stepwise_store_output);
 Datum
 stepwise_store_output(PG_FUNCTION_ARGS)
 {
@@ -287,6 +284,7 @@ SearchArtifacts(Call *call, const char *query, const pg_uuid_t *plan_id, int max
 }
 
 /* Search artifacts and final outputs, best match first. */
+PG_FUNCTION_INFO_V1(stepwise_search_artifacts);
 Datum
 stepwise_search_artifacts(PG_FUNCTION_ARGS)
 {
@@ -431,6 +429,7 @@ AnyWord(TSQuery query)
  * Show fragments of a text around the matches of a query. If the words of the
  * query are too far apart for one window, show fragments with some of them.
  */
+PG_FUNCTION_INFO_V1(stepwise_search_headline);
 Datum
 stepwise_search_headline(PG_FUNCTION_ARGS)
 {

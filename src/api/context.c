@@ -16,12 +16,8 @@
 
 #define MAX_ROWS	1000		/* in one page */
 
-PG_FUNCTION_INFO_V1(stepwise_get_plan_context);
-PG_FUNCTION_INFO_V1(stepwise_get_step_context);
-PG_FUNCTION_INFO_V1(stepwise_list_active_plans);
-PG_FUNCTION_INFO_V1(stepwise_raw_size);
-
 /* Return the size that a value will have when it is read. sql/56_context.sql uses it to limit what it reads. */
+PG_FUNCTION_INFO_V1(stepwise_raw_size);
 Datum
 stepwise_raw_size(PG_FUNCTION_ARGS)
 {
@@ -78,6 +74,7 @@ PlanContext(Call *call, const PlanRow *plan)
 }
 
 /* Show all that a new session needs to continue a plan. */
+PG_FUNCTION_INFO_V1(stepwise_get_plan_context);
 Datum
 stepwise_get_plan_context(PG_FUNCTION_ARGS)
 {
@@ -160,6 +157,7 @@ StepContext(Call *call, const StepRow *step)
 }
 
 /* Show a step, its dependencies with their results, and its artifacts. */
+PG_FUNCTION_INFO_V1(stepwise_get_step_context);
 Datum
 stepwise_get_step_context(PG_FUNCTION_ARGS)
 {
@@ -203,6 +201,7 @@ ListActivePlans(Call *call, const char *status, const char *session, const pg_uu
 }
 
 /* List unfinished plans, newest first, page by page. */
+PG_FUNCTION_INFO_V1(stepwise_list_active_plans);
 Datum
 stepwise_list_active_plans(PG_FUNCTION_ARGS)
 {

@@ -10,9 +10,6 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-PG_FUNCTION_INFO_V1(stepwise_create_plan);
-PG_FUNCTION_INFO_V1(stepwise_start_workflow);
-
 /* arguments of create_plan, in their order */
 enum
 {
@@ -252,6 +249,7 @@ CreatePlan(Call *call, const Jsonb *json, PlanOrigin *origin)
 }
 
 /* Create a plan from a definition in the arguments. */
+PG_FUNCTION_INFO_V1(stepwise_create_plan);
 Datum
 stepwise_create_plan(PG_FUNCTION_ARGS)
 {
@@ -292,6 +290,7 @@ StartWorkflow(Call *call, PlanOrigin *origin)
 }
 
 /* Create a plan from a workflow. */
+PG_FUNCTION_INFO_V1(stepwise_start_workflow);
 Datum
 stepwise_start_workflow(PG_FUNCTION_ARGS)
 {

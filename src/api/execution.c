@@ -10,9 +10,6 @@
 
 #include "miscadmin.h"
 
-PG_FUNCTION_INFO_V1(stepwise_execution);
-PG_FUNCTION_INFO_V1(stepwise_workflow_response);
-
 /* ---------- the execution tree ---------- */
 
 #define BLOCK_BYTES		1024	/* estimated size of a block without its inputs, outputs and message */
@@ -104,6 +101,7 @@ CheckDepthArgument(FunctionCallInfo fcinfo, int n)
 }
 
 /* Show the execution tree of a plan. */
+PG_FUNCTION_INFO_V1(stepwise_execution);
 Datum
 stepwise_execution(PG_FUNCTION_ARGS)
 {
@@ -219,6 +217,7 @@ WorkflowResponse(Call *call, PlanRow *plan, bool detail)
 }
 
 /* Show the state of a plan as an answer to its caller. */
+PG_FUNCTION_INFO_V1(stepwise_workflow_response);
 Datum
 stepwise_workflow_response(PG_FUNCTION_ARGS)
 {

@@ -18,8 +18,6 @@
 
 #include "utils/array.h"
 
-PG_FUNCTION_INFO_V1(stepwise_fork_plan);
-
 /* the steps of the old plan, and the ids of their copies */
 typedef struct Copies
 {
@@ -577,6 +575,7 @@ Fork(Call *call, PlanRow *plan, const char *from_step)
 }
 
 /* Create a plan that keeps the results before a step, to try another way from there. */
+PG_FUNCTION_INFO_V1(stepwise_fork_plan);
 Datum
 stepwise_fork_plan(PG_FUNCTION_ARGS)
 {

@@ -27,11 +27,6 @@
 #include "utils/rel.h"
 #include "utils/rls.h"
 
-PG_FUNCTION_INFO_V1(stepwise_audit_guard);
-PG_FUNCTION_INFO_V1(stepwise_engine_guard);
-PG_FUNCTION_INFO_V1(stepwise_step_guard);
-PG_FUNCTION_INFO_V1(stepwise_steps_changed);
-
 /* columns of a step that raw SQL may set; only the engine sets the others */
 static const char *const RawColumns[] = {
 	"status", "outcome", "result", "result_summary", "confidence", "execution_report", "output_formatting_notes",
@@ -112,6 +107,7 @@ LacksRequired(HeapTuple tuple, TupleDesc desc)
 }
 
 /* Refuse every write to a table except those of the engine and of a restore. */
+PG_FUNCTION_INFO_V1(stepwise_engine_guard);
 Datum
 stepwise_engine_guard(PG_FUNCTION_ARGS)
 {
@@ -385,6 +381,7 @@ RawInsert(const TriggerData *trigger)
 }
 
 /* Check and stamp a step that raw SQL writes; fires before each row. */
+PG_FUNCTION_INFO_V1(stepwise_step_guard);
 Datum
 stepwise_step_guard(PG_FUNCTION_ARGS)
 {
@@ -641,6 +638,7 @@ RawSettle(List *changes, int from, int to)
 }
 
 /* Count, audit and settle what raw SQL has written to steps; fires after the statement. */
+PG_FUNCTION_INFO_V1(stepwise_steps_changed);
 Datum
 stepwise_steps_changed(PG_FUNCTION_ARGS)
 {
@@ -671,6 +669,7 @@ stepwise_steps_changed(PG_FUNCTION_ARGS)
 }
 
 /* Refuse every write to the audit log except those of the engine and of a restore. */
+PG_FUNCTION_INFO_V1(stepwise_audit_guard);
 Datum
 stepwise_audit_guard(PG_FUNCTION_ARGS)
 {

@@ -16,9 +16,6 @@
 
 #define STEPS_SHOWN		20		/* handoff lists at most this many steps */
 
-PG_FUNCTION_INFO_V1(stepwise_why);
-PG_FUNCTION_INFO_V1(stepwise_handoff);
-
 typedef enum MoveKind
 {
 	MOVE_CALL,					/* a function of the engine */
@@ -874,6 +871,7 @@ WaitOfRun(Call *call, PlanRow *asked)
 }
 
 /* Explain to a program why a plan does not go on, and what to call next. */
+PG_FUNCTION_INFO_V1(stepwise_why);
 Datum
 stepwise_why(PG_FUNCTION_ARGS)
 {
@@ -1071,6 +1069,7 @@ Handoff(Call *call, PlanRow *asked)
 }
 
 /* Tell a language model how a plan stands and how to continue it. */
+PG_FUNCTION_INFO_V1(stepwise_handoff);
 Datum
 stepwise_handoff(PG_FUNCTION_ARGS)
 {

@@ -14,8 +14,6 @@
 
 #include "miscadmin.h"
 
-PG_FUNCTION_INFO_V1(stepwise_execution_as_of);
-
 static void PutBlocksAsOf(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, TimestampTz at);
 
 /* Read a word from a row as its index in a list of words. */
@@ -297,6 +295,7 @@ ExecutionAsOf(Call *call, PlanRow *plan, TimestampTz at)
 }
 
 /* Show the execution tree of a plan at a past time. */
+PG_FUNCTION_INFO_V1(stepwise_execution_as_of);
 Datum
 stepwise_execution_as_of(PG_FUNCTION_ARGS)
 {

@@ -18,16 +18,6 @@
 #include "utils/fmgrprotos.h"
 #include "utils/numeric.h"
 
-PG_FUNCTION_INFO_V1(stepwise_get_next_step);
-PG_FUNCTION_INFO_V1(stepwise_submit_step_result);
-PG_FUNCTION_INFO_V1(stepwise_advance);
-PG_FUNCTION_INFO_V1(stepwise_fail_step);
-PG_FUNCTION_INFO_V1(stepwise_retry_step);
-PG_FUNCTION_INFO_V1(stepwise_skip_step);
-PG_FUNCTION_INFO_V1(stepwise_release_step);
-PG_FUNCTION_INFO_V1(stepwise_heartbeat);
-PG_FUNCTION_INFO_V1(stepwise_cancel_plan);
-
 /* ---------- checks ---------- */
 
 /* Read an interval that must be positive and not too long; NULL if none is given. */
@@ -299,6 +289,7 @@ RunForAgent(FunctionCallInfo fcinfo, const char *tenant)
 }
 
 /* Claim the next step of a plan, or tell why there is none. */
+PG_FUNCTION_INFO_V1(stepwise_get_next_step);
 Datum
 stepwise_get_next_step(PG_FUNCTION_ARGS)
 {
@@ -494,6 +485,7 @@ SubmitStep(Call *call, PlanRow *plan, StepRow *step, const Claimant *claimant, c
 }
 
 /* Complete a step with its result. */
+PG_FUNCTION_INFO_V1(stepwise_submit_step_result);
 Datum
 stepwise_submit_step_result(PG_FUNCTION_ARGS)
 {
@@ -511,6 +503,7 @@ stepwise_submit_step_result(PG_FUNCTION_ARGS)
 }
 
 /* Complete a step with its result, and claim the next step of the tree, in one round trip. */
+PG_FUNCTION_INFO_V1(stepwise_advance);
 Datum
 stepwise_advance(PG_FUNCTION_ARGS)
 {
@@ -591,6 +584,7 @@ FailAgain(Call *call, PlanRow *plan, StepRow *step)
 }
 
 /* Report that a step could not be done. */
+PG_FUNCTION_INFO_V1(stepwise_fail_step);
 Datum
 stepwise_fail_step(PG_FUNCTION_ARGS)
 {
@@ -643,6 +637,7 @@ WasRetried(Call *call, const StepRow *step)
 }
 
 /* Put a failed step back to pending. */
+PG_FUNCTION_INFO_V1(stepwise_retry_step);
 Datum
 stepwise_retry_step(PG_FUNCTION_ARGS)
 {
@@ -663,6 +658,7 @@ stepwise_retry_step(PG_FUNCTION_ARGS)
 }
 
 /* Skip a step. */
+PG_FUNCTION_INFO_V1(stepwise_skip_step);
 Datum
 stepwise_skip_step(PG_FUNCTION_ARGS)
 {
@@ -686,6 +682,7 @@ stepwise_skip_step(PG_FUNCTION_ARGS)
 }
 
 /* Give a claimed step back. */
+PG_FUNCTION_INFO_V1(stepwise_release_step);
 Datum
 stepwise_release_step(PG_FUNCTION_ARGS)
 {
@@ -733,6 +730,7 @@ Heartbeat(Call *call, PlanRow *plan, StepRow *step, Interval *extend)
 }
 
 /* Show that a claimed step is being worked on. */
+PG_FUNCTION_INFO_V1(stepwise_heartbeat);
 Datum
 stepwise_heartbeat(PG_FUNCTION_ARGS)
 {
@@ -771,6 +769,7 @@ CancelAnswer(const PlanRow *plan, bool duplicate)
 }
 
 /* End a plan; its open steps become skipped. */
+PG_FUNCTION_INFO_V1(stepwise_cancel_plan);
 Datum
 stepwise_cancel_plan(PG_FUNCTION_ARGS)
 {

@@ -25,8 +25,6 @@
 
 #define EXCERPT_BYTES	2000	/* of a text, in an audit entry */
 
-PG_FUNCTION_INFO_V1(stepwise_modify_plan);
-
 /* the params of all actions; NULL or NIL if not given */
 typedef struct ModifyParams
 {
@@ -933,6 +931,7 @@ ModifyPlan(Call *call, const pg_uuid_t *plan_id, const char *action, const Jsonb
 }
 
 /* Change a plan that is not finished. */
+PG_FUNCTION_INFO_V1(stepwise_modify_plan);
 Datum
 stepwise_modify_plan(PG_FUNCTION_ARGS)
 {

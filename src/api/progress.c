@@ -15,9 +15,6 @@
 #include "access/xact.h"
 #include "utils/fmgrprotos.h"
 
-PG_FUNCTION_INFO_V1(stepwise_get_plan_status);
-PG_FUNCTION_INFO_V1(stepwise_reclaim_stalled);
-
 /* Read an interval that must not be negative; NULL if it is not given. */
 static Interval *
 ArgumentThreshold(FunctionCallInfo fcinfo, int n, const char *what)
@@ -144,6 +141,7 @@ StatusJson(Call *call, const PlanRow *plan, Interval *stall_after)
 }
 
 /* Show the status of a plan, and mark the plan if a claim in it is stalled. */
+PG_FUNCTION_INFO_V1(stepwise_get_plan_status);
 Datum
 stepwise_get_plan_status(PG_FUNCTION_ARGS)
 {
@@ -346,6 +344,7 @@ ReclaimStalled(Call *call, Interval *older_than, const pg_uuid_t *plan_id)
 }
 
 /* Take back stalled and expired claims. */
+PG_FUNCTION_INFO_V1(stepwise_reclaim_stalled);
 Datum
 stepwise_reclaim_stalled(PG_FUNCTION_ARGS)
 {

@@ -12,8 +12,6 @@
 
 #include "miscadmin.h"
 
-PG_FUNCTION_INFO_V1(stepwise_purge);
-
 /* what is removed with a plan: the rows of every table that has a plan_id, then the plans */
 static KeptQuery Deletions[] = {
 	{"DELETE FROM stepwise.audit WHERE tenant = $1 AND plan_id = ANY ($2)", 2, {TEXTOID, UUIDARRAYOID}},
@@ -137,6 +135,7 @@ CheckPurgeArguments(FunctionCallInfo fcinfo)
 }
 
 /* Remove plans of all tenants that finished before a time. */
+PG_FUNCTION_INFO_V1(stepwise_purge);
 Datum
 stepwise_purge(PG_FUNCTION_ARGS)
 {

@@ -32,8 +32,6 @@
 
 #define NAMED_MAX		50		/* an error names at most this many steps */
 
-PG_FUNCTION_INFO_V1(stepwise_record_tool_result);
-
 typedef struct Report
 {
 	const char *tool;			/* NULL or empty if only the step is named */
@@ -540,6 +538,7 @@ ArgumentReport(FunctionCallInfo fcinfo)
 }
 
 /* Record what a tool returned that the client called. */
+PG_FUNCTION_INFO_V1(stepwise_record_tool_result);
 Datum
 stepwise_record_tool_result(PG_FUNCTION_ARGS)
 {

@@ -15,10 +15,6 @@
  */
 #include "api/api.h"
 
-PG_FUNCTION_INFO_V1(stepwise_request_user_review);
-PG_FUNCTION_INFO_V1(stepwise_submit_user_decision);
-PG_FUNCTION_INFO_V1(stepwise_resume);
-
 /* ---------- finding a checkpoint ---------- */
 
 typedef struct Checkpoint
@@ -221,6 +217,7 @@ RequestReview(Call *call, PlanRow *plan, StepRow *step, const Claimant *claimant
 }
 
 /* Request a review of a step. */
+PG_FUNCTION_INFO_V1(stepwise_request_user_review);
 Datum
 stepwise_request_user_review(PG_FUNCTION_ARGS)
 {
@@ -523,6 +520,7 @@ DecideArguments(FunctionCallInfo fcinfo, Call *call, Follow *follow)
 }
 
 /* Decide a review, and run the plan if the caller wants that. */
+PG_FUNCTION_INFO_V1(stepwise_submit_user_decision);
 Datum
 stepwise_submit_user_decision(PG_FUNCTION_ARGS)
 {
@@ -578,6 +576,7 @@ ResumeAnswer(Call *call, const PlanRow *plan, const StepRow *step, bool detail)
 }
 
 /* Answer a prompt, and run the plan if the caller wants that. */
+PG_FUNCTION_INFO_V1(stepwise_resume);
 Datum
 stepwise_resume(PG_FUNCTION_ARGS)
 {

@@ -26,9 +26,6 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-PG_FUNCTION_INFO_V1(stepwise_run);
-PG_FUNCTION_INFO_V1(stepwise_run_steps);
-
 /* a step that the run has claimed, and what is needed to do it */
 typedef struct Task
 {
@@ -254,6 +251,7 @@ ArgumentMaxSteps(FunctionCallInfo fcinfo, int n)
 }
 
 /* Run a plan in one transaction. */
+PG_FUNCTION_INFO_V1(stepwise_run);
 Datum
 stepwise_run(PG_FUNCTION_ARGS)
 {
@@ -290,6 +288,7 @@ ResultRow(Datum result)
 }
 
 /* Run a plan with one transaction per step. */
+PG_FUNCTION_INFO_V1(stepwise_run_steps);
 Datum
 stepwise_run_steps(PG_FUNCTION_ARGS)
 {

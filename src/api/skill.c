@@ -14,8 +14,6 @@
  */
 #include "api/api.h"
 
-PG_FUNCTION_INFO_V1(stepwise_log_skill_execution);
-
 typedef enum SkillStatus
 {
 	SKILL_STARTED,
@@ -301,6 +299,7 @@ LogSkill(Call *call, SkillNote *note)
 }
 
 /* Log the start, the progress or the end of a skill execution. */
+PG_FUNCTION_INFO_V1(stepwise_log_skill_execution);
 Datum
 stepwise_log_skill_execution(PG_FUNCTION_ARGS)
 {

@@ -44,7 +44,7 @@ static const struct
 };
 
 /* an update in progress */
-typedef struct Update
+typedef struct StepChange
 {
 	Call	   *call;
 	PlanRow    *plan;
@@ -55,7 +55,7 @@ typedef struct Update
 	Reader		after;			/* its scope has the steps as they will be */
 	StepDefinition given;		/* what the keys say; other members are empty */
 	Jsonb	   *old_row;
-} Update;
+} StepChange;
 
 static const Place Root = {.key = ""};
 
@@ -100,7 +100,7 @@ StepMarkDynamic(Call *call, StepRow *step)
 
 /* Is the key given, be it null? */
 static bool
-Given(const Update *u, const char *key)
+Given(const StepChange *u, const char *key)
 {
 	JsonbValue	value;
 
@@ -119,7 +119,7 @@ IsRemovable(const char *key)
 
 /* Read the keys that are not null. */
 static void
-ReadGiven(Update *u)
+ReadGiven(StepChange *u)
 {
 	JsonBuilder b = {0};
 	JsonbValue	value;
@@ -138,7 +138,7 @@ ReadGiven(Update *u)
 
 /* Merge the given keys with those members of the step that are checked together. */
 static StepDefinition
-Merge(const Update *u)
+Merge(const StepChange *u)
 {
 	StepDefinition merged = u->given;
 	const StepRow *step = u->step;
@@ -177,7 +177,7 @@ CheckUpdatable(const StepRow *step)
 }
 
 static void
-CheckSomething(Update *u)
+CheckSomething(StepChange *u)
 {
 	int			count;
 
@@ -189,7 +189,7 @@ CheckSomething(Update *u)
 
 /* Refuse a new name where the old one is stored elsewhere: in a pause reason, or in the path of a nested plan. */
 static void
-CheckRename(Update *u, const char *name)
+CheckRename(StepChange *u, const char *name)
 {
 	pg_uuid_t	nested_id;
 
@@ -202,7 +202,7 @@ CheckRename(Update *u, const char *name)
 
 /* In a sequence there are no dependencies. Without one the plan would not be a sequence any more. */
 static void
-CheckDependsOn(Update *u)
+CheckDependsOn(StepChange *u)
 {
 	JsonbValue	value;
 
@@ -213,7 +213,7 @@ CheckDependsOn(Update *u)
 
 /* Put the changed step into the new scope, and check it there. */
 static void
-CheckChanged(Update *u)
+CheckChanged(StepChange *u)
 {
 	StepDefinition merged = Merge(u);
 	StepDefinition checked = u->given;
@@ -238,7 +238,7 @@ CheckChanged(Update *u)
 
 /* Read the row of the step as JSON. */
 static Jsonb *
-ReadRow(const Update *u)
+ReadRow(const StepChange *u)
 {
 	static KeptQuery read = {
 		"SELECT pg_catalog.to_jsonb(s) FROM stepwise.step AS s WHERE s.tenant = $1 AND s.id = $2",
@@ -262,7 +262,7 @@ PutColumn(JsonBuilder *b, const Jsonb *row, const char *column)
 
 /* Collect the columns of the given keys. */
 static Jsonb *
-GivenColumns(Update *u)
+GivenColumns(StepChange *u)
 {
 	JsonBuilder whole = {0};
 	JsonBuilder b = {0};
@@ -283,7 +283,7 @@ GivenColumns(Update *u)
 
 /* Write the columns of the given keys, and whether the step has references. */
 static void
-WriteColumns(Update *u)
+WriteColumns(StepChange *u)
 {
 	static KeptQuery write = {
 		"UPDATE stepwise.step AS s SET (name, type, instructions, tool, workflow, version, prompt, arguments, inputs, resources,"
@@ -305,7 +305,7 @@ WriteColumns(Update *u)
 
 /* Write how many dependencies are not settled. */
 static void
-WriteBlockers(Update *u, int blockers)
+WriteBlockers(StepChange *u, int blockers)
 {
 	static KeptQuery write = {
 		"UPDATE stepwise.step SET blockers = $3, ready = CASE WHEN status = 'pending' AND $3 = 0 THEN true END"
@@ -322,7 +322,7 @@ WriteBlockers(Update *u, int blockers)
 
 /* Write the waves of the new scope. Those of all steps below the changed one may differ. */
 static void
-WriteWaves(Update *u)
+WriteWaves(StepChange *u)
 {
 	static KeptQuery write = {
 		"UPDATE stepwise.step AS s SET wave = x.wave"
@@ -344,7 +344,7 @@ WriteWaves(Update *u)
 
 /* Replace the dependencies of the step. A parent that does not let it run skips it later (ParentsLook). */
 static void
-WriteDependencies(Update *u)
+WriteDependencies(StepChange *u)
 {
 	static KeptQuery delete = {
 		"DELETE FROM stepwise.dependency WHERE tenant = $1 AND step_id = $2",
@@ -373,7 +373,7 @@ WriteDependencies(Update *u)
 
 /* Check a mention in the new scope, unless it was not good before: then it was accepted for another reason. */
 static void
-CheckMention(Update *u, const Mention *mention)
+CheckMention(StepChange *u, const Mention *mention)
 {
 	Place		steps = {.key = "steps"};
 	Place		element = {.up = &steps, .index = mention->order - 1};
@@ -392,7 +392,7 @@ CheckMention(Update *u, const Mention *mention)
 
 /* Check what the plan mentions, if that may have lost its meaning. */
 static void
-CheckMentions(Update *u)
+CheckMentions(StepChange *u)
 {
 	ListCell   *cell;
 
@@ -429,7 +429,7 @@ PutBounded(JsonBuilder *b, const char *key, Jsonb *value)
 
 /* List the names on which a step of a scope depends. */
 static Jsonb *
-DependencyNames(const Update *u, const Scope *scope)
+DependencyNames(const StepChange *u, const Scope *scope)
 {
 	JsonBuilder b = {0};
 	ListCell   *cell;
@@ -443,7 +443,7 @@ DependencyNames(const Update *u, const Scope *scope)
 
 /* Put what each given key was, and what it is now. */
 static void
-PutChanges(const Update *u, JsonBuilder *detail)
+PutChanges(const StepChange *u, JsonBuilder *detail)
 {
 	Jsonb	   *new_row = ReadRow(u);
 
@@ -470,7 +470,7 @@ StepRow *
 StepUpdate(Call *call, PlanRow *plan, StepRow *step, const Jsonb *keys, Faults *faults, JsonBuilder *detail)
 {
 	Faults		none = {0};
-	Update		u = {
+	StepChange		u = {
 		.call = call, .plan = plan, .step = step, .keys = keys, .faults = faults,
 		.before = {.call = call, .faults = &none},
 		.after = {.call = call, .faults = faults, .callers = PlanCallers(call, plan)}

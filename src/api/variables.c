@@ -13,9 +13,6 @@
 
 #define RESERVED_NAME	"_workflow"
 
-PG_FUNCTION_INFO_V1(stepwise_set_variables);
-PG_FUNCTION_INFO_V1(stepwise_task_variables);
-
 /* ---------- stored ---------- */
 
 /* Replace the stored variables of a plan. The caller has locked the plan. */
@@ -158,6 +155,7 @@ SetVariables(Call *call, PlanRow *plan, const Jsonb *given)
 }
 
 /* Set and delete variables of a plan. */
+PG_FUNCTION_INFO_V1(stepwise_set_variables);
 Datum
 stepwise_set_variables(PG_FUNCTION_ARGS)
 {
@@ -211,6 +209,7 @@ TaskVariables(Call *call, const pg_uuid_t *plan_id)
 }
 
 /* Show all variables of a plan. */
+PG_FUNCTION_INFO_V1(stepwise_task_variables);
 Datum
 stepwise_task_variables(PG_FUNCTION_ARGS)
 {

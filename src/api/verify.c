@@ -17,9 +17,6 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-PG_FUNCTION_INFO_V1(stepwise_verify_audit);
-PG_FUNCTION_INFO_V1(stepwise_audit_head);
-
 /* columns of the queries that read a chain */
 enum
 {
@@ -368,6 +365,7 @@ TenantVerify(Call *call)
 }
 
 /* Verify the chain of a plan, of a plan with its nested plans, or of the tenant. */
+PG_FUNCTION_INFO_V1(stepwise_verify_audit);
 Datum
 stepwise_verify_audit(PG_FUNCTION_ARGS)
 {
@@ -406,6 +404,7 @@ TenantHead(Call *call)
 }
 
 /* Show the head of the chain of a plan or of the tenant, so that it can be kept elsewhere. */
+PG_FUNCTION_INFO_V1(stepwise_audit_head);
 Datum
 stepwise_audit_head(PG_FUNCTION_ARGS)
 {

@@ -372,8 +372,7 @@ typedef struct KnownStep
 	int			wave;
 } KnownStep;
 
-extern Definition *DefinitionAccept(Call *call, const Jsonb *json, Faults *faults, Faults *warnings);	/* NULL: no
-																										 * warnings */
+extern Definition *DefinitionAccept(Call *call, const Jsonb *json, Faults *faults, Faults *warnings);	/* NULL: no warnings */
 extern Definition *DefinitionAcceptPlan(Call *call, const Jsonb *json, const Jsonb *inputs, Faults *faults);
 extern Definition *DefinitionAcceptSteps(Call *call, const Jsonb *steps, const KnownStep *known, int nknown,
 										 int after, bool sequential, const Jsonb *inputs, List *callers,

@@ -55,10 +55,10 @@ static void
 CheckDefinition(Reader *reader, Draft *draft)
 {
 	Definition *definition = &draft->definition;
-	Place		steps = {.up = &Root,.key = "steps"};
-	Place		branching = {.up = &Root,.key = "branchingConditions"};
-	Place		outputs = {.up = &Root,.key = "outputs"};
-	Place		strict = {.up = &Root,.key = "strictOrder"};
+	Place		steps = {.up = &Root, .key = "steps"};
+	Place		branching = {.up = &Root, .key = "branchingConditions"};
+	Place		outputs = {.up = &Root, .key = "outputs"};
+	Place		strict = {.up = &Root, .key = "strictOrder"};
 
 	CheckSteps(reader, &steps);
 	definition->nsteps = reader->scope->nsteps;

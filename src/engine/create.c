@@ -43,6 +43,7 @@ InsertPlan(Call *call, const PlanRow *plan, const char *idempotency_key)
 		" goal, workflow, version, idempotency_key, inputs, parent_names)"
 		" VALUES ($1, $2, $3, $4, $5::stepwise.on_failure, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $15, $16, $17, $18,"
 		" $19, $20, $21, $22, $23)"
+
 		/*
 		 * The caller has found no plan with this key. If there is one all the same, it is newer than the snapshot of a
 		 * REPEATABLE READ or SERIALIZABLE transaction. ON CONFLICT then raises a serialization failure.

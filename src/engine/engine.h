@@ -286,7 +286,7 @@ typedef struct OpenReview
 extern void CheckpointOpen(Call *call, PlanRow *plan, StepRow *step);
 extern void CheckpointClose(Call *call, const StepRow *step);
 extern void CheckpointsClose(Call *call, const PlanRow *plan);
-extern List *OpenReviews(Call *call, const pg_uuid_t *root_id);	/* of OpenReview */
+extern List *OpenReviews(Call *call, const pg_uuid_t *root_id); /* of OpenReview */
 extern char *ShownDigest(const StepRow *step, const Jsonb *submission);
 extern Jsonb *CheckpointSubmission(Call *call, const StepRow *step);	/* NULL: none */
 

@@ -32,12 +32,6 @@ static const int PlanTransitions[PLAN_STATUSES] = {
 	[PLAN_CANCELLED] = 0,
 };
 
-PG_FUNCTION_INFO_V1(stepwise_derive_plan_status);
-PG_FUNCTION_INFO_V1(stepwise_step_fits);
-PG_FUNCTION_INFO_V1(stepwise_plan_fits);
-PG_FUNCTION_INFO_V1(stepwise_step_transition_allowed);
-PG_FUNCTION_INFO_V1(stepwise_plan_transition_allowed);
-
 /* Say whether a step may change from one status to another. */
 bool
 StepTransitionAllowed(StepStatus from, StepStatus to)
@@ -121,6 +115,7 @@ CheckOnFailure(const char *name)
 }
 
 /* Derive the status of a plan from an array of step statuses. */
+PG_FUNCTION_INFO_V1(stepwise_derive_plan_status);
 Datum
 stepwise_derive_plan_status(PG_FUNCTION_ARGS)
 {
@@ -144,6 +139,7 @@ stepwise_derive_plan_status(PG_FUNCTION_ARGS)
 }
 
 /* Say whether a step may change from one status to another. */
+PG_FUNCTION_INFO_V1(stepwise_step_transition_allowed);
 Datum
 stepwise_step_transition_allowed(PG_FUNCTION_ARGS)
 {
@@ -154,6 +150,7 @@ stepwise_step_transition_allowed(PG_FUNCTION_ARGS)
 }
 
 /* Check that a step has an outcome if and only if it is completed, for the constraint of its table. */
+PG_FUNCTION_INFO_V1(stepwise_step_fits);
 Datum
 stepwise_step_fits(PG_FUNCTION_ARGS)
 {
@@ -168,6 +165,7 @@ stepwise_step_fits(PG_FUNCTION_ARGS)
  * completed_at if and only if it has ended, for the constraint of its table.
  * The function is not strict, because completed_at may be null.
  */
+PG_FUNCTION_INFO_V1(stepwise_plan_fits);
 Datum
 stepwise_plan_fits(PG_FUNCTION_ARGS)
 {
@@ -182,6 +180,7 @@ stepwise_plan_fits(PG_FUNCTION_ARGS)
 }
 
 /* Say whether a plan may change from one status to another. */
+PG_FUNCTION_INFO_V1(stepwise_plan_transition_allowed);
 Datum
 stepwise_plan_transition_allowed(PG_FUNCTION_ARGS)
 {
