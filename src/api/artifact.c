@@ -105,8 +105,7 @@ InsertArtifact(Call *call, const PlanRow *plan, const Artifact *a)
 	};
 	Params		params = {0};
 
-	ParamTenant(&params, call);
-	ParamUuid(&params, &a->id);
+	ParamKey(&params, call, &a->id);
 	ParamUuid(&params, &plan->id);
 	ParamUuid(&params, a->step_id);
 	ParamText(&params, a->name);
@@ -214,8 +213,7 @@ WriteOutput(Call *call, const PlanRow *plan, const char *content, const char *me
 	bool		replaced;
 	Rows		rows;
 
-	ParamTenant(&params, call);
-	ParamUuid(&params, &plan->id);
+	ParamKey(&params, call, &plan->id);
 	ParamText(&params, content);
 	ParamText(&params, media_type);
 	rows = QueryRun(&write, &params);

@@ -146,8 +146,7 @@ StepContext(Call *call, const StepRow *step)
 	Params		params = {0};
 	Jsonb	   *context;
 
-	ParamTenant(&params, call);
-	ParamUuid(&params, &step->id);
+	ParamKey(&params, call, &step->id);
 	ParamDatum(&params, MentionedNames(mentions, false));
 	ParamDatum(&params, MentionedNames(mentions, true));
 	context = QueryJson(&read, &params);

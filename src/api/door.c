@@ -29,8 +29,7 @@ QueryFinds(Call *call, KeptQuery *query, const StepRow *step)
 	bool		found;
 	Rows		rows;
 
-	ParamTenant(&params, call);
-	ParamUuid(&params, &step->id);
+	ParamKey(&params, call, &step->id);
 	ParamText(&params, step->workflow);
 	ParamInt(&params, step->version ? step->version : step->fixed_version);
 	rows = QueryRun(query, &params);
@@ -121,8 +120,7 @@ GateBehind(Call *call, const PlanRow *plan, const StepRow *step)
 	};
 	Params		params = {0};
 
-	ParamTenant(&params, call);
-	ParamUuid(&params, plan->sequential ? &plan->id : &step->id);
+	ParamKey(&params, call, plan->sequential ? &plan->id : &step->id);
 	if (plan->sequential)
 		ParamInt(&params, step->order);
 	return FirstGate(call, plan->sequential ? &before : &above, &params);
@@ -193,8 +191,7 @@ CheckDoorOfOrder(Call *call, const PlanRow *plan)
 
 	if (CallerMayDecide(call))
 		return;
-	ParamTenant(&params, call);
-	ParamUuid(&params, &plan->id);
+	ParamKey(&params, call, &plan->id);
 	if ((gate = FirstGate(call, &any, &params)) != NULL)
 		CheckMayDecide(call, gate);
 }

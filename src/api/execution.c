@@ -124,11 +124,7 @@ FirstUnsuccessful(Call *call, const pg_uuid_t *plan_id)
 		" AND (s.status = 'failed' OR s.outcome = 'failure') ORDER BY s.step_order LIMIT 1",
 		2, {TEXTOID, UUIDOID}
 	};
-	Params		params = {0};
-
-	ParamTenant(&params, call);
-	ParamUuid(&params, plan_id);
-	return StepFetch(&find, &params);
+	return StepFetchById(call, &find, plan_id);
 }
 
 /*

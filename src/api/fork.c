@@ -109,8 +109,7 @@ JudgedSteps(Call *call, const PlanRow *plan, const StepRow *from)
 	};
 	Params		params = {0};
 
-	ParamTenant(&params, call);
-	ParamUuid(&params, &plan->id);
+	ParamKey(&params, call, &plan->id);
 	ParamUuid(&params, from ? &from->id : NULL);
 	ParamBool(&params, plan->sequential);
 	ParamInt(&params, from ? from->order : 0);
@@ -165,8 +164,7 @@ CopySteps(Call *call, const PlanRow *copy, const Copies *copies)
 	};
 	Params		params = {0};
 
-	ParamTenant(&params, call);
-	ParamUuid(&params, &copy->id);
+	ParamKey(&params, call, &copy->id);
 	ParamUuid(&params, &copy->root_id);
 	ParamDatum(&params, UuidArray(copies->old_ids, copies->count));
 	ParamDatum(&params, UuidArray(copies->new_ids, copies->count));
@@ -200,8 +198,7 @@ CopyLinks(Call *call, const PlanRow *copy, const Copies *copies)
 	};
 	Params		params = {0};
 
-	ParamTenant(&params, call);
-	ParamUuid(&params, &copy->id);
+	ParamKey(&params, call, &copy->id);
 	ParamDatum(&params, UuidArray(copies->old_ids, copies->count));
 	ParamDatum(&params, UuidArray(copies->new_ids, copies->count));
 	QueryRun(&dependencies, &params);
@@ -232,8 +229,7 @@ CopyPlan(Call *call, const PlanRow *plan, PlanRow *root, const Jsonb *over)
 	pg_uuid_t	id = UuidNew();
 	Params		params = {0};
 
-	ParamTenant(&params, call);
-	ParamUuid(&params, &plan->id);
+	ParamKey(&params, call, &plan->id);
 	ParamUuid(&params, &id);
 	ParamDatum(&params, JsonbPGetDatum(JsonMerge(over, JsonTextOf("root_id", UuidText(root ? &root->id : &id)))));
 	ParamTime(&params, CallNow(call, plan));
@@ -266,8 +262,7 @@ WriteWaves(Call *call, const PlanRow *copy, const int *waves, int count)
 
 	for (int i = 0; i < count; i++)
 		values[i] = Int32GetDatum(waves[i]);
-	ParamTenant(&params, call);
-	ParamUuid(&params, &copy->id);
+	ParamKey(&params, call, &copy->id);
 	ParamDatum(&params, PointerGetDatum(construct_array(values, count, INT4OID, sizeof(int32), true, TYPALIGN_INT)));
 	QueryRun(&write, &params);
 }
@@ -386,8 +381,7 @@ AuditBranches(Call *call, PlanRow *copy, const PlanRow *plan, const Copies *copi
 	Params		params = {0};
 	Rows		rows;
 
-	ParamTenant(&params, call);
-	ParamUuid(&params, &plan->id);
+	ParamKey(&params, call, &plan->id);
 	ParamDatum(&params, UuidArray(copies->old_ids, copies->count));
 	ParamDatum(&params, UuidArray(copies->new_ids, copies->count));
 	ParamDatum(&params, KeptArray(copies));

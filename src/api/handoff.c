@@ -490,8 +490,7 @@ PausedSince(const Wait *w)
 	Params		params = {0};
 	Rows		rows;
 
-	ParamTenant(&params, w->call);
-	ParamUuid(&params, &w->plan->id);
+	ParamKey(&params, w->call, &w->plan->id);
 	ParamUuid(&params, &w->step->id);
 	ParamTime(&params, w->step->completed_at);
 	rows = QueryRun(&find, &params);
@@ -588,11 +587,7 @@ static StepRow *
 OldestClaim(const Wait *w)
 {
 	static KeptQuery find = {CLAIMS_BELOW OLDEST_FIRST, 2, {TEXTOID, UUIDOID}};
-	Params		params = {0};
-
-	ParamTenant(&params, w->call);
-	ParamUuid(&params, &w->asked->id);
-	return StepFetch(&find, &params);
+	return StepFetchById(w->call, &find, &w->asked->id);
 }
 
 /* Find the claim that has been silent for longest among those that are stalled or expired; NULL if there is none. */
@@ -611,8 +606,7 @@ OrphanedClaim(const Wait *w)
 
 	if (w->asked->counts[STEP_IN_PROGRESS] + w->asked->counts[STEP_AWAITING_INPUT] == 0)
 		return NULL;
-	ParamTenant(&params, w->call);
-	ParamUuid(&params, &w->asked->id);
+	ParamKey(&params, w->call, &w->asked->id);
 	ParamDatum(&params, IntervalPGetDatum(DefaultStallAfter()));
 	orphan = StepFetch(&find, &params);
 	/* the plan may have been marked by a threshold that was given with a call */
@@ -756,8 +750,7 @@ PersonFirst(Wait *w)
 		return;
 	/* a copy, because the caller may hold the plan and save it */
 	plan = *PlanMustRead(w->call, &w->step->plan_id);
-	ParamTenant(&params, w->call);
-	ParamUuid(&params, &plan.id);
+	ParamKey(&params, w->call, &plan.id);
 	if (plan.status != PLAN_AWAITING_REVIEW || (asks = StepFetch(&find, &params)) == NULL)
 		return;
 	plan.pause_reason = asks->pause_reason;
@@ -956,8 +949,7 @@ NextOpenStep(const Wait *w, const PlanRow *plan, int from)
 	};
 	Params		params = {0};
 
-	ParamTenant(&params, w->call);
-	ParamUuid(&params, &plan->id);
+	ParamKey(&params, w->call, &plan->id);
 	ParamInt(&params, from);
 	return StepFetch(&find, &params);
 }

@@ -51,8 +51,7 @@ ReadPlanThen(Call *call, const pg_uuid_t *plan_id, TimestampTz at)
 	Params		params = {0};
 	Rows		rows;
 
-	ParamTenant(&params, call);
-	ParamUuid(&params, plan_id);
+	ParamKey(&params, call, plan_id);
 	ParamDatum(&params, TimestampTzGetDatum(at));
 	rows = QueryRun(&read, &params);
 	then.status = RowText(&rows, 0, 1);
@@ -117,8 +116,7 @@ ReadStepsThen(Call *call, const pg_uuid_t *plan_id, TimestampTz at)
 	};
 	Params		params = {0};
 
-	ParamTenant(&params, call);
-	ParamUuid(&params, plan_id);
+	ParamKey(&params, call, plan_id);
 	ParamDatum(&params, TimestampTzGetDatum(at));
 	return QueryRun(&read, &params);
 }

@@ -68,8 +68,7 @@ PutFailedBefore(JsonBuilder *b, Call *call, const PlanRow *plan, const StepRow *
 
 	if (plan->counts[STEP_FAILED] == 0)
 		return;
-	ParamTenant(&params, call);
-	ParamUuid(&params, &plan->id);
+	ParamKey(&params, call, &plan->id);
 	ParamInt(&params, step->order);
 	rows = QueryRun(&find, &params);
 	for (uint64 i = 0; i < rows.count; i++)
@@ -114,8 +113,7 @@ PutOpenBefore(JsonBuilder *b, Call *call, const PlanRow *plan, const StepRow *st
 	/* the step itself is in progress by now */
 	if (!plan->sequential || plan->counts[STEP_IN_PROGRESS] < 2)
 		return;
-	ParamTenant(&params, call);
-	ParamUuid(&params, &plan->id);
+	ParamKey(&params, call, &plan->id);
 	ParamInt(&params, step->order);
 	ParamInt(&params, step->order - OPEN_BEFORE_WINDOW);
 	ParamText(&params, step->worker ? step->worker : "");
@@ -429,8 +427,7 @@ BranchTaken(Call *call, const StepRow *step)
 	Jsonb	   *branch;
 	Rows		rows;
 
-	ParamTenant(&params, call);
-	ParamUuid(&params, &step->plan_id);
+	ParamKey(&params, call, &step->plan_id);
 	ParamUuid(&params, &step->id);
 	rows = QueryRun(&read, &params);
 	branch = rows.count > 0 ? RowJson(&rows, 0, 1) : NULL;
@@ -629,8 +626,7 @@ WasRetried(Call *call, const StepRow *step)
 	Params		params = {0};
 	Rows		rows;
 
-	ParamTenant(&params, call);
-	ParamUuid(&params, &step->plan_id);
+	ParamKey(&params, call, &step->plan_id);
 	ParamUuid(&params, &step->id);
 	rows = QueryRun(&find, &params);
 	return rows.count > 0;

@@ -330,8 +330,7 @@ CheckNoTarget(Change *change)
 	Params		params = {0};
 	Rows		rows;
 
-	ParamTenant(&params, change->call);
-	ParamUuid(&params, &change->plan->id);
+	ParamKey(&params, change->call, &change->plan->id);
 	ParamUuid(&params, &change->step->id);
 	rows = QueryRun(&branches, &params);
 	for (uint64 i = 0; i < rows.count; i++)
@@ -524,8 +523,7 @@ WriteOrder(const Change *change)
 
 	foreach(cell, ids)
 		values[foreach_current_index(cell)] = UUIDPGetDatum(lfirst(cell));
-	ParamTenant(&params, change->call);
-	ParamUuid(&params, &change->plan->id);
+	ParamKey(&params, change->call, &change->plan->id);
 	ParamDatum(&params, PointerGetDatum(construct_array(values, list_length(ids), UUIDOID, UUID_LEN, false, TYPALIGN_CHAR)));
 	ParamBool(&params, change->plan->sequential);
 	QueryRun(&write, &params);
@@ -746,8 +744,7 @@ ActSetOutputs(Change *change)
 		return;
 	JsonPutText(&change->detail, "outputsDigestBefore", DigestText(PlanDetailRead(change->call, &change->plan->id)->outputs));
 	JsonPutText(&change->detail, "outputsDigest", DigestText(change->params.outputs));
-	ParamTenant(&params, change->call);
-	ParamUuid(&params, &change->plan->id);
+	ParamKey(&params, change->call, &change->plan->id);
 	ParamVarlena(&params, change->params.outputs);
 	QueryRun(&write, &params);
 }

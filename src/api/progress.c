@@ -53,8 +53,7 @@ HasStalledStep(Call *call, const PlanRow *plan, Interval *stall_after)
 	Params		params = {0};
 	Rows		rows;
 
-	ParamTenant(&params, call);
-	ParamUuid(&params, &plan->id);
+	ParamKey(&params, call, &plan->id);
 	ParamInterval(&params, stall_after);
 	ParamInterval(&params, DefaultStallAfter());
 	rows = QueryRun(&find, &params);
@@ -130,8 +129,7 @@ StatusJson(Call *call, const PlanRow *plan, Interval *stall_after)
 	Params		params = {0};
 	Jsonb	   *json;
 
-	ParamTenant(&params, call);
-	ParamUuid(&params, &plan->id);
+	ParamKey(&params, call, &plan->id);
 	ParamInterval(&params, stall_after);
 	ParamInterval(&params, DefaultStallAfter());
 	json = QueryJson(&read, &params);
@@ -201,8 +199,7 @@ StillStalled(Call *call, const StepRow *step, Interval *older_than)
 	Params		params = {0};
 	Rows		rows;
 
-	ParamTenant(&params, call);
-	ParamUuid(&params, &step->id);
+	ParamKey(&params, call, &step->id);
 	ParamInterval(&params, older_than);
 	ParamInterval(&params, DefaultStallAfter());
 	rows = QueryRun(&find, &params);

@@ -152,8 +152,7 @@ FoundInPlan(Call *call, PlanRow *plan, const char *tool, Found *found)
 			FoundAdd(call, plan, first, found);
 		return;
 	}
-	ParamTenant(&params, call);
-	ParamUuid(&params, &plan->id);
+	ParamKey(&params, call, &plan->id);
 	ParamInt(&params, 1);
 	ParamText(&params, tool);
 	ParamInt(&params, first ? first->order : 0);
@@ -193,8 +192,7 @@ FoundBelow(Call *call, const PlanRow *plan, const char *tool, Found *found)
 
 	if (!plan->root->nests)
 		return;
-	ParamTenant(&params, call);
-	ParamUuid(&params, &plan->id);
+	ParamKey(&params, call, &plan->id);
 	ParamText(&params, tool);
 	rows = QueryRun(&list, &params);
 	for (uint64 i = 0; i < rows.count; i++)
@@ -273,8 +271,7 @@ StepOfNameBelow(Call *call, const PlanRow *plan, const Report *report)
 	if (!plan->root->nests)
 		return NULL;
 	blocking = StepOfReason(call, plan);
-	ParamTenant(&params, call);
-	ParamUuid(&params, &plan->id);
+	ParamKey(&params, call, &plan->id);
 	ParamText(&params, report->step_name);
 	ParamText(&params, report->is_error ? ErrorOf(report->result) : NULL);
 	ParamText(&params, OutcomeName[report->outcome]);

@@ -176,8 +176,7 @@ ReviewFind(Call *call, const StepRow *step, const char *summary, Jsonb *question
 
 	if (step->status != STEP_AWAITING_INPUT)
 		return false;
-	ParamTenant(&params, call);
-	ParamUuid(&params, &step->id);
+	ParamKey(&params, call, &step->id);
 	ParamText(&params, summary);
 	ParamVarlena(&params, questions);
 	ParamVarlena(&params, submission);

@@ -62,8 +62,7 @@ PartOfCaller(Call *call, const PlanRow *plan, const StepRow *step)
 	Params		params = {0};
 	Rows		rows;
 
-	ParamTenant(&params, call);
-	ParamUuid(&params, &plan->root_id);
+	ParamKey(&params, call, &plan->root_id);
 	ParamUuid(&params, &plan->id);
 	ParamUuid(&params, &step->id);
 	ParamText(&params, ActorText(&nameless));

@@ -139,8 +139,7 @@ FindOfPlan(Call *call, SkillNote *note)
 	};
 	Params		params = {0};
 
-	ParamTenant(&params, call);
-	ParamUuid(&params, note->plan_id);
+	ParamKey(&params, call, note->plan_id);
 	ParamText(&params, note->skill);
 	return FindBy(&find, &params, note);
 }
@@ -219,8 +218,7 @@ WriteNote(Call *call, const SkillNote *note)
 	Params		params = {0};
 	Rows		rows;
 
-	ParamTenant(&params, call);
-	ParamUuid(&params, &note->id);
+	ParamKey(&params, call, &note->id);
 	ParamText(&params, note->session);
 	ParamUuid(&params, note->plan_id);
 	ParamText(&params, note->skill);

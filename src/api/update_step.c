@@ -90,8 +90,7 @@ StepMarkDynamic(Call *call, StepRow *step)
 	if (dynamic == step->dynamic)
 		return;
 	step->dynamic = dynamic;
-	ParamTenant(&params, call);
-	ParamUuid(&params, &step->id);
+	ParamKey(&params, call, &step->id);
 	ParamBool(&params, dynamic);
 	QueryRun(&write, &params);
 }
@@ -295,8 +294,7 @@ WriteColumns(StepChange *u)
 	};
 	Params		params = {0};
 
-	ParamTenant(&params, u->call);
-	ParamUuid(&params, &u->step->id);
+	ParamKey(&params, u->call, &u->step->id);
 	ParamDatum(&params, JsonbPGetDatum(GivenColumns(u)));
 	QueryRun(&write, &params);
 	u->step = StepMustRead(u->call, &u->step->id);
@@ -314,8 +312,7 @@ WriteBlockers(StepChange *u, int blockers)
 	};
 	Params		params = {0};
 
-	ParamTenant(&params, u->call);
-	ParamUuid(&params, &u->step->id);
+	ParamKey(&params, u->call, &u->step->id);
 	ParamInt(&params, blockers);
 	QueryRun(&write, &params);
 }
@@ -336,8 +333,7 @@ WriteWaves(StepChange *u)
 
 	for (int i = 0; i < scope->nsteps; i++)
 		waves[i] = Int32GetDatum(scope->steps[i].wave);
-	ParamTenant(&params, u->call);
-	ParamUuid(&params, &u->plan->id);
+	ParamKey(&params, u->call, &u->plan->id);
 	ParamDatum(&params, PointerGetDatum(construct_array(waves, scope->nsteps, INT4OID, sizeof(int32), true, TYPALIGN_INT)));
 	QueryRun(&write, &params);
 }

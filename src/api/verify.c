@@ -94,8 +94,7 @@ VerifyArtifact(Verification *v, const Call *call, const pg_uuid_t *plan_id, cons
 
 	if (JsonGetText(detail, "contentDigest") == NULL || id == NULL || !UuidParse(id, &artifact_id))
 		return;
-	ParamTenant(&params, call);
-	ParamUuid(&params, &artifact_id);
+	ParamKey(&params, call, &artifact_id);
 	ParamUuid(&params, plan_id);
 	rows = QueryRun(&find, &params);
 	if (rows.count == 0)
@@ -224,8 +223,7 @@ ChainVerify(Call *call, const pg_uuid_t *plan_id, int64 entries)
 	{
 		Params		params = {0};
 
-		ParamTenant(&params, call);
-		ParamUuid(&params, plan_id);
+		ParamKey(&params, call, plan_id);
 		ParamDatum(&params, Int64GetDatum(after));
 		ParamDatum(&params, Int64GetDatum(entries));
 		rows = QueryRun(plan_id ? &batch : &planless, &params);

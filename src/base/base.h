@@ -259,6 +259,7 @@ extern void ParamInt(Params *params, int value);
 extern void ParamBool(Params *params, bool value);
 extern void ParamTime(Params *params, TimestampTz value);	/* NO_TIME: null */
 extern void ParamTenant(Params *params, const Call *call);
+extern void ParamKey(Params *params, const Call *call, const pg_uuid_t *id);
 
 /* what a query returned; it lives until RowsFree or the end of the call */
 typedef struct Rows

@@ -133,6 +133,14 @@ ParamTenant(Params *params, const Call *call)
 	ParamDatum(params, call->tenant_datum);
 }
 
+/* Add the tenant of the call and an id, with which most queries begin; NULL: null. */
+void
+ParamKey(Params *params, const Call *call, const pg_uuid_t *id)
+{
+	ParamTenant(params, call);
+	ParamUuid(params, id);
+}
+
 /* ---------- running ---------- */
 
 static void
@@ -267,8 +275,7 @@ QueryById(const Call *call, KeptQuery *query, const pg_uuid_t *id)
 {
 	Params		params = {0};
 
-	ParamTenant(&params, call);
-	ParamUuid(&params, id);
+	ParamKey(&params, call, id);
 	return QueryRun(query, &params);
 }
 
@@ -303,8 +310,7 @@ QueryJsonById(const Call *call, KeptQuery *query, const pg_uuid_t *id)
 {
 	Params		params = {0};
 
-	ParamTenant(&params, call);
-	ParamUuid(&params, id);
+	ParamKey(&params, call, id);
 	return QueryJson(query, &params);
 }
 

@@ -75,8 +75,7 @@ ShiftSteps(Call *call, const PlanRow *plan, int after, int by)
 	};
 	Params		params = {0};
 
-	ParamTenant(&params, call);
-	ParamUuid(&params, &plan->id);
+	ParamKey(&params, call, &plan->id);
 	ParamInt(&params, after);
 	ParamInt(&params, by);
 	ParamBool(&params, plan->sequential);
@@ -283,8 +282,7 @@ DependOnReview(Call *call, const PlanRow *plan, const StepRow *reviewed, const S
 	};
 	Params		params = {0};
 
-	ParamTenant(&params, call);
-	ParamUuid(&params, &plan->id);
+	ParamKey(&params, call, &plan->id);
 	ParamUuid(&params, &reviewed->id);
 	ParamUuid(&params, &review->id);
 	QueryRun(&depend, &params);

@@ -71,8 +71,7 @@ CheckpointRenew(Call *call, PlanRow *plan, StepRow *step, char *shown)
 	Params		params = {0};
 	JsonBuilder b = {0};
 
-	ParamTenant(&params, call);
-	ParamUuid(&params, &step->id);
+	ParamKey(&params, call, &step->id);
 	ParamUuid(&params, &id);
 	ParamText(&params, shown);
 	QueryRun(&renew, &params);

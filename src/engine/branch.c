@@ -63,8 +63,7 @@ ActSkipTo(Call *call, Branch *branch)
 		branch->note = target == NULL ? "the target was removed" : "the target is not after the step";
 		return;
 	}
-	ParamTenant(&params, call);
-	ParamUuid(&params, &branch->plan->id);
+	ParamKey(&params, call, &branch->plan->id);
 	ParamInt(&params, branch->step->order);
 	ParamInt(&params, target->order);
 	ParamUuid(&params, &target->id);

@@ -41,8 +41,7 @@ CheckpointOpen(Call *call, PlanRow *plan, StepRow *step)
 	const Waiting *waiting = step->waiting;
 	Params		params = {0};
 
-	ParamTenant(&params, call);
-	ParamUuid(&params, &waiting->checkpoint_id);
+	ParamKey(&params, call, &waiting->checkpoint_id);
 	ParamUuid(&params, &plan->root_id);
 	ParamUuid(&params, &plan->id);
 	ParamUuid(&params, &step->id);
@@ -80,8 +79,7 @@ CheckpointsClose(Call *call, const PlanRow *plan)
 	};
 	Params		params = {0};
 
-	ParamTenant(&params, call);
-	ParamUuid(&params, &plan->root_id);
+	ParamKey(&params, call, &plan->root_id);
 	ParamUuid(&params, &plan->id);
 	QueryRun(&delete, &params);
 }

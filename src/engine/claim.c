@@ -31,8 +31,7 @@ ReleaseExpired(Call *call, PlanRow *root)
 		StepRow    *step;
 		PlanRow    *plan;
 
-		ParamTenant(&params, call);
-		ParamUuid(&params, &root->id);
+		ParamKey(&params, call, &root->id);
 		ParamTime(&params, GetCurrentTimestamp());
 		step = StepFetch(&find, &params);
 		if (step == NULL)
@@ -104,8 +103,7 @@ ClaimOfWorker(Call *call, const PlanRow *root, const char *worker)
 	};
 	Params		params = {0};
 
-	ParamTenant(&params, call);
-	ParamUuid(&params, &root->id);
+	ParamKey(&params, call, &root->id);
 	ParamText(&params, worker);
 	return StepFetch(&find, &params);
 }

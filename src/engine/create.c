@@ -54,8 +54,7 @@ InsertPlan(Call *call, const PlanRow *plan, const char *idempotency_key)
 	};
 	Params		params = {0};
 
-	ParamTenant(&params, call);
-	ParamUuid(&params, &plan->id);
+	ParamKey(&params, call, &plan->id);
 	ParamUuid(&params, &plan->root_id);
 	ParamUuid(&params, plan->nested ? &plan->parent_step_id : NULL);
 	ParamText(&params, OnFailureName[plan->on_failure]);
@@ -101,8 +100,7 @@ InsertPlanDetail(Call *call, const PlanRow *plan, const Definition *definition, 
 	};
 	Params		params = {0};
 
-	ParamTenant(&params, call);
-	ParamUuid(&params, &plan->id);
+	ParamKey(&params, call, &plan->id);
 	ParamDatum(&params, JsonbPGetDatum(definition->outputs ? definition->outputs : JsonEmptyObject()));
 	ParamText(&params, definition->description);
 	ParamText(&params, origin->design_rationale);

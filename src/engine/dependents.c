@@ -92,8 +92,7 @@ RelatedSteps(Call *call, KeptQuery *query, const StepRow *step, Need need)
 {
 	Params		params = {0};
 
-	ParamTenant(&params, call);
-	ParamUuid(&params, &step->id);
+	ParamKey(&params, call, &step->id);
 	ParamBool(&params, need == NEED_SUCCESS);
 	ParamBool(&params, need == NEED_END);
 	return QueryRun(query, &params);

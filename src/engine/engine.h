@@ -205,6 +205,7 @@ extern List *StepDependents(Call *call, const pg_uuid_t *step_id);	/* of Depende
 extern void StepUnblock(Call *call, const pg_uuid_t *step_id);
 extern void StepInstruct(Call *call, StepRow *step, const char *instructions);
 extern StepRow *StepFetch(KeptQuery *query, const Params *params);	/* NULL: none */
+extern StepRow *StepFetchById(Call *call, KeptQuery *query, const pg_uuid_t *id);
 pg_noreturn extern void PlanNotFound(const pg_uuid_t *plan_id);
 pg_noreturn extern void StepNotFound(const pg_uuid_t *step_id);
 extern PlanRow *PlanMustRead(Call *call, const pg_uuid_t *plan_id); /* no lock; SW001 */

@@ -93,8 +93,7 @@ InsertRows(Call *call, KeptQuery *query, const PlanRow *plan, JsonBuilder *b)
 {
 	Params		params = {0};
 
-	ParamTenant(&params, call);
-	ParamUuid(&params, &plan->id);
+	ParamKey(&params, call, &plan->id);
 	ParamUuid(&params, &plan->root_id);
 	ParamDatum(&params, JsonbPGetDatum(JsonFinish(b)));
 	QueryRun(query, &params);
@@ -148,8 +147,7 @@ LinksInsert(Links *links)
 
 	if (links->count == 0)
 		return;
-	ParamTenant(&params, links->call);
-	ParamUuid(&params, &links->plan->id);
+	ParamKey(&params, links->call, &links->plan->id);
 	ParamDatum(&params, PointerGetDatum(construct_array(links->step_ids, links->count, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR)));
 	ParamDatum(&params, PointerGetDatum(construct_array(links->parent_ids, links->count, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR)));
 	ParamDatum(&params, PointerGetDatum(construct_array(links->required, links->count, BOOLOID, 1, true, TYPALIGN_CHAR)));

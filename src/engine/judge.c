@@ -38,17 +38,6 @@ JudgeCondition(Call *call, PlanRow *plan, const StepRow *step, Judgement *j)
 
 /* ---------- order ---------- */
 
-/* Read the first step of a plan that a query over it finds; NULL if there is none. */
-static StepRow *
-FirstStepOf(Call *call, KeptQuery *query, const PlanRow *plan)
-{
-	Params		params = {0};
-
-	ParamTenant(&params, call);
-	ParamUuid(&params, &plan->id);
-	return StepFetch(query, &params);
-}
-
 /* Find the first step that holds back the steps after it in a sequence; NULL if there is none. */
 StepRow *
 FirstHolding(Call *call, const PlanRow *plan)
@@ -59,7 +48,7 @@ FirstHolding(Call *call, const PlanRow *plan)
 		2, {TEXTOID, UUIDOID}
 	};
 
-	return plan->sequential && plan->holding > 0 ? FirstStepOf(call, &find, plan) : NULL;
+	return plan->sequential && plan->holding > 0 ? StepFetchById(call, &find, &plan->id) : NULL;
 }
 
 /* Find the first step in progress of a sequence, which a run does not overtake; NULL if there is none. */
@@ -72,7 +61,7 @@ FirstInProgress(Call *call, const PlanRow *plan)
 		2, {TEXTOID, UUIDOID}
 	};
 
-	return plan->sequential && plan->counts[STEP_IN_PROGRESS] > 0 ? FirstStepOf(call, &find, plan) : NULL;
+	return plan->sequential && plan->counts[STEP_IN_PROGRESS] > 0 ? StepFetchById(call, &find, &plan->id) : NULL;
 }
 
 /* Find the first open failure, past which a run does nothing; NULL if there is none. */
@@ -85,7 +74,7 @@ FirstOpenFailure(Call *call, const PlanRow *plan)
 		2, {TEXTOID, UUIDOID}
 	};
 
-	return plan->open_failures > 0 ? FirstStepOf(call, &find, plan) : NULL;
+	return plan->open_failures > 0 ? StepFetchById(call, &find, &plan->id) : NULL;
 }
 
 /* Find a dependency of a step that has not ended; NULL if there is none. */
@@ -100,8 +89,7 @@ OpenDependency(Call *call, const PlanRow *plan, const StepRow *step)
 	};
 	Params		params = {0};
 
-	ParamTenant(&params, call);
-	ParamUuid(&params, &step->id);
+	ParamKey(&params, call, &step->id);
 	/* only under on_failure pause does a failed step hold back its dependents */
 	ParamBool(&params, plan->on_failure == ON_FAILURE_PAUSE);
 	return StepFetch(&find, &params);

@@ -294,8 +294,7 @@ NextWorkable(Call *call, PlanRow *root, const PlanRow *tried)
 	PlanRow    *plan = NULL;
 	Rows		rows;
 
-	ParamTenant(&params, call);
-	ParamUuid(&params, &root->id);
+	ParamKey(&params, call, &root->id);
 	ParamUuid(&params, tried ? &tried->id : NULL);
 	ParamInt(&params, tried ? tried->depth : 0);
 	rows = QueryRun(&find, &params);
@@ -488,8 +487,7 @@ PeekExpired(Call *call, const PlanRow *plan)
 	};
 	Params		params = {0};
 
-	ParamTenant(&params, call);
-	ParamUuid(&params, &plan->root_id);
+	ParamKey(&params, call, &plan->root_id);
 	ParamTime(&params, GetCurrentTimestamp());
 	ParamUuid(&params, &plan->id);
 	return StepFetch(&find, &params);
@@ -546,8 +544,7 @@ PlansToPeek(Call *call, const PlanRow *asked)
 	};
 	Params		params = {0};
 
-	ParamTenant(&params, call);
-	ParamUuid(&params, &asked->root_id);
+	ParamKey(&params, call, &asked->root_id);
 	ParamTime(&params, GetCurrentTimestamp());
 	return QueryRun(&find, &params);
 }

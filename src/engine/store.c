@@ -711,6 +711,16 @@ StepFetch(KeptQuery *query, const Params *params)
 	return step;
 }
 
+/* Run a query over (tenant, id) that returns whole rows of steps, and read the first; NULL if there is none. */
+StepRow *
+StepFetchById(Call *call, KeptQuery *query, const pg_uuid_t *id)
+{
+	Params		params = {0};
+
+	ParamKey(&params, call, id);
+	return StepFetch(query, &params);
+}
+
 /* Adapt StepFromTuple to TupleMake. */
 static void *
 StepMake(HeapTuple tuple, TupleDesc desc)
@@ -880,16 +890,23 @@ DetailMake(HeapTuple tuple, TupleDesc desc)
 	return detail;
 }
 
-/* Read the columns of a plan that are seldom needed. */
-PlanDetail *
-PlanDetailRead(Call *call, const pg_uuid_t *plan_id)
+/* Read from the row of stepwise.plan_detail what "make" makes of it. */
+static void *
+DetailRead(Call *call, const pg_uuid_t *plan_id, TupleMake make)
 {
 	Key			key = IdKey(call, plan_id);
-	PlanDetail *detail = TableRead("plan_detail", "plan_detail_pkey", &key, NULL, NULL, DetailMake);
+	void	   *detail = TableRead("plan_detail", "plan_detail_pkey", &key, NULL, NULL, make);
 
 	if (detail == NULL)
 		elog(ERROR, "plan %s has no detail", UuidText(plan_id));
 	return detail;
+}
+
+/* Read the columns of a plan that are seldom needed. */
+PlanDetail *
+PlanDetailRead(Call *call, const pg_uuid_t *plan_id)
+{
+	return DetailRead(call, plan_id, DetailMake);
 }
 
 /* Read the variables from a row of stepwise.plan_detail. */
@@ -903,12 +920,7 @@ VariablesMake(HeapTuple tuple, TupleDesc desc)
 Jsonb *
 PlanVariables(Call *call, const pg_uuid_t *plan_id)
 {
-	Key			key = IdKey(call, plan_id);
-	Jsonb	   *variables = TableRead("plan_detail", "plan_detail_pkey", &key, NULL, NULL, VariablesMake);
-
-	if (variables == NULL)
-		elog(ERROR, "plan %s has no detail", UuidText(plan_id));
-	return variables;
+	return DetailRead(call, plan_id, VariablesMake);
 }
 
 /* Make a FormattingNote from a row of stepwise.step; NULL if the step has no notes. */
@@ -1005,8 +1017,7 @@ StepInstruct(Call *call, StepRow *step, const char *instructions)
 	Params		params = {0};
 
 	step->instructions = (struct varlena *) cstring_to_text(instructions);
-	ParamTenant(&params, call);
-	ParamUuid(&params, &step->id);
+	ParamKey(&params, call, &step->id);
 	ParamVarlena(&params, step->instructions);
 	QueryRun(&save, &params);
 }

@@ -41,8 +41,7 @@ ArtifactEntry(Call *call, const PlanKey *plan, const char *uri)
 	Params		params = {0};
 	Rows		rows;
 
-	ParamTenant(&params, call);
-	ParamUuid(&params, &plan->plan_id);
+	ParamKey(&params, call, &plan->plan_id);
 	ParamUuid(&params, &plan->root_id);
 	ParamText(&params, uri + strlen(ARTIFACT_PREFIX));
 	ParamText(&params, uri);
