@@ -10,10 +10,13 @@ EXTVERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" $(EXTENSION)
 SQL_PARTS = $(sort $(wildcard sql/[0-9][0-9]_*.sql))
 JOINED_SQL = $(EXTENSION)--$(EXTVERSION).sql
 
-OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/*/*.c)))
+# src/bin has programs, which are no part of the module.
+OBJS = $(patsubst %.c,%.o,$(sort $(filter-out src/bin/%,$(wildcard src/*/*.c))))
+MCP = stepwise-mcp
+MCP_OBJS = $(patsubst %.c,%.o,$(sort $(wildcard src/bin/*.c)))
 DATA = $(wildcard sql/$(EXTENSION)--*--*.sql)
 DATA_built = $(JOINED_SQL)
-EXTRA_CLEAN = build
+EXTRA_CLEAN = build $(MCP) $(MCP_OBJS)
 
 # Regression tests, in reading order. The expected answers are in expected/.
 REGRESS = \
@@ -21,6 +24,7 @@ REGRESS = \
 	circle \
 	warn \
 	create \
+	builder \
 	tree \
 	fork \
 	history \
@@ -39,21 +43,29 @@ REGRESS = \
 	loop \
 	order \
 	stop \
+	report \
 	blocked \
 	progress \
 	fence \
+	late_worker \
 	review \
 	rights \
 	gate \
 	gate_doors \
 	gate_found \
+	gate_below \
+	added \
+	held_above \
 	modify \
 	update \
 	context \
+	find \
 	artifact \
+	versions \
 	skill \
 	tool \
 	runner \
+	run_ended \
 	pause \
 	resource \
 	run_tools \
@@ -62,16 +74,30 @@ REGRESS = \
 	doors \
 	variables \
 	handoff \
+	by_name \
+	mistyped \
+	help \
+	mcp \
+	mcp_tools \
+	mcp_resources \
+	mcp_prompts \
+	mcp_ask \
+	mcp_tasks \
+	hints \
 	agree \
+	complete \
 	claim_found \
 	walk \
 	altered \
 	emptied \
+	place \
 	raw_values \
 	chain \
 	encoding \
 	merge \
-	reason
+	reason \
+	bounded \
+	escaped
 
 # Isolation tests of concurrent sessions. Their expected answers are in expected/ too,
 # so a spec may not have the name of a test above.
@@ -96,7 +122,11 @@ ISOLATION = \
 	readers \
 	reclaim \
 	late_claim \
+	run_tools_claim \
+	update_claim \
+	store_twice \
 	chain_order \
+	mcp_cancel \
 	key_many
 
 REGRESS_OPTS = --inputdir=test --load-extension=$(EXTENSION)
@@ -117,7 +147,7 @@ endif
 PG_CONFIG ?= pg_config
 
 # These targets find or install PostgreSQL themselves, so they work without PGXS.
-OWN_GOALS = help demo test ack calls format typedefs psql bench fuzz fresh matrix
+OWN_GOALS = help demo test ack calls format typedefs psql mcp-demo mcp-config bench fuzz fresh matrix
 
 .PHONY: all $(OWN_GOALS)
 all:
@@ -125,6 +155,15 @@ all:
 ifneq ($(filter-out $(OWN_GOALS),$(or $(MAKECMDGOALS),all)),)
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
 ifneq ($(wildcard $(PGXS)),)
+# The program stepwise-mcp needs libpq and the library with PostgreSQL's JSON parser. PGXS installs
+# what SCRIPTS_built names beside psql; its own PROGRAM cannot stand beside MODULE_big.
+MCP_NEEDS := $(wildcard $(shell $(PG_CONFIG) --includedir)/libpq-fe.h)
+MCP_NEEDS += $(firstword $(wildcard $(addsuffix /libpgcommon.a,$(shell $(PG_CONFIG) --pkglibdir) $(shell $(PG_CONFIG) --libdir))))
+ifeq ($(words $(MCP_NEEDS)),2)
+SCRIPTS_built = $(MCP)
+else
+$(info $(MCP) is not built: libpq-fe.h or libpgcommon.a of this PostgreSQL is missing)
+endif
 include $(PGXS)
 else ifeq ($(MAKECMDGOALS),clean)
 clean:
@@ -133,6 +172,13 @@ else
 $(error "$(PG_CONFIG) --pgxs" leads nowhere: install PostgreSQL's server development files, or name another PG_CONFIG)
 endif
 endif
+
+$(MCP): $(MCP_OBJS)
+	$(CC) $(CFLAGS) $^ $(libpq_pgport) $(LDFLAGS) $(LDFLAGS_EX) -lm -o $@
+
+# The headers of libpq are in a folder of their own.
+$(MCP_OBJS): override CPPFLAGS += -I$(libpq_srcdir)
+$(MCP_OBJS): $(wildcard src/bin/*.h) $(EXTENSION).control
 
 # Each floor has one header, which the floors above include: a changed header rebuilds all.
 # So does the control file, since the compiler gets the version from it.
@@ -152,7 +198,7 @@ export PG_CONFIG REGRESS ISOLATION TESTS KEEP KINDS ROOTS
 help: ## list the targets
 	@echo 'make, make install, make installcheck, make clean: as in every PGXS extension,'
 	@echo 'against the server of PG_CONFIG=... (default: pg_config in the path). In addition:'
-	@sed -n 's/^\([a-z]*\):.* ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
 	@echo 'TESTS="state audit" runs only these tests; KEEP=1 keeps the folder of the run.'
 
 demo: ## show what the extension does, step by step
@@ -175,6 +221,12 @@ typedefs: ## write typedefs.list anew, which make format reads
 
 psql: ## open psql on a temporary cluster that has the extension
 	@test/psql
+
+mcp-demo: ## start a temporary cluster, and print how an agent connects to it
+	@test/mcp/demo
+
+mcp-config: ## print how an agent connects to the database that PGHOST, PGDATABASE, ... name
+	@test/mcp/config
 
 bench: ## measure against handwritten PL/pgSQL
 	@$(run_if_there)

@@ -40,9 +40,18 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'stepwise_interv
 COMMENT ON FUNCTION stepwise.interval_text(interval) IS 'internal: an interval in its JSON form, which does not depend on IntervalStyle';
 
 CREATE FUNCTION stepwise.json_size(value jsonb) RETURNS int
-LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'stepwise_raw_size';
+LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'stepwise_json_size';
 COMMENT ON FUNCTION stepwise.json_size(jsonb) IS 'internal: size of a value when it is read; pg_column_size tells its stored size';
 
-CREATE FUNCTION stepwise.text_size(value text) RETURNS int
-LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'stepwise_raw_size';
-COMMENT ON FUNCTION stepwise.text_size(text) IS 'internal: size of a text when it is read';
+CREATE FUNCTION stepwise.cut_text(value text, max int, reader text) RETURNS text
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'stepwise_cut_text';
+COMMENT ON FUNCTION stepwise.cut_text(text, int, text) IS 'internal: a text, cut if it has more than max bytes; null if max is 0';
+
+CREATE FUNCTION stepwise.cut_json(value jsonb, max int, function text, argument text, id text, also text) RETURNS jsonb
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'stepwise_cut_json';
+COMMENT ON FUNCTION stepwise.cut_json(jsonb, int, text, text, text, text)
+IS 'internal: a value, or its size and the call that reads it if it has more than max bytes as text; null if max is 0';
+
+CREATE FUNCTION stepwise.drop_nulls(object jsonb) RETURNS jsonb
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'stepwise_drop_nulls';
+COMMENT ON FUNCTION stepwise.drop_nulls(jsonb) IS 'internal: an object without its members that are null; values below them stay as they are';

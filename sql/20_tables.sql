@@ -41,6 +41,7 @@ CREATE TABLE stepwise.plan (
     holding           int NOT NULL DEFAULT 0,
     open_failures     int NOT NULL DEFAULT 0,
     sent_back         int NOT NULL DEFAULT 0,
+    crowded           int NOT NULL DEFAULT 0,
     started_steps     int NOT NULL DEFAULT 0,
     next_order        int NOT NULL DEFAULT 1,
     audit_entries     int NOT NULL DEFAULT 0,
@@ -90,6 +91,7 @@ COMMENT ON COLUMN stepwise.plan.paused IS 'number of steps that have a pause rea
 COMMENT ON COLUMN stepwise.plan.holding IS 'number of steps that hold back the steps after them in a sequence';
 COMMENT ON COLUMN stepwise.plan.open_failures IS 'number of failed steps that nobody has dealt with; under on_failure stop they keep the plan executing';
 COMMENT ON COLUMN stepwise.plan.sent_back IS 'root plans only: number of steps in the tree that a review sent back and nobody has claimed since';
+COMMENT ON COLUMN stepwise.plan.crowded IS 'root plans only: number of plans in the tree in which several steps hold back the steps after them';
 COMMENT ON COLUMN stepwise.plan.started_steps IS 'number of steps that have started, which is the last execution_order';
 COMMENT ON COLUMN stepwise.plan.next_order IS 'no step of a lower order is pending';
 COMMENT ON COLUMN stepwise.plan.audit_entries IS 'length of the audit chain';
@@ -182,6 +184,7 @@ CREATE TABLE stepwise.step (
     fixed_version           int,
     feedback                text,
     previous                jsonb,
+    previous_error          text,
     PRIMARY KEY (tenant, id),
     CONSTRAINT step_order_unique UNIQUE (tenant, plan_id, step_order) DEFERRABLE,
     CONSTRAINT step_outcome CHECK (stepwise.step_fits(status, outcome))
@@ -236,6 +239,7 @@ COMMENT ON COLUMN stepwise.step.approved IS 'digest of what a gate before the st
 COMMENT ON COLUMN stepwise.step.fixed_version IS 'version of the workflow that was fixed when the gate before the step opened';
 COMMENT ON COLUMN stepwise.step.feedback IS 'what the last review asked to change';
 COMMENT ON COLUMN stepwise.step.previous IS 'result that the last review sent back';
+COMMENT ON COLUMN stepwise.step.previous_error IS 'how the attempt before has failed or was lost';
 
 CREATE TABLE stepwise.dependency (
     tenant     text COLLATE "C" NOT NULL,
@@ -356,6 +360,7 @@ CREATE TABLE stepwise.artifact (
     plan_id    uuid NOT NULL,
     step_id    uuid,
     name       text NOT NULL,
+    version    int NOT NULL,
     media_type text,
     content    text NOT NULL,
     data       jsonb,
@@ -366,10 +371,11 @@ CREATE TABLE stepwise.artifact (
                 || array_to_tsvector(ARRAY['tenant ' || hashtextextended(tenant, 0)::text])) STORED,
     PRIMARY KEY (tenant, id)
 );
-CREATE INDEX artifact_plan ON stepwise.artifact (tenant, plan_id, name);
+CREATE UNIQUE INDEX artifact_version ON stepwise.artifact (tenant, plan_id, name, version);
 CREATE INDEX artifact_search ON stepwise.artifact USING gin (search);
 COMMENT ON TABLE stepwise.artifact IS 'texts, data and sources that steps produced beside their results';
-COMMENT ON COLUMN stepwise.artifact.step_id IS 'the step that produced it; null: it belongs to the plan, or the step was removed';
+COMMENT ON COLUMN stepwise.artifact.step_id IS 'the step of the tree that produced it; null: none was named, or the step was removed';
+COMMENT ON COLUMN stepwise.artifact.version IS 'counts the artifacts of this name in the plan, from 1, without holes';
 COMMENT ON COLUMN stepwise.artifact.search IS 'words of the name and the content for searching; names weigh more. One more word stands for the tenant; no text contains it';
 
 CREATE TABLE stepwise.skill_execution (

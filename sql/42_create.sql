@@ -9,6 +9,6 @@ COMMENT ON FUNCTION stepwise.create_plan(text, text, jsonb, jsonb, jsonb, jsonb,
 IS 'create a plan from the given steps';
 
 CREATE FUNCTION stepwise.start_workflow(workflow text, inputs jsonb = '{}', version int = NULL, session_id text = NULL,
-    idempotency_key text = NULL) RETURNS jsonb
+    idempotency_key text = NULL, goal text = NULL) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_start_workflow';
-COMMENT ON FUNCTION stepwise.start_workflow(text, jsonb, int, text, text) IS 'create a plan from a workflow';
+COMMENT ON FUNCTION stepwise.start_workflow(text, jsonb, int, text, text, text) IS 'create a plan from a workflow';

@@ -8,9 +8,9 @@ CREATE FUNCTION stepwise.validate_definition(definition jsonb) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_validate_definition';
 COMMENT ON FUNCTION stepwise.validate_definition(jsonb) IS 'list all faults of a definition without storing it';
 
-CREATE FUNCTION stepwise.list_workflows() RETURNS jsonb
+CREATE FUNCTION stepwise.list_workflows(after text = NULL, max int = 50) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_list_workflows';
-COMMENT ON FUNCTION stepwise.list_workflows() IS 'list the workflows with their newest versions';
+COMMENT ON FUNCTION stepwise.list_workflows(text, int) IS 'list the workflows with their newest versions by name, page by page';
 
 CREATE FUNCTION stepwise.get_workflow(name text, version int = NULL) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_get_workflow';

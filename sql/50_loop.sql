@@ -18,10 +18,10 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_advance';
 COMMENT ON FUNCTION stepwise.advance(uuid, jsonb, text, double precision, jsonb, text, text, int, text, interval, text)
 IS 'complete a step and claim the next one of the root plan, in one round trip';
 
-CREATE FUNCTION stepwise.fail_step(step_id uuid, error text, retryable boolean = NULL, attempt int = NULL, code text = NULL,
-    worker text = NULL) RETURNS jsonb
+CREATE FUNCTION stepwise.fail_step(step_id uuid, error text, retryable boolean = NULL, attempt int = NULL,
+    execution_report jsonb = NULL, code text = NULL, worker text = NULL) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_fail_step';
-COMMENT ON FUNCTION stepwise.fail_step(uuid, text, boolean, int, text, text) IS 'report that a step could not be done';
+COMMENT ON FUNCTION stepwise.fail_step(uuid, text, boolean, int, jsonb, text, text) IS 'report that a step could not be done';
 
 CREATE FUNCTION stepwise.retry_step(step_id uuid) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_retry_step';
@@ -35,9 +35,10 @@ CREATE FUNCTION stepwise.release_step(step_id uuid, attempt int = NULL, worker t
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_release_step';
 COMMENT ON FUNCTION stepwise.release_step(uuid, int, text) IS 'give a claimed step back';
 
-CREATE FUNCTION stepwise.heartbeat(step_id uuid, attempt int = NULL, extend interval = NULL, worker text = NULL) RETURNS jsonb
+CREATE FUNCTION stepwise.heartbeat(step_id uuid, attempt int = NULL, extend interval = NULL, worker text = NULL,
+    execution_report jsonb = NULL) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_heartbeat';
-COMMENT ON FUNCTION stepwise.heartbeat(uuid, int, interval, text) IS 'show that a claimed step is being worked on, and extend its lease';
+COMMENT ON FUNCTION stepwise.heartbeat(uuid, int, interval, text, jsonb) IS 'show that a claimed step is being worked on, and extend its lease';
 
 CREATE FUNCTION stepwise.cancel_plan(plan_id uuid, reason text = NULL) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_cancel_plan';
@@ -55,8 +56,9 @@ BEGIN ATOMIC
         JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = t.id AND s.status = 'awaiting_input' AND s.workflow IS NOT NULL
              AND s.pause_reason IS NOT NULL
         JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = s.id AND n.completed_at IS NULL)
-    SELECT jsonb_build_object('checkpointId', k.id, 'prompt', k.prompt, 'kind', k.kind, 'stepId', k.step_id,
-                              'questions', k.questions)
+    SELECT jsonb_build_object('checkpointId', k.id, 'prompt', stepwise.cut_text(k.prompt, 8000, 'get_step_context'), 'kind', k.kind,
+                              'stepId', k.step_id,
+                              'questions', stepwise.cut_json(k.questions, 8000, 'get_step_context', 'step_id', k.step_id::text, 'max_bytes'))
     FROM stepwise.checkpoint AS k
     WHERE k.tenant = $1 AND k.root_id = (SELECT p.root_id FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.id = $2)
       AND CASE WHEN k.root_id = $2

@@ -6,9 +6,17 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_store_artifa
 COMMENT ON FUNCTION stepwise.store_artifact(uuid, text, text, uuid, text, jsonb, text)
 IS 'store a text that a plan or one of its steps has produced';
 
+CREATE FUNCTION stepwise.get_artifact(plan_id uuid, name text, version int = NULL) RETURNS jsonb
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_get_artifact';
+COMMENT ON FUNCTION stepwise.get_artifact(uuid, text, int) IS 'show an artifact of a plan, whole: its newest version, or the one given';
+
 CREATE FUNCTION stepwise.store_output(plan_id uuid, content text, media_type text = 'text/markdown') RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_store_output';
 COMMENT ON FUNCTION stepwise.store_output(uuid, text, text) IS 'store the final output of a plan; it replaces an earlier one';
+
+CREATE FUNCTION stepwise.get_output(plan_id uuid) RETURNS jsonb
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_get_output';
+COMMENT ON FUNCTION stepwise.get_output(uuid) IS 'show the final output of a plan, whole';
 
 CREATE FUNCTION stepwise.search_artifacts(query text, plan_id uuid = NULL, max int = 20) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_search_artifacts';
@@ -28,41 +36,56 @@ LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'stepwise_search_headline';
 COMMENT ON FUNCTION stepwise.search_headline(regconfig, text, tsquery)
 IS 'internal: fragments of a text around the matches of a query, separated by character 30';
 
--- Internal: the tenant is an argument. Returns no row when the query contains no word to search for.
+-- Internal: the tenant is an argument, and the query is a tsquery. Of several versions of an artifact that match, the newest counts.
+-- Of the matches, the newest thousand artifacts and the newest thousand outputs are ranked, and outputs by their first 20,000
+-- characters: what the ranking reads does not grow with what is stored.
 
-CREATE FUNCTION stepwise.search_artifacts_json(tenant text, query text, plan_id uuid, max int) RETURNS SETOF jsonb
+CREATE FUNCTION stepwise.found_artifacts(tenant text, query text, plan_id uuid, max int) RETURNS TABLE (id uuid, item jsonb, count bigint)
 LANGUAGE sql STABLE
 BEGIN ATOMIC
     WITH wanted AS (
-        SELECT q.query, q.query && ('''tenant ' || hashtextextended($1 COLLATE "C", 0)::text || '''')::tsquery AS of_tenant
-        FROM websearch_to_tsquery('pg_catalog.english', $2) AS q (query) WHERE numnode(q.query) > 0),
-    matches AS (
-        SELECT 'artifact' AS kind, a.id, a.plan_id, a.step_id, a.name, a.media_type, a.source_url, a.created_at, a.content,
-               ts_rank_cd(a.search, w.query) AS rank
-        FROM wanted AS w JOIN stepwise.artifact AS a ON a.tenant = $1 AND a.search @@ w.of_tenant
-        UNION ALL
-        SELECT 'output', NULL, d.plan_id, NULL, 'output', d.final_media_type, NULL, NULL, d.final_output,
-               ts_rank_cd(to_tsvector('pg_catalog.english', left(d.final_output, CASE WHEN octet_length(left(d.final_output, 250000)) <= 260000 THEN 250000 ELSE 65000 END)), w.query)
+        SELECT $2::tsquery AS query, $2::tsquery && ('''tenant ' || hashtextextended($1 COLLATE "C", 0)::text || '''')::tsquery AS of_tenant),
+    artifacts AS (
+        SELECT m.id, m.plan_id, p.name AS plan_name
+        FROM (SELECT DISTINCT ON (a.plan_id, a.name) a.id, a.plan_id
+              FROM wanted AS w JOIN stepwise.artifact AS a ON a.tenant = $1 AND a.search @@ w.of_tenant
+              ORDER BY a.plan_id, a.name, a.version DESC) AS m
+        JOIN stepwise.plan AS p ON p.tenant = $1 AND p.id = m.plan_id AND ($3 IS NULL OR p.id = $3 OR p.root_id = $3)
+        ORDER BY m.id DESC LIMIT 1000),
+    outputs AS (
+        SELECT d.plan_id, p.name AS plan_name
         FROM wanted AS w
         JOIN stepwise.plan_detail AS d ON d.tenant = $1 AND d.final_output IS NOT NULL
              AND (to_tsvector('pg_catalog.english', left(d.final_output, CASE WHEN octet_length(left(d.final_output, 250000)) <= 260000 THEN 250000 ELSE 65000 END))
-                  || array_to_tsvector(ARRAY['tenant ' || hashtextextended(d.tenant, 0)::text])) @@ w.of_tenant),
+                  || array_to_tsvector(ARRAY['tenant ' || hashtextextended(d.tenant, 0)::text])) @@ w.of_tenant
+        JOIN stepwise.plan AS p ON p.tenant = $1 AND p.id = d.plan_id AND ($3 IS NULL OR p.id = $3 OR p.root_id = $3)
+        ORDER BY d.plan_id DESC LIMIT 1000),
+    ranked AS (
+        SELECT m.id, m.plan_id, m.plan_name, ts_rank_cd(a.search, w.query) AS rank
+        FROM wanted AS w CROSS JOIN artifacts AS m JOIN stepwise.artifact AS a ON a.tenant = $1 AND a.id = m.id
+        UNION ALL
+        SELECT NULL, m.plan_id, m.plan_name, ts_rank_cd(to_tsvector('pg_catalog.english', left(d.final_output, 20000)), w.query)
+        FROM wanted AS w CROSS JOIN outputs AS m JOIN stepwise.plan_detail AS d ON d.tenant = $1 AND d.plan_id = m.plan_id),
     best AS (
-        SELECT m.*, p.name AS plan_name
-        FROM matches AS m
-        JOIN stepwise.plan AS p ON p.tenant = $1 AND p.id = m.plan_id AND ($3 IS NULL OR p.id = $3 OR p.root_id = $3)
-        ORDER BY m.rank DESC, m.id DESC NULLS FIRST, m.plan_id LIMIT $4)
-    SELECT jsonb_build_object(
-        'query', $2,
-        'results', (
-            SELECT coalesce(jsonb_agg(jsonb_build_object(
-                'kind', b.kind, 'artifactId', b.id, 'planId', b.plan_id, 'planName', b.plan_name, 'stepId', b.step_id,
-                'name', b.name, 'mediaType', b.media_type, 'sourceUrl', b.source_url, 'createdAt', stepwise.time_text(b.created_at),
-                'size', octet_length(b.content), 'rank', b.rank,
-                'fragments', string_to_array(
-                    stepwise.search_headline('pg_catalog.english', left(b.content, 250000), w.query), chr(30)))
-                ORDER BY b.rank DESC, b.id DESC NULLS FIRST, b.plan_id), '[]')
-            FROM best AS b))
-    FROM wanted AS w;
+        SELECT r.*, count(*) OVER () AS count
+        FROM ranked AS r ORDER BY r.rank DESC, r.id DESC NULLS FIRST, r.plan_id LIMIT $4)
+    SELECT coalesce(b.id, b.plan_id),
+           jsonb_build_object(
+               'kind', CASE WHEN b.id IS NULL THEN 'output' ELSE 'artifact' END, 'artifactId', b.id, 'planId', b.plan_id,
+               'planName', b.plan_name, 'stepId', a.step_id, 'name', coalesce(a.name, 'output'), 'version', a.version,
+               'newestVersion', (SELECT max(n.version) FROM stepwise.artifact AS n
+                                 WHERE n.tenant = $1 AND n.plan_id = b.plan_id AND n.name = a.name),
+               'mediaType', coalesce(a.media_type, d.final_media_type), 'createdAt', stepwise.time_text(a.created_at),
+               'size', octet_length(coalesce(a.content, d.final_output)), 'rank', b.rank,
+               'fragments', ARRAY(
+                   SELECT left(f.fragment, 500)
+                   FROM string_to_table(stepwise.search_headline('pg_catalog.english', left(coalesce(a.content, d.final_output), 250000),
+                                                                 w.query), chr(30)) AS f (fragment)),
+               'sourceUrl', stepwise.cut_text(a.source_url, 300, 'get_artifact')),
+           b.count
+    FROM wanted AS w CROSS JOIN best AS b
+    LEFT JOIN stepwise.artifact AS a ON a.tenant = $1 AND a.id = b.id
+    LEFT JOIN stepwise.plan_detail AS d ON d.tenant = $1 AND d.plan_id = b.plan_id AND b.id IS NULL
+    ORDER BY b.rank DESC, b.id DESC NULLS FIRST, b.plan_id;
 END;
-COMMENT ON FUNCTION stepwise.search_artifacts_json(text, text, uuid, int) IS 'internal: what search_artifacts answers';
+COMMENT ON FUNCTION stepwise.found_artifacts(text, text, uuid, int) IS 'internal: the matches that search_artifacts answers, best first';

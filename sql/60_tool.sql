@@ -10,9 +10,9 @@ CREATE FUNCTION stepwise.drop_tool(name text) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_drop_tool';
 COMMENT ON FUNCTION stepwise.drop_tool(text) IS 'remove a registered tool; the client then calls tools of this name';
 
-CREATE FUNCTION stepwise.list_tools() RETURNS jsonb
+CREATE FUNCTION stepwise.list_tools(after text = NULL, max int = 50) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_list_tools';
-COMMENT ON FUNCTION stepwise.list_tools() IS 'list the registered and the built-in tools';
+COMMENT ON FUNCTION stepwise.list_tools(text, int) IS 'list the registered and the built-in tools by name, page by page';
 
 CREATE FUNCTION stepwise.register_resource(pattern text, function regprocedure) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_register_resource';

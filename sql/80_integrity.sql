@@ -38,6 +38,12 @@ BEGIN ATOMIC
     FROM stepwise.plan AS p
     WHERE p.sent_back <> (SELECT count(*) FROM stepwise.step AS s WHERE s.tenant = p.tenant AND s.root_id = p.id AND s.sent_back)
     UNION ALL
+    SELECT p.tenant, p.id, 'crowded does not fit the tree'
+    FROM stepwise.plan AS p
+    LEFT JOIN (SELECT n.tenant, n.root_id, count(*) AS plans FROM stepwise.plan AS n WHERE n.holding > 1 GROUP BY n.tenant, n.root_id) AS c
+        ON c.tenant = p.tenant AND c.root_id = p.id
+    WHERE p.crowded <> coalesce(c.plans, 0)
+    UNION ALL
     SELECT p.tenant, p.id, 'a pending step is below next_order'
     FROM stepwise.plan AS p JOIN counted AS c ON c.tenant = p.tenant AND c.plan_id = p.id
     WHERE c.first_pending < p.next_order
@@ -93,6 +99,15 @@ BEGIN ATOMIC
     FROM stepwise.dependency AS d
     WHERE NOT EXISTS (SELECT FROM stepwise.step AS s WHERE s.tenant = d.tenant AND s.id = d.step_id AND s.plan_id = d.plan_id)
        OR NOT EXISTS (SELECT FROM stepwise.step AS s WHERE s.tenant = d.tenant AND s.id = d.depends_on AND s.plan_id = d.plan_id)
+    UNION ALL
+    SELECT a.tenant, a.plan_id, 'versions of artifact ' || a.name || ' have holes'
+    FROM stepwise.artifact AS a GROUP BY a.tenant, a.plan_id, a.name HAVING count(*) <> max(a.version)
+    UNION ALL
+    SELECT a.tenant, a.plan_id, 'artifact ' || a.name || ' without its plan, or of a step that is not in the tree'
+    FROM stepwise.artifact AS a
+    WHERE NOT EXISTS (
+        SELECT FROM stepwise.plan AS p LEFT JOIN stepwise.step AS s ON s.tenant = p.tenant AND s.id = a.step_id AND s.root_id = p.root_id
+        WHERE p.tenant = a.tenant AND p.id = a.plan_id AND (a.step_id IS NULL OR s.id IS NOT NULL))
     UNION ALL
     SELECT a.tenant, a.plan_id, 'audit entries of a plan that is not there'
     FROM (SELECT DISTINCT x.tenant, x.plan_id FROM stepwise.audit AS x WHERE x.plan_id IS NOT NULL) AS a

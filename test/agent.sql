@@ -22,9 +22,10 @@ $$;
 
 -- An answer without ids and times, and without some of its keys.
 CREATE FUNCTION pg_temp.plain(answer jsonb, VARIADIC without text[] = '{}') RETURNS text LANGUAGE sql AS $$
-    SELECT regexp_replace(regexp_replace(CASE WHEN without = '{}' THEN answer ELSE answer - without END::text,
+    SELECT regexp_replace(regexp_replace(regexp_replace(CASE WHEN without = '{}' THEN answer ELSE answer - without END::text,
         '[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}', 'ID', 'g'),
-        '"20[0-9]{2}-[0-9]{2}-[0-9]{2}[T ][0-9:.]+[^"]*"', '"TIME"', 'g')
+        '"20[0-9]{2}-[0-9]{2}-[0-9]{2}[T ][0-9:.]+[^"]*"', '"TIME"', 'g'),
+        '"retryAfterMs": [0-9]+', '"retryAfterMs": "MS"', 'g')
 $$;
 
 -- The value of an expression, or its SQLSTATE and message.

@@ -19,5 +19,5 @@ BEGIN
     RETURN 'no error';
 EXCEPTION WHEN OTHERS THEN
     GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-    RETURN concat_ws(E'\n', sqlstate || ' ' || sqlerrm, CASE WHEN more THEN detail END, CASE WHEN more THEN hint END);
+    RETURN concat_ws(E'\n', sqlstate || ' ' || sqlerrm, CASE WHEN more THEN detail END, CASE WHEN more THEN regexp_replace(hint, '[0-9a-f]{8}-[0-9a-f-]{27}', 'ID', 'g') END);
 END $$;

@@ -47,7 +47,7 @@ $$;
 
 -- An answer without ids and times, and without what a run says about the next call.
 CREATE FUNCTION pg_temp.plain(answer jsonb) RETURNS jsonb LANGUAGE sql AS $$
-    SELECT answer - '{planId,rootPlanId,stepId,checkpointId,checkpoint_id,leaseExpiresAt,task_id,message,next_call}'::text[]
+    SELECT answer - '{planId,rootPlanId,stepId,checkpointId,checkpoint_id,leaseExpiresAt,task_id,goal,message,next_call,nextCall,waitingFor,retryAfterMs,failedSteps}'::text[]
            || CASE WHEN answer ? 'pauseReason' THEN jsonb_build_object('pauseReason', (answer -> 'pauseReason') - 'checkpointId') ELSE '{}' END
            || CASE WHEN answer ? 'pause_reason' THEN jsonb_build_object('pause_reason', (answer -> 'pause_reason') - 'checkpointId') ELSE '{}' END
 $$;

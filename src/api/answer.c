@@ -1,8 +1,40 @@
 /*
  * answer.c
- *	  answers that several SQL-callable functions share
+ *	  reports and answers that several SQL-callable functions share
  */
 #include "api/api.h"
+
+/* ---------- what a caller reports about its work ---------- */
+
+/* Read the argument execution_report; NULL if it is not given. */
+Jsonb *
+ArgumentExecutionReport(FunctionCallInfo fcinfo, int n)
+{
+	Jsonb	   *report = ArgumentJson(fcinfo, n);
+
+	CheckJsonLimits(report, "execution_report");
+	return report;
+}
+
+/* Put a report into the row of its step; without one, an earlier one stays. */
+void
+StepReport(StepRow *step, Jsonb *report)
+{
+	if (report != NULL)
+		step->execution_report = (struct varlena *) report;
+}
+
+/* ---------- after a change ---------- */
+
+/* Put the members that every answer about a changed plan has. */
+void
+PutPlanAnswer(JsonBuilder *b, const PlanRow *plan)
+{
+	JsonPutUuid(b, "planId", &plan->id);
+	JsonPutText(b, "planStatus", PlanStatusName[plan->status]);
+	if (plan->nested)
+		JsonPutUuid(b, "rootPlanId", &plan->root_id);
+}
 
 /* Put the members that every answer about a changed step has. */
 void
@@ -10,12 +42,11 @@ PutStepAnswer(JsonBuilder *b, const PlanRow *plan, const StepRow *step)
 {
 	JsonPutUuid(b, "stepId", &step->id);
 	JsonPutText(b, "stepStatus", StepStatusName[step->status]);
-	JsonPutUuid(b, "planId", &plan->id);
-	JsonPutText(b, "planStatus", PlanStatusName[plan->status]);
+	PutPlanAnswer(b, plan);
 }
 
-/* Build the answer of a function that changed a step. */
-Jsonb *
+/* Build the answer about a changed step. */
+static Jsonb *
 StepAnswer(const PlanRow *plan, const StepRow *step)
 {
 	JsonBuilder b = {0};
@@ -26,38 +57,100 @@ StepAnswer(const PlanRow *plan, const StepRow *step)
 	return JsonFinish(&b);
 }
 
+/* Build the answer of a function that moved a step, with the next call. The call writes nothing after that. */
+Jsonb *
+MovedAnswer(Call *call, const PlanRow *plan, const StepRow *step)
+{
+	return JsonMerge(StepAnswer(plan, step), NextCallAfter(call, plan));
+}
+
 /* Build the answer of a function that was called again in the state that it makes. */
 Jsonb *
-DuplicateAnswer(const PlanRow *plan, const StepRow *step)
+DuplicateAnswer(Call *call, const PlanRow *plan, const StepRow *step)
 {
 	JsonBuilder b = {0};
 
 	JsonObjectStart(&b, NULL);
-	PutStepAnswer(&b, plan, step);
 	JsonPutBool(&b, "duplicate", true);
 	JsonObjectEnd(&b);
-	return JsonFinish(&b);
+	return JsonMerge(MovedAnswer(call, plan, step), JsonFinish(&b));
 }
+
+/* ---------- no step to hand out ---------- */
 
 /* Put the notes of the plan and of its steps on how to format the outputs. */
 static void
 PutFormattingNotes(JsonBuilder *b, Call *call, const PlanRow *asked)
 {
+	char	   *of_plan = PlanDetailRead(call, &asked->id)->output_formatting_notes;
+	List	   *notes = FormattingNotes(call, &asked->id);
+	/* a few notes are shown whole */
+	int			text = list_length(notes) > 4 ? SHOWN_TEXT / 16 : SHOWN_TEXT;
 	ListCell   *cell;
 
-	JsonPutText(b, "planFormattingNotes", PlanDetailRead(call, &asked->id)->output_formatting_notes);
+	JsonPutTextIfSet(b, "planFormattingNotes", of_plan ? CutText(of_plan, SHOWN_TEXT, "get_plan_context") : NULL);
+	if (list_length(notes) > LIST_MAX)
+		JsonPutInt(b, "stepFormattingNoteCount", list_length(notes));
 	JsonArrayStart(b, "stepFormattingNotes");
-	foreach(cell, FormattingNotes(call, &asked->id))
+	foreach(cell, notes)
 	{
 		const FormattingNote *note = lfirst(cell);
 
+		if (foreach_current_index(cell) >= LIST_MAX)
+			break;
 		JsonObjectStart(b, NULL);
 		JsonPutInt(b, "stepOrder", note->order);
 		JsonPutText(b, "name", note->name);
-		JsonPutText(b, "notes", note->notes);
+		JsonPutText(b, "notes", CutField(note->notes, text, "get_step_context"));
 		JsonObjectEnd(b);
 	}
 	JsonArrayEnd(b);
+}
+
+#define FAILED_SHOWN	50		/* plan_complete names at most this many failed steps */
+
+/* Put the steps that failed or completed with failure, and how many there are if some are left out. */
+static void
+PutFailedSteps(JsonBuilder *b, Call *call, const PlanRow *asked)
+{
+	static KeptQuery list = {
+		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2"
+		" AND (s.status = 'failed' OR s.outcome = 'failure') ORDER BY s.step_order LIMIT $3",
+		3, {TEXTOID, UUIDOID, INT4OID}
+	};
+	int			count = asked->counts[STEP_FAILED] + asked->unsuccessful;
+	Params		params = {0};
+	Rows		rows;
+
+	ParamKey(&params, call, &asked->id);
+	ParamInt(&params, FAILED_SHOWN);
+	rows = QueryRun(&list, &params);
+	JsonArrayStart(b, "failedSteps");
+	for (uint64 i = 0; i < rows.count; i++)
+	{
+		StepRow    *step = RowStep(&rows, i);
+
+		JsonObjectStart(b, NULL);
+		JsonPutUuid(b, "stepId", &step->id);
+		JsonPutInt(b, "stepOrder", step->order);
+		JsonPutText(b, "name", step->name);
+		JsonPutText(b, "status", StepStatusName[step->status]);
+		JsonPutTextIfSet(b, "error", step->message ? CutText(step->message, REASON_TEXT_BYTES, "get_step_context") : NULL);
+		JsonObjectEnd(b);
+	}
+	JsonArrayEnd(b);
+	if (count > FAILED_SHOWN)
+		JsonPutInt(b, "failedCount", count);
+	RowsFree(&rows);
+}
+
+/* Put a text from the metadata of a skill; nothing if there is none. */
+static void
+PutSkillText(JsonBuilder *b, const Jsonb *skill, const char *key)
+{
+	char	   *text = JsonGetText(skill, key);
+
+	JsonPutTextIfSet(b, key, text ? CutText(text, SHOWN_TEXT, "get_plan_context") : NULL);
 }
 
 /* Build the detail for a completed plan. The media type and the instructions come from its skill, if it has one. */
@@ -68,24 +161,29 @@ CompleteDetail(Call *call, const PlanRow *asked)
 	JsonBuilder b = {0};
 
 	JsonObjectStart(&b, NULL);
-	JsonPutJson(&b, "outputs", JsonOf(asked->outputs));
+	JsonPutJson(&b, "outputs", OutputsShown(asked));
 	JsonPutText(&b, "outcome", OutcomeName[asked->outcome]);
-	JsonPutText(&b, "outputMediaType", skill ? JsonGetText(skill, "outputMediaType") : NULL);
-	JsonPutText(&b, "outputFormattingInstructions", skill ? JsonGetText(skill, "outputFormattingInstructions") : NULL);
+	PutSkillText(&b, skill, "outputMediaType");
+	PutSkillText(&b, skill, "outputFormattingInstructions");
 	PutFormattingNotes(&b, call, asked);
+	if (asked->outcome == OUTCOME_FAILURE)
+		PutFailedSteps(&b, call, asked);
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
 }
 
 /* Build the detail for a plan that is neither paused nor ended: other workers may hold its steps. */
 static Jsonb *
-NothingDetail(const PlanRow *asked)
+NothingDetail(const Wait *w, const PlanRow *asked)
 {
 	JsonBuilder b = {0};
 
 	JsonObjectStart(&b, NULL);
 	JsonPutInt(&b, "inProgressCount", asked->counts[STEP_IN_PROGRESS]);
 	JsonPutInt(&b, "failedCount", asked->counts[STEP_FAILED]);
+	JsonPutInt(&b, "pendingCount", asked->counts[STEP_PENDING]);
+	PutWaitingFor(&b, w->call, w->claims);
+	PutRetryAfter(&b, w->claims);
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
 }
@@ -97,28 +195,68 @@ EndedDetail(const PlanRow *asked)
 	JsonBuilder b = {0};
 
 	JsonObjectStart(&b, NULL);
-	JsonPutText(&b, "error", asked->message);
+	JsonPutTextIfSet(&b, "error", asked->message ? CutText(asked->message, SHOWN_TEXT, "get_plan_context") : NULL);
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
 }
 
-/* Build the detail for a plan that has a pause reason. */
+/* Build the detail for a plan that has a pause reason, and may have none if raw SQL made it wait. */
 static Jsonb *
-PausedDetail(const PlanRow *asked)
+PausedDetail(const Wait *w, const PlanRow *asked)
 {
 	JsonBuilder b = {0};
 
 	JsonObjectStart(&b, NULL);
-	JsonPutJson(&b, "pauseReason", DatumGetJsonbP(PointerGetDatum(asked->pause_reason)));
+	JsonPutJsonIfSet(&b, "pauseReason", JsonOf(asked->pause_reason));
+	PutRetryAfter(&b, w->claims);
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
+}
+
+/* Count the people who are asked in a plan and below it. */
+static int
+WaitingCount(Call *call, const PlanRow *asked)
+{
+	static KeptQuery count = {
+		"WITH RECURSIVE tree AS (SELECT $2 AS id UNION ALL"
+		" SELECT n.id FROM tree AS t JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = t.id"
+		" AND s.status = 'awaiting_input' AND s.workflow IS NOT NULL"
+		" JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = s.id AND n.completed_at IS NULL)"
+		" SELECT pg_catalog.count(*)::int FROM stepwise.checkpoint AS k WHERE k.tenant = $1 AND k.root_id = $3"
+		" AND k.plan_id IN (SELECT t.id FROM tree AS t)",
+		3, {TEXTOID, UUIDOID, UUIDOID}
+	};
+	Params		params = {0};
+	Rows		rows;
+	int			waiting;
+
+	/* without nested plans, each waiting step asks for itself */
+	if (!asked->root->nests)
+		return asked->counts[STEP_AWAITING_INPUT];
+	ParamKey(&params, call, &asked->id);
+	ParamUuid(&params, &asked->root_id);
+	rows = QueryRun(&count, &params);
+	waiting = RowInt(&rows, 0, 1);
+	RowsFree(&rows);
+	return waiting;
+}
+
+/* Build the detail for a plan in which a person is asked: the oldest question, and how many there are. */
+static Jsonb *
+AskedDetail(const Wait *w, const PlanRow *asked)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutInt(&b, "waitingCount", WaitingCount(w->call, asked));
+	JsonObjectEnd(&b);
+	return JsonMerge(JsonMerge(OldestCheckpoint(w->call, asked), JsonFinish(&b)), PausedDetail(w, asked));
 }
 
 /*
  * Say whether something stops an agent in a plan. An open failure under on_failure
  * stop does not, unless another step is blocked too, or the agent stops where a
- * run stops. The reason of a nested plan
- * is also that of its parent step, which is counted once at each level.
+ * run stops. The reason of a nested plan is also that of its parent step, which is counted once at each level.
  */
 static bool
 IsPaused(Call *call, const PlanRow *asked, bool run_tools)
@@ -141,40 +279,50 @@ IsPaused(Call *call, const PlanRow *asked, bool run_tools)
 	return plan == NULL || plan->paused - plan->open_failures > known;
 }
 
-/* Build the answer for a plan that has no step to hand out now. */
-Jsonb *
-NextAnswer(Call *call, PlanRow *asked, bool run_tools)
+/* Say in one word how a plan stands that has no step to hand out, and build the detail for that. */
+static const char *
+StatusOfNext(const Wait *w, const PlanRow *asked, bool run_tools, Jsonb **detail)
 {
-	const char *status;
-	Jsonb	   *detail;
-	JsonBuilder b = {0};
+	Call	   *call = w->call;
 
 	switch (asked->status)
 	{
 		case PLAN_COMPLETED:
-			status = "plan_complete";
-			detail = CompleteDetail(call, asked);
-			break;
+			*detail = CompleteDetail(call, asked);
+			return "plan_complete";
 		case PLAN_FAILED:
-			status = "plan_failed";
-			detail = EndedDetail(asked);
-			break;
+			*detail = EndedDetail(asked);
+			return "plan_failed";
 		case PLAN_CANCELLED:
-			status = "plan_cancelled";
-			detail = EndedDetail(asked);
-			break;
+			*detail = EndedDetail(asked);
+			return "plan_cancelled";
 		case PLAN_AWAITING_REVIEW:
-			status = "awaiting_review";
-			detail = JsonMerge(OldestCheckpoint(call, asked), asked->pause_reason ? PausedDetail(asked) : NULL);
-			break;
+			*detail = AskedDetail(w, asked);
+			return "awaiting_review";
 		default:
-			status = IsPaused(call, asked, run_tools) ? "paused" : "no_pending_steps";
-			detail = IsPaused(call, asked, run_tools) ? PausedDetail(asked) : NothingDetail(asked);
+			if (IsPaused(call, asked, run_tools))
+			{
+				*detail = PausedDetail(w, asked);
+				return "paused";
+			}
+			*detail = NothingDetail(w, asked);
+			return "no_pending_steps";
 	}
+}
+
+/* Build the answer for a plan that has no step to hand out now. The call writes nothing after that. */
+Jsonb *
+NextAnswer(Call *call, PlanRow *asked, bool run_tools)
+{
+	JsonBuilder b = {0};
+	Jsonb	   *detail;
+	Wait		w;
+
+	ReadBegin(call);
+	w = WaitOfAgent(call, asked);
 	JsonObjectStart(&b, NULL);
-	JsonPutText(&b, "status", status);
-	JsonPutUuid(&b, "planId", &asked->id);
-	JsonPutText(&b, "planStatus", PlanStatusName[asked->status]);
+	JsonPutText(&b, "status", StatusOfNext(&w, asked, run_tools, &detail));
+	PutPlanAnswer(&b, asked);
 	JsonObjectEnd(&b);
-	return JsonMerge(JsonFinish(&b), detail);
+	return JsonMerge(JsonMerge(JsonFinish(&b), detail), WaitAnswer(&w));
 }

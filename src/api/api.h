@@ -15,26 +15,147 @@ extern void PlanNoteSession(Call *call, PlanRow *plan); /* audits session_resume
 
 extern void VariablesStore(Call *call, const pg_uuid_t *plan_id, const Jsonb *variables);	/* SW007 if too large */
 
-/* ---------- context.c: what a session needs to continue a plan ---------- */
+/* ---------- bound.c: fit answers into a number of bytes ---------- */
+
+#define LIST_MAX		50		/* entries of a list, unless the call asks for more */
+#define CONTEXT_BYTES	32000	/* of an answer of the context functions, unless the call asks for more */
+#define ANSWER_BYTES	36000	/* of other answers */
+#define READY_BYTES		64000	/* of a step that is handed out */
+#define SHOWN_TEXT		4000	/* of one text in an answer */
+#define SHOWN_VALUE		16000	/* of one value in an answer */
+
+/* builds an answer with lists of so many entries, and texts of so many bytes */
+typedef Jsonb *(*BoundBuilder) (void *arg, int entries, int text);
+
+typedef struct FillTarget FillTarget;
+
+/* an answer in which cut members are replaced by whole ones */
+typedef struct Filling
+{
+	Jsonb	   *answer;
+	int64		left;			/* bytes that may be added */
+	int64		to_read;		/* bytes that may still be read to see whether they fit */
+	List	   *targets;		/* of FillTarget */
+} Filling;
+
+typedef enum FieldKind
+{
+	FIELD_TEXT,
+	FIELD_JSON
+} FieldKind;
 
 extern int	ArgumentMax(FunctionCallInfo fcinfo, int n, int otherwise); /* a number of rows; SW005 */
+extern int	ArgumentMaxBytes(FunctionCallInfo fcinfo, int n);	/* SW005 */
+extern int	ListBytes(int entries);
+extern Jsonb *BoundBuild(BoundBuilder build, void *arg, int max_bytes, int entries);
+extern Filling FillBegin(Jsonb *answer, int max_bytes);
+extern FillTarget *FillAt(Filling *filling, const char *container, int index);	/* NULL: it is not there */
+extern void FillMember(Filling *filling, FillTarget *target, const char *key, const struct varlena *field, FieldKind kind,
+					   int parts);
+extern Jsonb *FillEnd(Filling *filling);
+extern Jsonb *OutputsShown(const PlanRow *plan);	/* NULL: it has none */
+extern Jsonb *ReadyBound(Jsonb *answer, const StepRow *step);
 
-/* ---------- handoff.c: what a plan waits for, and what to call next ---------- */
+/* ---------- find.c: lists and searches ---------- */
+
+typedef enum SearchWay
+{
+	ANY_WORD,					/* any word is enough */
+	ALL_WORDS					/* all words; with phrases, "or" and "-" */
+} SearchWay;
+
+extern char *SearchWords(Call *call, const char *query, SearchWay way); /* SW005, SW007 */
+extern Jsonb *FoundAnswer(const char *query, const char *key, const Rows *rows, int max);
+
+/* ---------- move.c: the calls that end a wait, and the sentences that explain it ---------- */
+
+typedef enum MoveKind
+{
+	MOVE_CALL,					/* a function of the engine */
+	MOVE_TOOL,					/* a tool of the client */
+	MOVE_WORDS					/* a sentence that says what to do */
+} MoveKind;
+
+typedef struct Move
+{
+	MoveKind	kind;
+	const char *name;			/* of the function or tool; for MOVE_WORDS, the sentence */
+	Jsonb	   *arguments;		/* of the function or tool; NULL for MOVE_WORDS */
+	const char *note;			/* instructions for the call, or NULL */
+} Move;
+
+/* what is known of the claims in a plan and below it */
+typedef struct Claims
+{
+	int			count;
+	TimestampTz end;			/* when the first one ends by itself; NO_TIME if none does */
+	List	   *ids;			/* of pg_uuid_t: a few, those that are silent for longest */
+	StepRow    *lost;			/* the first of those that are stalled or expired; NULL if there is none */
+	StepRow    *unheld;			/* the first of those without worker and lease; NULL if there is none */
+} Claims;
+
+/* what a plan waits for */
+typedef struct Wait
+{
+	Call	   *call;
+	PlanRow    *asked;			/* the plan that the caller asked about */
+	PlanRow    *plan;			/* of the step that blocks, is claimed or is next; or NULL */
+	StepRow    *step;			/* the step that blocks or is claimed, or NULL */
+	const Jsonb *reason;		/* the pause reason of that step, or NULL */
+	const char *on;				/* person, client, agent or nobody */
+	TimestampTz since;			/* when the wait began */
+	char	   *message;		/* a sentence */
+	List	   *moves;			/* of Move: what lets the plan go on, one after the other */
+	List	   *others;			/* of Move: calls of which each lets it go on instead */
+	const Claims *claims;		/* those of the plan; NULL if nobody looked for them */
+} Wait;
+
+extern Move *AddMove(Wait *w, MoveKind kind, const char *name, Jsonb *arguments);
+extern void AddOther(Wait *w, const char *name, Jsonb *arguments);
+extern const Move *NextMove(const Wait *w); /* the next call; NULL: none */
+extern Jsonb *PlanArgument(const Wait *w);
+extern char *SketchedText(const Wait *w, PlanRow *plan, const struct varlena *written);
+extern void MoveSubmit(Wait *w);
+extern void MoveLeaveOut(Wait *w);
+extern void ExplainReason(Wait *w);
+
+/* ---------- claims.c: the claims for which a plan waits ---------- */
+
+extern Claims *ClaimsOf(Call *call, const PlanRow *asked);
+extern StepRow *OldestClaim(Call *call, const Claims *claims);	/* NULL: none */
+extern void PutRetryAfter(JsonBuilder *b, const Claims *claims);	/* "retryAfterMs", if a claim ends by itself */
+extern void PutWaitingFor(JsonBuilder *b, Call *call, const Claims *claims);
+
+/* ---------- wait.c: what a plan waits for ---------- */
+
+extern Wait WaitOf(Call *call, PlanRow *asked);
+extern Wait WaitOfAgent(Call *call, PlanRow *asked);	/* with a call for a plan that has ended too */
+extern Wait WaitAfterChange(Call *call, PlanRow *asked);	/* likewise; lost claims do not count */
+
+/* ---------- why.c: say what a plan waits for, and what to call next ---------- */
 
 extern Jsonb *NextCall(Call *call, PlanRow *asked); /* {"nextCall": ...} */
+extern Jsonb *NextCallAfter(Call *call, const PlanRow *plan);	/* likewise, of the root; the call may not write after it */
+extern Jsonb *WaitAnswer(const Wait *w);	/* {"message": ..., "nextCall": ...} */
 extern Jsonb *WaitOfRun(Call *call, PlanRow *asked);	/* {"message": ..., "next_call": ...} */
 
-/* ---------- answer.c: answers that several functions share ---------- */
+/* ---------- answer.c: reports and answers that several functions share ---------- */
 
+extern Jsonb *ArgumentExecutionReport(FunctionCallInfo fcinfo, int n);	/* NULL: none; SW007 */
+extern void StepReport(StepRow *step, Jsonb *report);
+extern void PutPlanAnswer(JsonBuilder *b, const PlanRow *plan);
 extern void PutStepAnswer(JsonBuilder *b, const PlanRow *plan, const StepRow *step);
-extern Jsonb *StepAnswer(const PlanRow *plan, const StepRow *step);
-extern Jsonb *DuplicateAnswer(const PlanRow *plan, const StepRow *step);	/* for a call that was made before */
+extern Jsonb *MovedAnswer(Call *call, const PlanRow *plan, const StepRow *step);	/* with the next call; the call may
+																				 * not write after it */
+extern Jsonb *DuplicateAnswer(Call *call, const PlanRow *plan, const StepRow *step);	/* for a call that was made
+																						 * before */
 extern Jsonb *NextAnswer(Call *call, PlanRow *asked, bool run_tools);	/* for a plan with no step to hand out */
 
 /* ---------- rights.c: who may decide for a person ---------- */
 
 extern bool CallerMayWrite(Call *call);
 extern bool CallerMayDecide(Call *call);
+extern bool CallerMayReview(Call *call, const PlanRow *plan, const StepRow *step);
 extern void CheckSeparateReviewer(Call *call, const PlanRow *plan, const StepRow *step);	/* SW014 */
 
 /* ---------- check.c: checks that several functions share ---------- */
@@ -73,10 +194,13 @@ extern bool StepTakesReport(Call *call, PlanRow *plan, const StepRow *step);
 
 /* ---------- door.c: a gate has no other door ---------- */
 
+extern bool MaySkip(Call *call, const StepRow *step);
+extern bool MayChange(Call *call, const PlanRow *plan, const StepRow *step);
 extern void CheckDoor(Call *call, const StepRow *step); /* SW014; likewise the next four */
 extern void CheckDoorOfCancel(Call *call, const PlanRow *plan);
 extern void CheckDoorOfPlan(Call *call, const PlanRow *plan);
 extern void CheckDoorOfChange(Call *call, const PlanRow *plan, const StepRow *step);
+extern void CheckDoorOfAdded(Call *call, const PlanRow *plan, const pg_uuid_t *ids, int count, int order);
 extern void CheckDoorOfOrder(Call *call, const PlanRow *plan);
 extern void CheckGatePassed(Call *call, PlanRow *plan, StepRow *step);	/* SW003 */
 
@@ -96,6 +220,7 @@ extern bool NamesOtherAttempt(const StepRow *step, const Claimant *claimant);
 extern void CheckAttempt(const StepRow *step, const Claimant *claimant);	/* SW012 */
 extern void CheckNotTakenBack(const StepRow *step); /* SW012 */
 extern void CheckClaim(const StepRow *step, const Claimant *claimant);	/* SW012 */
+extern void CheckFailedClaim(const StepRow *step, const Claimant *claimant);	/* SW012 */
 
 /* ---------- execution.c: the execution tree ---------- */
 
@@ -116,11 +241,83 @@ typedef struct Run
 	const char *actor;			/* the name that the caller gave, or NULL */
 	char	   *session;		/* or NULL */
 	int			left;			/* how many steps it may still do */
+	int			done;			/* how many it has done */
+	int			total;			/* how many were open in the plan when it began */
 	bool		commits;		/* it commits after each step */
 	bool		run_tools;		/* it goes before an agent, which takes the client's steps itself */
 } Run;
 
+#define ERRCODE_PROGRESS	SW_ERRCODE('0', '0')	/* of notices, never of errors */
+
+extern bool RunWatched;			/* runs report their progress, by notices of ERRCODE_PROGRESS */
+
 extern void RunTurns(Run *run); /* no call may be open */
-extern Jsonb *TaskAnswer(Call *call, const pg_uuid_t *plan_id); /* what a run answers; begins to read; SW001 */
+extern Jsonb *TaskAnswer(Call *call, const pg_uuid_t *plan_id, int max);	/* what a run answers, with at most max steps;
+																			 * 0: all; begins to read; SW001 */
+
+/* ---------- callable.c: the functions that can be called by name ---------- */
+
+typedef enum CallableKind
+{
+	CALLABLE_READS,				/* granted to readers and agents */
+	CALLABLE_ACTS,				/* granted to agents */
+	CALLABLE_DECIDES			/* granted to agents that decide for a person */
+} CallableKind;
+
+typedef struct CallableArgument
+{
+	const char *name;
+	const char *camel;			/* the same in camelCase */
+	Oid			type;
+	bool		required;		/* it has no default */
+	Datum		otherwise;		/* the default */
+	bool		otherwise_null;
+	bool		otherwise_byval;
+	int			otherwise_length;
+} CallableArgument;
+
+typedef struct Callable
+{
+	const char *name;
+	CallableKind kind;
+	MemoryContext memory;		/* of what was read from the catalog, as follows */
+	uint64		read_at;		/* how often functions had changed by then; 0: not read */
+	Oid			function;
+	Oid			result;
+	FmgrInfo	info;
+	int			argument_count;
+	CallableArgument *arguments;
+} Callable;
+
+extern void CallableInit(void);
+extern const char **CallableNames(int *count);
+extern const Callable *CallableFind(const char *name);	/* NULL if there is none */
+extern bool CallableIsGranted(const Callable *callable);	/* to the current role */
+
+/* ---------- convert.c: turn JSON into values of SQL types, and answers into JSON ---------- */
+
+extern bool JsonToDatum(JsonbValue *value, Oid type, Datum *result);	/* false if it does not fit */
+extern char *TypeWants(Oid type);
+extern char *TypeExample(Oid type); /* as JSON */
+extern Jsonb *DatumToJson(Datum value, Oid type);
+
+/* ---------- apply.c: call a function with arguments that are given as JSON ---------- */
+
+extern Jsonb *CallableApply(const Callable *callable, const Jsonb *arguments);	/* SW005 */
+
+/* ---------- by_name.c: call() ---------- */
+
+extern const Callable *CallableNamed(const char *name); /* SW005, 42501 */
+
+/* ---------- help_text.c: the texts that help() answers ---------- */
+
+typedef struct HelpTopic
+{
+	const char *name;
+	const char *text;
+} HelpTopic;
+#define HELP_TOPICS	4
+
+extern const HelpTopic HelpTopics[HELP_TOPICS]; /* the first one is the default */
 
 #endif							/* STEPWISE_API_H */

@@ -3,13 +3,15 @@
  *	  what a plan produces beside results: artifacts, the final output, and the search over them
  *
  * Artifacts and the final output may be stored at any time, even after the
- * plan has ended: a report is often written last. Several artifacts may have
- * the same name; each one is a row of its own.
+ * plan has ended: a report is often written last. An artifact of a name that
+ * the plan has already is the next version of it; each version is a row of its
+ * own. The lock of the tree keeps two sessions from taking the same number.
  *
  * The search is PostgreSQL's full text search in English. It covers the first
  * 250,000 characters of a text, or 65,000 if many of them take several bytes
  * (sql/58_artifact.sql). The shown fragments come from one window of the text.
- * So the memory for them does not grow with the text.
+ * So the memory for them does not grow with the text. Of several versions that
+ * match, the newest is shown; at most a thousand artifacts are ranked.
  */
 #include "api/api.h"
 
@@ -20,8 +22,6 @@
 #include "utils/fmgrprotos.h"
 #include "utils/memutils.h"
 
-#define QUERY_MAX_BYTES		2000	/* so no word is too long for a tsquery */
-
 /* ---------- checks ---------- */
 
 static void
@@ -29,30 +29,6 @@ CheckContent(const char *content)
 {
 	CheckNotBlank(content, "content");
 	CheckTextLimit(content, "content");
-}
-
-static void
-CheckQuery(const char *query)
-{
-	CheckNotBlank(query, "query");
-	if (strlen(query) > QUERY_MAX_BYTES)
-		ereport(ERROR,
-				(errcode(ERRCODE_VALUE_TOO_LARGE),
-				 errmsg("query is too long: %zu bytes", strlen(query)),
-				 errdetail("The limit is %d bytes.", QUERY_MAX_BYTES),
-				 errhint("Search for a few words.")));
-}
-
-/* Refuse a query without a word to search for. The search returns no row then. */
-static void
-CheckSearchable(const Jsonb *found, const char *query)
-{
-	if (found == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_DEFINITION),
-				 errmsg("query \"%s\" has no word to search for", query),
-				 errdetail("Words such as \"the\" or \"and\" are in every text and are not searched for."),
-				 errhint("Use words that say what you look for; \"quotes\" mean a phrase, - leaves a word out, or means either.")));
 }
 
 /* ---------- store_artifact ---------- */
@@ -95,15 +71,20 @@ ArgumentArtifact(FunctionCallInfo fcinfo)
 	return a;
 }
 
-static void
+/* Insert an artifact as the next version of its name; returns the version. */
+static int
 InsertArtifact(Call *call, const PlanRow *plan, const Artifact *a)
 {
 	static KeptQuery insert = {
-		"INSERT INTO stepwise.artifact (tenant, id, plan_id, step_id, name, media_type, content, data, source_url)"
-		" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+		"INSERT INTO stepwise.artifact (tenant, id, plan_id, step_id, name, media_type, content, data, source_url, version)"
+		" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 1 + coalesce("
+		"(SELECT max(o.version) FROM stepwise.artifact AS o WHERE o.tenant = $1 AND o.plan_id = $3 AND o.name = $5), 0))"
+		" RETURNING version",
 		9, {TEXTOID, UUIDOID, UUIDOID, UUIDOID, TEXTOID, TEXTOID, TEXTOID, JSONBOID, TEXTOID}
 	};
 	Params		params = {0};
+	Rows		rows;
+	int			version;
 
 	ParamKey(&params, call, &a->id);
 	ParamUuid(&params, &plan->id);
@@ -113,18 +94,22 @@ InsertArtifact(Call *call, const PlanRow *plan, const Artifact *a)
 	ParamText(&params, a->content);
 	ParamVarlena(&params, a->data);
 	ParamText(&params, a->source_url);
-	QueryRun(&insert, &params);
+	rows = QueryRun(&insert, &params);
+	version = RowInt(&rows, 0, 1);
+	RowsFree(&rows);
+	return version;
 }
 
 /* Describe an artifact, for the audit log and the answer. */
 static Jsonb *
-ArtifactBrief(const Artifact *a)
+ArtifactBrief(const Artifact *a, int version)
 {
 	JsonBuilder b = {0};
 
 	JsonObjectStart(&b, NULL);
 	JsonPutUuid(&b, "artifactId", &a->id);
 	JsonPutText(&b, "name", a->name);
+	JsonPutInt(&b, "version", version);
 	JsonPutText(&b, "mediaType", a->media_type);
 	JsonPutInt(&b, "size", strlen(a->content));
 	JsonObjectEnd(&b);
@@ -160,26 +145,26 @@ StoredAnswer(const PlanRow *plan, const StepRow *step, const Jsonb *brief)
 {
 	JsonBuilder b = {0};
 
-	if (step != NULL)
-		return JsonMerge(StepAnswer(plan, step), brief);
 	JsonObjectStart(&b, NULL);
-	JsonPutUuid(&b, "planId", &plan->id);
-	JsonPutText(&b, "planStatus", PlanStatusName[plan->status]);
+	if (step != NULL)
+		PutStepAnswer(&b, plan, step);
+	else
+		PutPlanAnswer(&b, plan);
 	JsonObjectEnd(&b);
 	return JsonMerge(JsonFinish(&b), brief);
 }
 
-/* Store an artifact under the lock of the tree, since it is audited. */
+/* Store an artifact under the lock of the tree, since it is audited. The step may be in another plan of the tree. */
 static Jsonb *
 StoreArtifact(Call *call, const pg_uuid_t *plan_id, const Artifact *a)
 {
 	PlanRow    *plan = PlanLock(call, plan_id);
 	StepRow    *step = a->step_id ? StepRead(call, a->step_id) : NULL;
-	Jsonb	   *brief = ArtifactBrief(a);
+	Jsonb	   *brief;
 
-	if (a->step_id != NULL && (step == NULL || !UuidEqual(&step->plan_id, &plan->id)))
+	if (a->step_id != NULL && (step == NULL || !UuidEqual(&step->root_id, &plan->root_id)))
 		StepNotFound(a->step_id);
-	InsertArtifact(call, plan, a);
+	brief = ArtifactBrief(a, InsertArtifact(call, plan, a));
 	AuditStored(call, plan, a->step_id, "artifact_stored", brief, ArtifactDigests(a));
 	return StoredAnswer(plan, step, brief);
 }
@@ -195,6 +180,135 @@ stepwise_store_artifact(PG_FUNCTION_ARGS)
 	CallBegin(&call);
 	a = ArgumentArtifact(fcinfo);
 	return CallEnd(&call, StoreArtifact(&call, ArgumentUuid(fcinfo, SA_PLAN), &a));
+}
+
+/* ---------- get_artifact ---------- */
+
+#define NAMES_IN_HINT	20
+#define VERSIONS_SHOWN	50
+#define WHOLE_HINT \
+	"Read it in parts, by plain SQL: substr(content, 1, 100000) from stepwise.artifact, substr(final_output, 1, 100000) from stepwise.plan_detail."
+
+/* columns of the query below */
+enum
+{
+	GA_ID = 1, GA_STEP, GA_VERSION, GA_MEDIA_TYPE, GA_SOURCE_URL, GA_CREATED_AT, GA_CONTENT, GA_DATA
+};
+
+/* Read a version of an artifact; NULL means the newest. */
+static Rows
+ReadArtifact(Call *call, const pg_uuid_t *plan_id, const char *name, const int *version)
+{
+	static KeptQuery read = {
+		"SELECT a.id, a.step_id, a.version, a.media_type, a.source_url, a.created_at, a.content, a.data"
+		" FROM stepwise.artifact AS a WHERE a.tenant = $1 AND a.plan_id = $2 AND a.name = $3 AND ($4 IS NULL OR a.version = $4)"
+		" ORDER BY a.version DESC LIMIT 1",
+		4, {TEXTOID, UUIDOID, TEXTOID, INT4OID}
+	};
+	Params		params = {0};
+
+	ParamKey(&params, call, plan_id);
+	ParamText(&params, name);
+	if (version != NULL)
+		ParamInt(&params, *version);
+	else
+		ParamNull(&params);
+	return QueryRun(&read, &params);
+}
+
+/* Say which artifacts a plan has, for a hint. */
+static char *
+ArtifactsHint(Call *call, const pg_uuid_t *plan_id)
+{
+	static KeptQuery list = {
+		"SELECT pg_catalog.string_agg(pg_catalog.format('\"%s\" (version %s)', x.name, x.version), ', ' ORDER BY x.name)"
+		" FROM (SELECT a.name, pg_catalog.max(a.version) AS version FROM stepwise.artifact AS a"
+		" WHERE a.tenant = $1 AND a.plan_id = $2 GROUP BY a.name ORDER BY a.name LIMIT $3) AS x",
+		3, {TEXTOID, UUIDOID, INT4OID}
+	};
+	Params		params = {0};
+	Rows		rows;
+	char	   *names;
+
+	ParamKey(&params, call, plan_id);
+	ParamInt(&params, NAMES_IN_HINT);
+	rows = QueryRun(&list, &params);
+	names = RowText(&rows, 0, 1);
+	RowsFree(&rows);
+	if (names == NULL)
+		return "The plan has no artifact; stepwise.search_artifacts searches those of all plans.";
+	return psprintf("The plan has, with their newest versions: %s.", names);
+}
+
+pg_noreturn static void
+ArtifactNotFound(Call *call, const pg_uuid_t *plan_id, const char *name, const int *version)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_DEFINITION),
+			 version == NULL ? errmsg("the plan has no artifact \"%s\"", ShortText(name))
+			 : errmsg("the plan has no version %d of artifact \"%s\"", *version, ShortText(name)),
+			 errhint("%s", ArtifactsHint(call, plan_id))));
+}
+
+/* Put the numbers of the versions that there are, at most the newest of them. */
+static void
+PutVersions(JsonBuilder *b, int newest)
+{
+	JsonArrayStart(b, "versions");
+	for (int version = Max(1, newest - VERSIONS_SHOWN + 1); version <= newest; version++)
+		JsonPutInt(b, NULL, version);
+	JsonArrayEnd(b);
+}
+
+/* Build the answer of get_artifact: the artifact, whole. */
+static Jsonb *
+GetArtifact(Call *call, const PlanRow *plan, const char *name, const int *version)
+{
+	Rows		newest = ReadArtifact(call, &plan->id, name, NULL);
+	Rows		rows = version == NULL ? newest : ReadArtifact(call, &plan->id, name, version);
+	JsonBuilder b = {0};
+	pg_uuid_t	id;
+	pg_uuid_t	step_id;
+	char	   *content;
+
+	if (newest.count == 0 || rows.count == 0)
+		ArtifactNotFound(call, &plan->id, name, newest.count == 0 ? NULL : version);
+	AnswerTake(call, RawSize(RowVarlena(&rows, 0, GA_CONTENT)) + RawSize(RowVarlena(&rows, 0, GA_DATA))
+			   + RawSize(RowVarlena(&rows, 0, GA_SOURCE_URL)), WHOLE_HINT);
+	id = RowUuid(&rows, 0, GA_ID);
+	step_id = RowUuid(&rows, 0, GA_STEP);
+	content = RowText(&rows, 0, GA_CONTENT);
+	JsonObjectStart(&b, NULL);
+	JsonPutUuid(&b, "artifactId", &id);
+	JsonPutUuid(&b, "planId", &plan->id);
+	JsonPutUuid(&b, "stepId", RowIsNull(&rows, 0, GA_STEP) ? NULL : &step_id);
+	JsonPutText(&b, "name", name);
+	JsonPutInt(&b, "version", RowInt(&rows, 0, GA_VERSION));
+	PutVersions(&b, RowInt(&newest, 0, GA_VERSION));
+	JsonPutText(&b, "mediaType", RowText(&rows, 0, GA_MEDIA_TYPE));
+	JsonPutText(&b, "sourceUrl", RowText(&rows, 0, GA_SOURCE_URL));
+	JsonPutTime(&b, "createdAt", RowTime(&rows, 0, GA_CREATED_AT));
+	JsonPutInt(&b, "size", strlen(content));
+	JsonPutText(&b, "content", content);
+	JsonPutJson(&b, "data", RowJson(&rows, 0, GA_DATA));
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+/* Show an artifact of a plan, whole: its newest version, or the one given. */
+PG_FUNCTION_INFO_V1(stepwise_get_artifact);
+Datum
+stepwise_get_artifact(PG_FUNCTION_ARGS)
+{
+	Call		call;
+	char	   *name;
+	int			version = PG_ARGISNULL(2) ? 0 : PG_GETARG_INT32(2);
+
+	CallBeginReading(&call);
+	name = ArgumentText(fcinfo, 1);
+	CheckTitle(name, "name");
+	return CallEnd(&call, GetArtifact(&call, PlanMustRead(&call, ArgumentUuid(fcinfo, 0)), name,
+									  PG_ARGISNULL(2) ? NULL : &version));
 }
 
 /* ---------- store_output ---------- */
@@ -257,6 +371,47 @@ stepwise_store_output(PG_FUNCTION_ARGS)
 	return CallEnd(&call, StoreOutput(&call, ArgumentUuid(fcinfo, 0), content, media_type));
 }
 
+/* ---------- get_output ---------- */
+
+/* Build the answer of get_output: the final output, whole. Its content is null while there is none. */
+static Jsonb *
+GetOutput(Call *call, const PlanRow *plan)
+{
+	static KeptQuery read = {
+		"SELECT d.final_output, d.final_media_type FROM stepwise.plan_detail AS d WHERE d.tenant = $1 AND d.plan_id = $2",
+		2, {TEXTOID, UUIDOID}
+	};
+	Rows		rows = QueryById(call, &read, &plan->id);
+	JsonBuilder b = {0};
+	char	   *content;
+
+	if (rows.count == 0)
+		PlanNotFound(&plan->id);
+	AnswerTake(call, RawSize(RowVarlena(&rows, 0, 1)), WHOLE_HINT);
+	content = RowText(&rows, 0, 1);
+	JsonObjectStart(&b, NULL);
+	JsonPutUuid(&b, "planId", &plan->id);
+	JsonPutText(&b, "planStatus", PlanStatusName[plan->status]);
+	JsonPutText(&b, "mediaType", RowText(&rows, 0, 2));
+	JsonPutInt(&b, "size", content ? strlen(content) : 0);
+	JsonPutText(&b, "content", content);
+	if (content == NULL)
+		JsonPutText(&b, "message", "the plan has no final output; stepwise.store_output stores one");
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+/* Show the final output of a plan, whole. */
+PG_FUNCTION_INFO_V1(stepwise_get_output);
+Datum
+stepwise_get_output(PG_FUNCTION_ARGS)
+{
+	Call		call;
+
+	CallBeginReading(&call);
+	return CallEnd(&call, GetOutput(&call, PlanMustRead(&call, ArgumentUuid(fcinfo, 0))));
+}
+
 /* ---------- search_artifacts ---------- */
 
 /* Search a plan and the plans nested in it; all plans if plan_id is NULL. */
@@ -264,21 +419,20 @@ static Jsonb *
 SearchArtifacts(Call *call, const char *query, const pg_uuid_t *plan_id, int max)
 {
 	static KeptQuery search = {
-		"SELECT j FROM stepwise.search_artifacts_json($1, $2, $3, $4) AS j",
-		4, {TEXTOID, TEXTOID, UUIDOID, INT4OID}
+		"SELECT f.id, f.item, f.count FROM stepwise.found_artifacts($1, $2, $3, $4) AS f",
+		4, {TEXTOID, TEXTOID, UUIDOID, INT4OID}, .quiet = true
 	};
 	Params		params = {0};
-	Jsonb	   *found;
+	Rows		rows;
 
 	if (plan_id != NULL)
 		(void) PlanMustRead(call, plan_id);
 	ParamTenant(&params, call);
-	ParamText(&params, query);
+	ParamText(&params, SearchWords(call, query, ALL_WORDS));
 	ParamUuid(&params, plan_id);
 	ParamInt(&params, max);
-	found = QueryJson(&search, &params);
-	CheckSearchable(found, query);
-	return found;
+	rows = QueryRun(&search, &params);
+	return FoundAnswer(query, "results", &rows, max);
 }
 
 /* Search artifacts and final outputs, best match first. */
@@ -287,12 +441,9 @@ Datum
 stepwise_search_artifacts(PG_FUNCTION_ARGS)
 {
 	Call		call;
-	char	   *query;
 
 	CallBeginReading(&call);
-	query = ArgumentText(fcinfo, 0);
-	CheckQuery(query);
-	return CallEnd(&call, SearchArtifacts(&call, query, ArgumentUuid(fcinfo, 1), ArgumentMax(fcinfo, 2, 20)));
+	return CallEnd(&call, SearchArtifacts(&call, ArgumentText(fcinfo, 0), ArgumentUuid(fcinfo, 1), ArgumentMax(fcinfo, 2, 20)));
 }
 
 /* ---------- fragments of a text ---------- */

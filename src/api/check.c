@@ -36,7 +36,7 @@ NotDueRefuse(const StepRow *step, Due due, const Judgement *j)
 			(errcode(ERRCODE_INVALID_TRANSITION),
 			 errmsg("step \"%s\" is not due", step->name),
 			 errdetail("%s", NotDueDetail(step, due, j)),
-			 errhint("stepwise.get_next_step(plan_id) hands out what is due; stepwise.why(plan_id) says what the plan waits for.")));
+			 errhint("%s", StepHint(step, "stepwise.get_next_step(root_id) hands out what is due; stepwise.why(root_id) says what the plan waits for."))));
 }
 
 /* Refuse a pending step that was claimed before, or is not due now. */
@@ -70,7 +70,7 @@ CheckMayDecide(Call *call, const StepRow *step)
 				(errcode(ERRCODE_APPROVAL_MISMATCH),
 				 errmsg("role \"%s\" has no right to decide about step \"%s\"", RoleText(call->caller), step->name),
 				 errdetail("A person decides about this step, or about a step before it."),
-				 errhint("Leave the decision to the person; stepwise.why(plan_id) says what the plan waits for.")));
+				 errhint("%s", StepHint(step, "Leave the decision to the person; stepwise.why(root_id) says what the plan waits for."))));
 }
 
 /* Refuse a step that is not in progress. The transition table allows more; rule says what this function needs. */
@@ -97,7 +97,8 @@ CheckConfidence(double confidence)
 	if (!(confidence >= 0 && confidence <= 1))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_DEFINITION),
-				 errmsg("confidence must lie between 0 and 1")));
+				 errmsg("confidence must lie between 0 and 1"),
+				 errhint("Use a fraction such as 0.85, not a percentage.")));
 }
 
 /* Refuse SQL NULL as a result. The JSON value null is a result. */

@@ -54,7 +54,7 @@ PlanOfKey(Call *call, const PlanOrigin *origin)
 				(errcode(ERRCODE_IDEMPOTENCY_CONFLICT),
 				 errmsg("idempotency key \"%s\" was used with other content", origin->idempotency_key),
 				 errdetail("It belongs to plan \"%s\".", UuidText(&id)),
-				 errhint("Use a new key for a new plan, or repeat the first call unchanged.")));
+				 errhint("%s", HintWithId("stepwise.get_plan_context(plan_id) shows that plan. Use a new key for a new plan.", "plan_id", &id))));
 	return PlanMustRead(call, &id);
 }
 
@@ -66,7 +66,8 @@ PutFirstStep(JsonBuilder *b, const StepRow *step)
 	JsonPutInt(b, "stepOrder", step->order);
 	JsonPutText(b, "name", step->name);
 	JsonPutText(b, "stepType", step->type);
-	JsonPutText(b, "instructions", TextOf(step->instructions));
+	if (step->instructions != NULL)
+		JsonPutText(b, "instructions", CutField(step->instructions, SHOWN_TEXT, "get_step_context"));
 	JsonObjectEnd(b);
 }
 
@@ -86,16 +87,22 @@ static Jsonb *
 CreatedAnswer(Call *call, const PlanRow *plan, bool existing)
 {
 	static KeptQuery ids = {
-		"SELECT s.id FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 ORDER BY s.step_order",
-		2, {TEXTOID, UUIDOID}
+		"SELECT s.id FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2"
+		" ORDER BY s.tenant, s.plan_id, s.step_order LIMIT $3",
+		3, {TEXTOID, UUIDOID, INT4OID}
 	};
 	JsonBuilder b = {0};
-	Rows		rows = QueryById(call, &ids, &plan->id);
+	Params		params = {0};
+	Rows		rows;
+
+	ParamKey(&params, call, &plan->id);
+	ParamInt(&params, LIST_MAX);
+	rows = QueryRun(&ids, &params);
 
 	JsonObjectStart(&b, NULL);
 	JsonPutUuid(&b, "planId", &plan->id);
 	JsonPutText(&b, "name", plan->name);
-	JsonPutText(&b, "goal", plan->goal);
+	JsonPutText(&b, "goal", CutText(plan->goal, SHOWN_TEXT, "get_plan_context"));
 	JsonPutText(&b, "status", PlanStatusName[plan->status]);
 	JsonPutText(&b, "planStatus", PlanStatusName[plan->status]);
 	if (plan->workflow != NULL)
@@ -103,7 +110,7 @@ CreatedAnswer(Call *call, const PlanRow *plan, bool existing)
 		JsonPutText(&b, "workflow", plan->workflow);
 		JsonPutInt(&b, "version", plan->version);
 	}
-	JsonPutInt(&b, "stepCount", rows.count);
+	JsonPutInt(&b, "stepCount", StepTotal(plan->counts));
 	JsonArrayStart(&b, "stepIds");
 	for (uint64 i = 0; i < rows.count; i++)
 	{
@@ -281,6 +288,9 @@ StartWorkflow(Call *call, PlanOrigin *origin)
 
 	if (plan != NULL)
 		return CreatedAnswer(call, plan, true);
+	if (origin->goal != NULL)
+		CheckGoal(&faults, origin->goal);
+	FaultsRaise(&faults, "arguments");
 	definition = WorkflowOpen(call, origin, &faults);
 	FaultsRaise(&faults, "inputs");
 	CheckJsonLimits(origin->inputs, "inputs");
@@ -305,13 +315,15 @@ stepwise_start_workflow(PG_FUNCTION_ARGS)
 	/* 0 stands for the newest version; if the caller passes 0 or less, ask for -1, which does not exist */
 	origin.version = PG_ARGISNULL(2) ? 0 : PG_GETARG_INT32(2) > 0 ? PG_GETARG_INT32(2) : -1;
 	origin.idempotency_key = ArgumentText(fcinfo, 4);
+	origin.goal = ArgumentText(fcinfo, 5);
 	CheckIdempotencyKey(origin.idempotency_key);
+	CheckTextLimit(origin.goal, "goal");
 	if (origin.workflow == NULL)
 		origin.workflow = "";
 	JsonObjectStart(&b, NULL);
 	JsonPutText(&b, "workflow", origin.workflow);
 	JsonPutInt(&b, "version", origin.version);
 	JsonObjectEnd(&b);
-	origin.request_digest = RequestDigest(origin.idempotency_key, JsonFinish(&b), NULL, origin.inputs, NULL);
+	origin.request_digest = RequestDigest(origin.idempotency_key, JsonFinish(&b), origin.goal, origin.inputs, NULL);
 	return CallEnd(&call, StartWorkflow(&call, &origin));
 }

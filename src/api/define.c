@@ -147,19 +147,63 @@ ClientTools(Call *call, const Definition *definition)
 	return tools;
 }
 
+#define TOOLS_COMPARED	1000	/* a name that may be misspelt is compared with at most this many tools */
+
+/* List the names of the registered and the built-in tools. */
+static const char **
+KnownTools(Call *call, int *count)
+{
+	static KeptQuery list = {
+		"SELECT t.name FROM stepwise.tool AS t WHERE t.tenant = $1 ORDER BY t.tenant, t.name LIMIT $2",
+		2, {TEXTOID, INT4OID}
+	};
+	const char **names;
+	Params		params = {0};
+	const char *name;
+	Rows		rows;
+
+	ParamTenant(&params, call);
+	ParamInt(&params, TOOLS_COMPARED);
+	rows = QueryRun(&list, &params);
+	names = palloc(sizeof(char *) * (rows.count + BUILT_IN_TOOLS));
+	*count = 0;
+	for (uint64 i = 0; i < rows.count; i++)
+		names[(*count)++] = RowText(&rows, i, 1);
+	RowsFree(&rows);
+	for (int i = 0; (name = BuiltInToolName(i)) != NULL; i++)
+		names[(*count)++] = name;
+	return names;
+}
+
+/* Warn about a tool that the client has to call; its name may be a misspelt one. */
+static void
+WarnClientTool(Faults *warnings, int index, const char *tool, const char *const *known, int count)
+{
+	const char *nearest = HintsWanted(warnings) ? NearestWord(tool, known, count) : NULL;
+	char	   *place = psprintf("steps[%d].tool", index);
+
+	if (nearest != NULL && strcmp(nearest, tool) != 0)
+		FaultAdd(warnings, 0, place, psprintf("Did you mean \"%s\"?", nearest),
+				 "tool \"%s\" is not registered, and its name is close to that of tool \"%s\"", tool, nearest);
+	else
+		FaultAdd(warnings, 0, place, "Register it with register_tool to run it in the database.",
+				 "tool \"%s\" has no function here: the client calls it", tool);
+}
+
 /* Warn about what is allowed, but perhaps not meant. */
 static void
 CollectWarnings(Call *call, const Definition *definition, Faults *warnings)
 {
 	struct names_hash *client = ClientTools(call, definition);
+	int			count;
+	const char **known = KnownTools(call, &count);
 
 	for (int i = 0; i < definition->nsteps; i++)
 	{
 		const StepDefinition *step = &definition->steps[i];
 
 		if (step->tool && NamesFind(client, step->tool))
-			FaultAdd(warnings, 0, psprintf("steps[%d].tool", i), "Register it with register_tool to run it in the database.",
-					 "tool \"%s\" has no function here: the client calls it", step->tool);
+			WarnClientTool(warnings, i, step->tool, known, count);
 		if (!step->tool && !step->workflow && !step->prompt && !step->resources && !step->instructions)
 			FaultAdd(warnings, 0, psprintf("steps[%d]", i), "Add instructions.",
 					 "step \"%s\" does not say what to do", step->name);
@@ -183,7 +227,9 @@ ValidateDefinition(Call *call, const Jsonb *json)
 		WarnNeverDue(definition, &warnings);
 	JsonObjectStart(&b, NULL);
 	JsonPutBool(&b, "valid", !FaultsAny(&faults));
+	JsonPutInt(&b, "errorCount", FaultsCount(&faults));
 	FaultsToJson(&b, "errors", &faults);
+	JsonPutInt(&b, "warningCount", FaultsCount(&warnings));
 	FaultsToJson(&b, "warnings", &warnings);
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
@@ -230,12 +276,12 @@ AllVersions(Call *call, const char *name)
 	return QueryByName(call, &VersionsQuery, name);
 }
 
-/* Put version numbers as an array. */
+/* Put version numbers as an array: the newest ones, if there are many. */
 static void
 PutVersions(JsonBuilder *b, const char *key, const Rows *rows)
 {
 	JsonArrayStart(b, key);
-	for (uint64 i = 0; i < rows->count; i++)
+	for (uint64 i = rows->count > LIST_MAX ? rows->count - LIST_MAX : 0; i < rows->count; i++)
 		JsonPutInt(b, NULL, RowInt(rows, i, 1));
 	JsonArrayEnd(b);
 }
@@ -256,6 +302,7 @@ GetWorkflow(Call *call, const char *name, int version)
 	JsonPutText(&b, "name", name);
 	JsonPutInt(&b, "version", RowInt(&rows, 0, 1));
 	PutVersions(&b, "versions", &versions);
+	JsonPutInt(&b, "versionCount", versions.count);
 	JsonPutTime(&b, "createdAt", RowTime(&rows, 0, 3));
 	JsonPutJson(&b, "definition", RowJson(&rows, 0, 2));
 	JsonObjectEnd(&b);
@@ -300,53 +347,96 @@ stepwise_get_workflow(PG_FUNCTION_ARGS)
 }
 
 /*
- * List each workflow with what is needed to start it, from its newest version.
+ * List workflows after a name ($2) with what is needed to start them, from
+ * their newest versions.
  * 1 name, 2 newest version, 3 how many, 4 description, 5 inputs, 6 steps,
  * 7 created_at
  */
 static KeptQuery ListQuery = {
-	"SELECT DISTINCT ON (name) name, version, (pg_catalog.count(*) OVER (PARTITION BY name))::int,"
-	" definition ->> 'description', definition -> 'inputs', pg_catalog.jsonb_array_length(definition -> 'steps'), created_at"
-	" FROM stepwise.workflow WHERE tenant = $1 ORDER BY name, version DESC",
+	"SELECT w.name, w.version, n.versions, stepwise.cut_text(w.definition ->> 'description', $4, 'get_workflow'),"
+	" stepwise.cut_json(coalesce(w.definition -> 'inputs', '{}'), $4, 'get_workflow', 'name', w.name, ''),"
+	" pg_catalog.jsonb_array_length(w.definition -> 'steps'), w.created_at"
+	" FROM (SELECT x.name, pg_catalog.count(*)::int AS versions, pg_catalog.max(x.version) AS newest FROM stepwise.workflow AS x"
+	" WHERE x.tenant = $1 AND x.name > $2 GROUP BY x.name ORDER BY x.name LIMIT $3) AS n"
+	" JOIN stepwise.workflow AS w ON w.tenant = $1 AND w.name = n.name AND w.version = n.newest ORDER BY w.name",
+	4, {TEXTOID, TEXTOID, INT4OID, INT4OID}
+};
+
+/*
+ * Count the workflows.
+ * 1 count
+ */
+static KeptQuery CountQuery = {
+	"SELECT pg_catalog.count(DISTINCT w.name)::int FROM stepwise.workflow AS w WHERE w.tenant = $1",
 	1, {TEXTOID}
 };
 
-/* List the workflows of the tenant. */
-static Jsonb *
-ListWorkflows(Call *call)
+/* what a page of list_workflows is built from */
+typedef struct WorkflowPage
 {
+	Call	   *call;
+	const char *after;			/* the name before the page, or NULL */
+	int			count;			/* of all workflows */
+} WorkflowPage;
+
+/* Put a workflow as list_workflows shows it. */
+static void
+PutWorkflow(JsonBuilder *b, const Rows *rows, uint64 row)
+{
+	JsonObjectStart(b, NULL);
+	JsonPutText(b, "name", RowText(rows, row, 1));
+	JsonPutInt(b, "version", RowInt(rows, row, 2));
+	JsonPutInt(b, "versionCount", RowInt(rows, row, 3));
+	if (!RowIsNull(rows, row, 4))
+		JsonPutText(b, "description", RowText(rows, row, 4));
+	JsonPutJson(b, "inputs", RowJson(rows, row, 5));
+	JsonPutInt(b, "stepCount", RowInt(rows, row, 6));
+	JsonPutTime(b, "createdAt", RowTime(rows, row, 7));
+	JsonObjectEnd(b);
+}
+
+/* Build a page at one level. */
+static Jsonb *
+WorkflowsAt(void *arg, int entries, int text)
+{
+	WorkflowPage *page = arg;
+	uint64		max = Max(entries, 1);
+	Params		params = {0};
 	JsonBuilder b = {0};
 	Rows		rows;
 
-	rows = QueryOfTenant(call, &ListQuery);
+	ParamTenant(&params, page->call);
+	ParamText(&params, page->after ? page->after : "");
+	ParamInt(&params, max + 1);
+	ParamInt(&params, Max(text, 20));
+	rows = QueryRun(&ListQuery, &params);
 	JsonObjectStart(&b, NULL);
 	JsonArrayStart(&b, "workflows");
-	for (uint64 i = 0; i < rows.count; i++)
-	{
-		JsonObjectStart(&b, NULL);
-		JsonPutText(&b, "name", RowText(&rows, i, 1));
-		JsonPutInt(&b, "version", RowInt(&rows, i, 2));
-		JsonPutInt(&b, "versionCount", RowInt(&rows, i, 3));
-		JsonPutText(&b, "description", RowText(&rows, i, 4));
-		JsonPutJson(&b, "inputs", RowIsNull(&rows, i, 5) ? JsonEmptyObject() : RowJson(&rows, i, 5));
-		JsonPutInt(&b, "stepCount", RowInt(&rows, i, 6));
-		JsonPutTime(&b, "createdAt", RowTime(&rows, i, 7));
-		JsonObjectEnd(&b);
-	}
+	for (uint64 i = 0; i < Min(rows.count, max); i++)
+		PutWorkflow(&b, &rows, i);
 	JsonArrayEnd(&b);
+	JsonPutInt(&b, "workflowCount", page->count);
+	JsonPutText(&b, "next", rows.count > max ? RowText(&rows, max - 1, 1) : NULL);
 	JsonObjectEnd(&b);
+	RowsFree(&rows);
 	return JsonFinish(&b);
 }
 
-/* List the workflows. */
+/* List the workflows, page by page. */
 PG_FUNCTION_INFO_V1(stepwise_list_workflows);
 Datum
 stepwise_list_workflows(PG_FUNCTION_ARGS)
 {
 	Call		call;
+	WorkflowPage page = {.call = &call, .after = ArgumentText(fcinfo, 0)};
+	int			max = ArgumentMax(fcinfo, 1, LIST_MAX);
+	Rows		rows;
 
+	CheckTextLimit(page.after, "after");
 	CallBeginReading(&call);
-	return CallEnd(&call, ListWorkflows(&call));
+	rows = QueryOfTenant(&call, &CountQuery);
+	page.count = RowInt(&rows, 0, 1);
+	return CallEnd(&call, BoundBuild(WorkflowsAt, &page, ListBytes(max), max));
 }
 
 /* ---------- drop ---------- */
@@ -443,12 +533,12 @@ CheckUnused(Call *call, const char *name, int version)
 		pg_uuid_t	plan = RowUuid(&rows, 0, 1);
 
 		RaiseInUse(name, version, psprintf("Plan %s, which is not finished,", UuidText(&plan)),
-				   "Finish or cancel the plan first.");
+				   HintWithId("Finish the plan first, or cancel it with stepwise.cancel_plan(plan_id).", "plan_id", &plan));
 	}
 	rows = QueryRun(&WorkflowUsesQuery, &params);
 	if (rows.count > 0)
 		RaiseInUse(name, version, psprintf("Version %d of workflow \"%s\"", RowInt(&rows, 0, 2), RowText(&rows, 0, 1)),
-				   "Drop that first.");
+				   psprintf("Drop that first, with stepwise.drop_workflow(%s, %d).", quote_literal_cstr(RowText(&rows, 0, 1)), RowInt(&rows, 0, 2)));
 }
 
 /* Delete a version or all versions of a workflow that is not in use. */

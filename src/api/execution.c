@@ -188,12 +188,12 @@ WorkflowResponse(Call *call, PlanRow *plan, bool detail)
 	if (plan->status == PLAN_COMPLETED && plan->outcome == OUTCOME_SUCCESS)
 	{
 		JsonPutText(&b, "status", "success");
-		JsonPutJson(&b, "outputs", JsonOf(plan->outputs));
+		JsonPutJson(&b, "outputs", detail ? JsonOf(plan->outputs) : OutputsShown(plan));
 	}
 	else if (ended)
 	{
 		JsonPutText(&b, "status", "failure");
-		JsonPutText(&b, "error", FailureMessage(call, plan));
+		JsonPutText(&b, "error", CutText(FailureMessage(call, plan), SHOWN_TEXT, "get_plan_context"));
 	}
 	else if (plan->status == PLAN_AWAITING_REVIEW || plan->pause_reason != NULL)
 	{

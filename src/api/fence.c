@@ -60,7 +60,7 @@ CheckAttempt(const StepRow *step, const Claimant *claimant)
 				(errcode(ERRCODE_STALE_ATTEMPT),
 				 errmsg("attempt %d of step \"%s\" is no longer current", claimant->attempt, step->name),
 				 errdetail("The step is %s.", StepStatusName[step->status]),
-				 errhint("Its claim was taken back. Drop the result, and ask for work with stepwise.get_next_step(plan_id).")));
+				 errhint("%s", StepHint(step, "Its claim was taken back. Drop the result, and ask for work with stepwise.get_next_step(root_id)."))));
 }
 
 /* Refuse a pending step that was claimed before: the claim of the caller was taken back. */
@@ -71,19 +71,21 @@ CheckNotTakenBack(const StepRow *step)
 		ereport(ERROR,
 				(errcode(ERRCODE_STALE_ATTEMPT),
 				 errmsg("the claim on step \"%s\" was taken back", step->name),
-				 errhint("Drop the result, and ask for work with stepwise.get_next_step(plan_id).")));
+				 errhint("%s", StepHint(step, "Drop the result, and ask for work with stepwise.get_next_step(root_id)."))));
 }
 
-/* Refuse a worker that is not the one who holds the claim. */
+/* Refuse a worker that is not the one who holds the claim, or who held the claim that failed. */
 static void
 CheckHolder(const StepRow *step, const Claimant *claimant)
 {
+	bool		failed = step->status == STEP_FAILED;
+
 	if (claimant->worker != NULL && step->worker != NULL && strcmp(claimant->worker, step->worker) != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_STALE_ATTEMPT),
-				 errmsg("step \"%s\" is claimed by another worker", step->name),
-				 errdetail("\"%s\" holds it, not \"%s\".", step->worker, claimant->worker),
-				 errhint("Drop the result, and ask for work with stepwise.get_next_step(plan_id).")));
+				 errmsg("step \"%s\" %s claimed by another worker", step->name, failed ? "was" : "is"),
+				 errdetail("\"%s\" %s it, not \"%s\".", step->worker, failed ? "held" : "holds", claimant->worker),
+				 errhint("%s", StepHint(step, "Drop the result, and ask for work with stepwise.get_next_step(root_id)."))));
 }
 
 /* Refuse a call that shows by nothing that it knows the claim, if the claim is fenced. */
@@ -110,6 +112,20 @@ CheckClaim(const StepRow *step, const Claimant *claimant)
 	if (claimant->worker != NULL)
 		CheckNotTakenBack(step);
 	if (step->status != STEP_IN_PROGRESS)
+		return;
+	CheckHolder(step, claimant);
+	CheckShowsClaim(step, claimant);
+}
+
+/*
+ * Refuse to give up a failure in the name of a worker whose claim was not the
+ * one that failed: the worker is late, and speaks of an earlier claim. A call
+ * that names no worker is not about a claim, so everybody may give up.
+ */
+void
+CheckFailedClaim(const StepRow *step, const Claimant *claimant)
+{
+	if (claimant->worker == NULL)
 		return;
 	CheckHolder(step, claimant);
 	CheckShowsClaim(step, claimant);

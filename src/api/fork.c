@@ -35,13 +35,13 @@ static const char FreshStep[] =
 " \"started_at\": null, \"completed_at\": null, \"active_at\": null, \"lease_expires_at\": null, \"confidence\": null,"
 " \"attempts_before\": null, \"worker\": null, \"holder\": null, \"holds\": null, \"sent_back\": null, \"message\": null, \"pause_reason\": null, \"inputs\": null, \"result\": null,"
 " \"result_summary\": null, \"execution_report\": null, \"output_formatting_notes\": null, \"error\": null,"
-" \"approved\": null, \"fixed_version\": null, \"feedback\": null, \"previous\": null}";
+" \"approved\": null, \"fixed_version\": null, \"feedback\": null, \"previous\": null, \"previous_error\": null}";
 
 /* the columns of the new plan */
 static const char FreshPlan[] =
 "{\"status\": \"planning\", \"outcome\": \"n/a\", \"leases\": false, \"nests\": false, \"stalls\": false, \"workable\": null, \"depth\": 0,"
 " \"parent_step_id\": null, \"parent_names\": null, \"pending\": 0, \"in_progress\": 0, \"awaiting_input\": 0, \"completed\": 0, \"failed\": 0,"
-" \"skipped\": 0, \"unsuccessful\": 0, \"paused\": 0, \"holding\": 0, \"open_failures\": 0, \"sent_back\": 0, \"started_steps\": 0, \"next_order\": 1, \"started_at\": null,"
+" \"skipped\": 0, \"unsuccessful\": 0, \"paused\": 0, \"holding\": 0, \"open_failures\": 0, \"sent_back\": 0, \"crowded\": 0, \"started_steps\": 0, \"next_order\": 1, \"started_at\": null,"
 " \"completed_at\": null, \"message\": null, \"pause_reason\": null, \"outputs\": null}";
 
 static Datum
@@ -526,8 +526,7 @@ ForkAnswer(const PlanRow *plan, const PlanRow *copy, const Copies *copies, const
 	for (int i = 0; i < copies->count; i++)
 		kept += DatumGetBool(copies->kept[i]);
 	JsonObjectStart(&b, NULL);
-	JsonPutUuid(&b, "planId", &copy->id);
-	JsonPutText(&b, "planStatus", PlanStatusName[copy->status]);
+	PutPlanAnswer(&b, copy);
 	JsonPutUuid(&b, "forkedFrom", &plan->id);
 	JsonPutText(&b, "fromStep", from_step);
 	JsonPutInt(&b, "keptSteps", kept);
@@ -548,7 +547,7 @@ Fork(Call *call, PlanRow *plan, const char *from_step)
 		ereport(ERROR,
 				(errcode(ERRCODE_STEP_NOT_FOUND),
 				 errmsg("plan \"%s\" has no step \"%s\"", plan->name, ShortText(from_step)),
-				 errhint("stepwise.get_plan_context(plan_id) lists the steps of a plan.")));
+				 errhint("%s", PlanHint(plan, "stepwise.get_plan_context(plan_id) lists the steps of the plan."))));
 	copies = PlanCopies(call, plan, from);
 	copy = CopyPlan(call, plan, NULL, JsonParse(FreshPlan));
 	AuditCreated(call, copy, &plan->id, from_step);

@@ -174,7 +174,7 @@ CheckRawColumns(const TriggerData *trigger, const StepRow *old)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_TRANSITION),
 					 errmsg("column %s of step \"%s\" is kept by the engine", NameStr(att->attname), old->name),
-					 errhint("Plain SQL may set the status of a step and what it achieved; stepwise.modify_plan changes what it does.")));
+					 errhint("%s", StepHint(old, "Plain SQL may set the status of a step and what it achieved; stepwise.modify_plan(plan_id, 'update_step', params) changes what it does."))));
 		if (!new_null)
 			CheckRawValue(NameStr(att->attname), att->atttypid, new_value);
 	}
@@ -189,7 +189,7 @@ CheckStepNotFinal(const StepRow *step)
 				(errcode(ERRCODE_INVALID_TRANSITION),
 				 errmsg("step \"%s\" is %s, and final", step->name, StepStatusName[step->status]),
 				 errdetail("Its result is in the audit chain."),
-				 errhint("Add a step with stepwise.modify_plan to do more work.")));
+				 errhint("%s", StepHint(step, "Add a step to do more work: stepwise.modify_plan(plan_id, 'add_steps', '{\"steps\": [{\"instructions\": \"Do the rest\"}]}')."))));
 }
 
 /* Refuse to set a status that the nested plan decides. Raw SQL may fail or skip the step, or retry it. */
@@ -203,7 +203,7 @@ CheckNotDecidedByNested(const StepRow *step, StepStatus to)
 				 errmsg("step \"%s\" runs workflow \"%s\" and cannot be set to %s by hand", step->name, step->workflow,
 						StepStatusName[to]),
 				 errdetail("Its state is what its nested plan makes."),
-				 errhint("stepwise.get_next_step(plan_id) opens the nested plan and hands out its steps.")));
+				 errhint("%s", StepHint(step, "stepwise.get_next_step(root_id) opens the nested plan and hands out its steps."))));
 }
 
 /* Refuse a lease without a claim: only a step in progress has one, and never a step that runs a workflow. */
@@ -215,7 +215,7 @@ CheckLease(const StepRow *step)
 				(errcode(ERRCODE_INVALID_TRANSITION),
 				 errmsg("step \"%s\" %s, and cannot have a lease", step->name,
 						StepNests(step) ? "runs a workflow" : psprintf("is %s", StepStatusName[step->status])),
-				 errhint("Claim the step with stepwise.get_next_step(plan_id, worker, lease).")));
+				 errhint("%s", StepHint(step, "Claim the step with stepwise.get_next_step(root_id, 'agent-1', '5 minutes')."))));
 }
 
 /* Put the stamps of a move into the row that is about to be written. */
@@ -224,7 +224,7 @@ StampedTuple(const TriggerData *trigger, HeapTuple tuple, const StepRow *step)
 {
 	static const char *const columns[] = {
 		"outcome", "attempt", "ready", "started_at", "completed_at", "active_at", "lease_expires_at", "worker", "holder",
-		"message", "pause_reason", "error"
+		"message", "pause_reason", "error", "previous_error"
 	};
 	TupleDesc	desc = RelationGetDescr(trigger->tg_relation);
 	int			numbers[lengthof(columns)];
@@ -247,6 +247,7 @@ StampedTuple(const TriggerData *trigger, HeapTuple tuple, const StepRow *step)
 	ParamText(&params, step->message);
 	ParamVarlena(&params, step->pause_reason);
 	ParamVarlena(&params, step->error);
+	ParamText(&params, step->previous_error);
 	for (size_t i = 0; i < lengthof(columns); i++)
 	{
 		numbers[i] = SPI_fnumber(desc, columns[i]);
@@ -310,7 +311,7 @@ CheckInsertedStep(const StepRow *step)
 				 errmsg("step \"%s\" cannot begin as %s%s", step->name, StepStatusName[step->status],
 						step->status == STEP_PENDING ? " with what only the engine sets" : ""),
 				 errdetail("A step begins pending, and has done nothing yet."),
-				 errhint("Add steps with stepwise.modify_plan(plan_id, 'add_steps', params).")));
+				 errhint("%s", StepHint(step, "Add a step with stepwise.modify_plan(plan_id, 'add_steps', '{\"steps\": [{\"instructions\": \"Do the rest\"}]}')."))));
 }
 
 /* Refuse inserted texts that have no UTF-8 form, as the functions do. */
@@ -489,7 +490,7 @@ CheckNoNestedPlan(Call *call, const StepRow *step)
 				 errmsg("step \"%s\" runs workflow \"%s\" and cannot be set %s by hand", step->name, step->workflow,
 						StepStatusName[step->status]),
 				 errdetail("Its state and its result are what its nested plan makes."),
-				 errhint("Move the steps of the nested plan; a step that is skipped or failed ends its nested plan.")));
+				 errhint("%s", StepHint(step, "stepwise.get_next_step(root_id) hands out the steps of the nested plan; stepwise.skip_step(step_id) ends it."))));
 }
 
 /* Note in the root that a claim has a lease. Expired leases are searched only in trees with this mark. */
@@ -571,7 +572,8 @@ CheckOrders(Call *call, const PlanRow *plan)
 	if (RowInt(&rows, 0, 1) > MaxSteps)
 		ereport(ERROR,
 				(errcode(ERRCODE_VALUE_TOO_LARGE),
-				 errmsg("plan \"%s\" would have more than %d steps", plan->name, MaxSteps)));
+				 errmsg("plan \"%s\" would have more than %d steps", plan->name, MaxSteps),
+				 errhint("Put parts of the work into workflows of their own, and nest them.")));
 }
 
 /* Count and audit a step that raw SQL has inserted. */

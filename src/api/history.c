@@ -242,7 +242,8 @@ CheckThere(const PlanRow *plan, const char *status, TimestampTz at)
 		ereport(ERROR,
 				(errcode(ERRCODE_PLAN_NOT_FOUND),
 				 errmsg("plan \"%s\" was not there at %s", plan->name, TimeText(at)),
-				 errdetail("It was created at %s.", TimeText(plan->created_at))));
+				 errdetail("It was created at %s.", TimeText(plan->created_at)),
+				 errhint("%s", PlanHint(plan, "Ask for a time after that; stepwise.execution(plan_id) shows the plan as it is now."))));
 	return status;
 }
 
@@ -305,6 +306,7 @@ stepwise_execution_as_of(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(1))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_DEFINITION),
-				 errmsg("execution_as_of needs a time")));
+				 errmsg("execution_as_of needs a time"),
+				 errhint("%s", PlanHint(plan, "Give a time, as in stepwise.execution_as_of(plan_id, clock_timestamp())."))));
 	return CallEnd(&call, ExecutionAsOf(&call, plan, PG_GETARG_TIMESTAMPTZ(1)));
 }

@@ -34,7 +34,8 @@ ArgumentInterval(FunctionCallInfo fcinfo, int n, const char *what)
 	if (DatumGetInt32(DirectFunctionCall2(interval_cmp, IntervalPGetDatum(interval), IntervalPGetDatum(&longest))) > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_DEFINITION),
-				 errmsg("%s must not be longer than 100 years", what)));
+				 errmsg("%s must not be longer than 100 years", what),
+				 errhint("Use an interval such as '5 minutes'.")));
 	if (DatumGetInt32(DirectFunctionCall2(interval_cmp, IntervalPGetDatum(interval), IntervalPGetDatum(&zero))) <= 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_DEFINITION),
@@ -87,7 +88,7 @@ PutOpenStep(JsonBuilder *b, const PlanRow *plan, const StepRow *step)
 {
 	JsonObjectStart(b, NULL);
 	JsonPutText(b, "name", step->name);
-	JsonPutText(b, "worker", step->worker);
+	JsonPutTextIfSet(b, "worker", step->worker);
 	JsonPutTime(b, "since", step->started_at);
 	JsonPutBool(b, "stalled", ClaimIsStalled(plan, step));
 	JsonObjectEnd(b);
@@ -141,31 +142,30 @@ ReadyAnswer(Call *call, const Next *next, bool again)
 	JsonPutUuid(&b, "planId", &plan->id);
 	JsonPutUuid(&b, "rootPlanId", &plan->root_id);
 	JsonPutText(&b, "planStatus", PlanStatusName[plan->status]);
+	JsonPutText(&b, "goal", plan->goal);
 	PutPath(&b, plan, step);
 	JsonPutUuid(&b, "stepId", &step->id);
 	JsonPutText(&b, "stepStatus", StepStatusName[step->status]);
 	JsonPutInt(&b, "stepOrder", step->order);
 	JsonPutText(&b, "name", step->name);
 	JsonPutText(&b, "stepType", step->type);
-	JsonPutText(&b, "tool", step->tool);
+	JsonPutTextIfSet(&b, "tool", step->tool);
 	if (step->tool != NULL)
-		JsonPutBool(&b, "inDatabase", next->tool ? next->tool->function != NULL : ToolIsInDatabase(call, step->tool));
-	JsonPutText(&b, "instructions", next->instructions);
+		JsonPutBool(&b, "inDatabase", next->tool != NULL && next->tool->function != NULL);
+	JsonPutTextIfSet(&b, "instructions", next->instructions);
 	JsonPutJson(&b, "arguments", StepInputs(step));
-	if (next->resources != NULL)
-		JsonPutJson(&b, "resources", next->resources);
+	JsonPutJsonIfSet(&b, "resources", next->resources);
 	JsonPutInt(&b, "attempt", step->attempt);
-	JsonPutTime(&b, "leaseExpiresAt", step->lease_expires_at);
-	if (step->feedback != NULL)
-		JsonPutText(&b, "feedback", TextOf(step->feedback));
-	if (step->previous != NULL)
-		JsonPutJson(&b, "previousResult", JsonOf(step->previous));
+	JsonPutTimeIfSet(&b, "leaseExpiresAt", step->lease_expires_at);
+	JsonPutTextIfSet(&b, "feedback", TextOf(step->feedback));
+	JsonPutJsonIfSet(&b, "previousResult", JsonOf(step->previous));
+	JsonPutTextIfSet(&b, "previousError", step->previous_error);
 	PutOpenBefore(&b, call, plan, step);
 	PutFailedBefore(&b, call, plan, step);
 	if (again)
 		JsonPutBool(&b, "again", true);
 	JsonObjectEnd(&b);
-	return JsonFinish(&b);
+	return ReadyBound(JsonFinish(&b), step);
 }
 
 /* Record that another session continues the plan. */
@@ -199,6 +199,7 @@ ClaimAgain(Call *call, PlanRow *root, StepRow *step, const Claim *claim)
 
 	next.instructions = ClaimedInstructions(call, next.plan, step);
 	next.resources = ClaimedResources(call, next.plan, step);
+	next.tool = step->tool ? ToolFind(call, step->tool) : NULL;
 	step->active_at = GetCurrentTimestamp();
 	if (claim->lease != NULL)
 	{
@@ -342,13 +343,12 @@ ArgumentSubmission(FunctionCallInfo fcinfo)
 	s.result = ArgumentJson(fcinfo, SUBMIT_RESULT);
 	s.summary = ArgumentText(fcinfo, SUBMIT_SUMMARY);
 	s.confidence = ArgumentConfidence(fcinfo, SUBMIT_CONFIDENCE);
-	s.report = ArgumentJson(fcinfo, SUBMIT_REPORT);
+	s.report = ArgumentExecutionReport(fcinfo, SUBMIT_REPORT);
 	s.notes = ArgumentText(fcinfo, SUBMIT_NOTES);
 	s.outcome = CheckOutcome(ArgumentText(fcinfo, SUBMIT_OUTCOME));
 	CheckResultGiven(s.result);
 	CheckJsonLimits(s.result, "result");
 	CheckTextLimit(s.summary, "result_summary");
-	CheckJsonLimits(s.report, "execution_report");
 	CheckTextLimit(s.notes, "output_formatting_notes");
 	return s;
 }
@@ -410,17 +410,21 @@ IsDuplicate(Call *call, const StepRow *step, const Submission *s)
 		SameJson(s->report, step->execution_report) && SameText(s->notes, step->output_formatting_notes);
 }
 
-/* Read what a branching condition did when the step completed, to repeat it in the answer; NULL if none fired. */
+/* Read what the branching conditions did when the step completed, to repeat it in the answer; NULL if there is nothing. */
 static Jsonb *
 BranchTaken(Call *call, const StepRow *step)
 {
 	static KeptQuery read = {
-		"SELECT pg_catalog.jsonb_build_object('action', b.action, 'condition', b.expression, 'params', b.params)"
-		" || CASE WHEN a.detail ? 'note' THEN pg_catalog.jsonb_build_object('note', a.detail -> 'note') ELSE '{}' END"
-		" FROM stepwise.audit AS a JOIN stepwise.branching_condition AS b"
-		" ON b.tenant = $1 AND b.step_id = $3 AND b.position = (a.detail ->> 'position')::int"
-		" WHERE a.tenant = $1 AND a.plan_id = $2 AND a.step_id = $3 AND a.event = 'plan_modified'"
-		" AND a.detail @> '{\"action\": \"branch\", \"fired\": true}' ORDER BY a.id DESC LIMIT 1",
+		"WITH entry AS (SELECT a.id, a.detail FROM stepwise.audit AS a WHERE a.tenant = $1 AND a.plan_id = $2 AND a.step_id = $3"
+		" AND a.event = 'plan_modified' AND a.detail @> '{\"action\": \"branch\"}')"
+		" SELECT nullif(coalesce((SELECT pg_catalog.jsonb_build_object('action', b.action, 'condition', b.expression, 'params', b.params)"
+		" || CASE WHEN e.detail ? 'note' THEN pg_catalog.jsonb_build_object('note', e.detail -> 'note') ELSE '{}' END"
+		" FROM entry AS e JOIN stepwise.branching_condition AS b"
+		" ON b.tenant = $1 AND b.step_id = $3 AND b.position = (e.detail ->> 'position')::int"
+		" WHERE e.detail @> '{\"fired\": true}' ORDER BY e.id DESC LIMIT 1), '{}')"
+		" || coalesce((SELECT pg_catalog.jsonb_build_object('undecided', pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object("
+		"'condition', e.detail -> 'condition', 'error', e.detail -> 'undecided') ORDER BY e.id))"
+		" FROM entry AS e WHERE e.detail ? 'undecided' HAVING pg_catalog.count(*) > 0), '{}'), '{}')",
 		3, {TEXTOID, UUIDOID, UUIDOID}
 	};
 	Params		params = {0};
@@ -446,7 +450,7 @@ SubmitAnswer(const PlanRow *plan, const StepRow *step, bool duplicate)
 	if (step->status == STEP_AWAITING_INPUT && step->pause_reason != NULL)
 		JsonPutText(&b, "checkpointId", JsonGetText(JsonOf(step->pause_reason), "checkpointId"));
 	JsonPutText(&b, "outcome", OutcomeName[step->outcome]);
-	JsonPutJson(&b, "branch", plan->branch);
+	JsonPutJsonIfSet(&b, "branch", plan->branch);
 	if (duplicate)
 		JsonPutBool(&b, "duplicate", true);
 	JsonObjectEnd(&b);
@@ -566,18 +570,19 @@ ErrorWithCode(const char *error, const char *code)
 /* arguments of fail_step, in their order */
 enum
 {
-	FAIL_STEP_ID, FAIL_ERROR, FAIL_RETRYABLE, FAIL_ATTEMPT, FAIL_CODE, FAIL_WORKER
+	FAIL_STEP_ID, FAIL_ERROR, FAIL_RETRYABLE, FAIL_ATTEMPT, FAIL_REPORT, FAIL_CODE, FAIL_WORKER
 };
 
 /* Give up a step that has failed already; a failure that is not open was given up before. */
 static Jsonb *
-FailAgain(Call *call, PlanRow *plan, StepRow *step)
+FailAgain(Call *call, PlanRow *plan, StepRow *step, const Claimant *claimant)
 {
 	if (plan->on_failure != ON_FAILURE_STOP || step->pause_reason == NULL)
-		return DuplicateAnswer(plan, step);
+		return DuplicateAnswer(call, plan, step);
+	CheckFailedClaim(step, claimant);
 	StepGiveUp(call, plan, step);
 	PlanSettle(call, plan);
-	return StepAnswer(plan, step);
+	return MovedAnswer(call, plan, step);
 }
 
 /* Report that a step could not be done. */
@@ -589,6 +594,7 @@ stepwise_fail_step(PG_FUNCTION_ARGS)
 	Claimant	claimant;
 	char	   *error;
 	char	   *code;
+	Jsonb	   *report;
 	PlanRow    *plan;
 	StepRow    *step;
 
@@ -596,22 +602,24 @@ stepwise_fail_step(PG_FUNCTION_ARGS)
 	error = ArgumentText(fcinfo, FAIL_ERROR);
 	CheckErrorGiven(error);
 	code = ArgumentCode(fcinfo, FAIL_CODE);
+	report = ArgumentExecutionReport(fcinfo, FAIL_REPORT);
 	claimant = ArgumentClaimant(fcinfo, &call, FAIL_ATTEMPT, FAIL_WORKER);
 	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, FAIL_STEP_ID), &step);
 	CheckAttempt(step, &claimant);
 	CheckDoor(&call, step);
 	if (step->status == STEP_FAILED)
-		return CallEnd(&call, FailAgain(&call, plan, step));
+		return CallEnd(&call, FailAgain(&call, plan, step, &claimant));
 	CheckClaim(step, &claimant);
 	CheckMayEnd(&call, plan, step);
 	step->message = error;
 	step->error = ErrorWithCode(error, code);
+	StepReport(step, report);
 	step->given_up = true;
 	if (!PG_ARGISNULL(FAIL_RETRYABLE))
 		step->retryable = PG_GETARG_BOOL(FAIL_RETRYABLE);
 	StepMove(&call, plan, step, STEP_FAILED, code ? JsonTextOf("code", code) : NULL);
 	PlanSettle(&call, plan);
-	return CallEnd(&call, StepAnswer(plan, step));
+	return CallEnd(&call, MovedAnswer(&call, plan, step));
 }
 
 /* Say whether a step was retried before. Only the audit log knows that. */
@@ -644,13 +652,13 @@ stepwise_retry_step(PG_FUNCTION_ARGS)
 	CallBegin(&call);
 	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, 0), &step);
 	if (step->status == STEP_PENDING && WasRetried(&call, step))
-		return CallEnd(&call, DuplicateAnswer(plan, step));
+		return CallEnd(&call, DuplicateAnswer(&call, plan, step));
 	CheckFailed(step);
 	/* maxAttempts counts anew; the number of the attempt goes on, since it fences the claims */
 	step->attempts_before = step->attempt;
 	StepMove(&call, plan, step, STEP_PENDING, NULL);
 	PlanSettle(&call, plan);
-	return CallEnd(&call, StepAnswer(plan, step));
+	return CallEnd(&call, MovedAnswer(&call, plan, step));
 }
 
 /* Skip a step. */
@@ -668,13 +676,13 @@ stepwise_skip_step(PG_FUNCTION_ARGS)
 	CheckTextLimit(reason, "reason");
 	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, 0), &step);
 	if (step->status == STEP_SKIPPED)
-		return CallEnd(&call, DuplicateAnswer(plan, step));
+		return CallEnd(&call, DuplicateAnswer(&call, plan, step));
 	CheckDoor(&call, step);
 	CheckMayEnd(&call, plan, step);
 	step->message = reason;
 	StepMove(&call, plan, step, STEP_SKIPPED, NULL);
 	PlanSettle(&call, plan);
-	return CallEnd(&call, StepAnswer(plan, step));
+	return CallEnd(&call, MovedAnswer(&call, plan, step));
 }
 
 /* Give a claimed step back. */
@@ -693,19 +701,19 @@ stepwise_release_step(PG_FUNCTION_ARGS)
 	CheckByWorker(step, "released");
 	/* a step that was never claimed cannot have been released */
 	if (step->status == STEP_PENDING && step->attempt > 0 && !NamesOtherAttempt(step, &claimant))
-		return CallEnd(&call, DuplicateAnswer(plan, step));
+		return CallEnd(&call, DuplicateAnswer(&call, plan, step));
 	CheckAttempt(step, &claimant);
 	CheckInProgress(step, STEP_PENDING, "Only a step in progress can be released.");
 	CheckNotSentBack(step, STEP_PENDING);
 	CheckClaim(step, &claimant);
 	StepRelease(&call, plan, step, "released");
 	PlanSettle(&call, plan);
-	return CallEnd(&call, StepAnswer(plan, step));
+	return CallEnd(&call, MovedAnswer(&call, plan, step));
 }
 
 /* Note a sign of life of a claim, and extend its lease if asked to. */
 static Jsonb *
-Heartbeat(Call *call, PlanRow *plan, StepRow *step, Interval *extend)
+Heartbeat(Call *call, PlanRow *plan, StepRow *step, Interval *extend, Jsonb *report)
 {
 	JsonBuilder b = {0};
 
@@ -715,12 +723,13 @@ Heartbeat(Call *call, PlanRow *plan, StepRow *step, Interval *extend)
 		step->lease_expires_at = TimeAfter(step->active_at, extend);
 		plan->root->leases = true;
 	}
+	StepReport(step, report);
 	StepSave(call, step);
 	PlanTouch(plan->root);
 	JsonObjectStart(&b, NULL);
 	PutStepAnswer(&b, plan, step);
 	JsonPutInt(&b, "attempt", step->attempt);
-	JsonPutTime(&b, "leaseExpiresAt", step->lease_expires_at);
+	JsonPutTimeIfSet(&b, "leaseExpiresAt", step->lease_expires_at);
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
 }
@@ -732,12 +741,14 @@ stepwise_heartbeat(PG_FUNCTION_ARGS)
 {
 	Call		call;
 	Interval   *extend;
+	Jsonb	   *report;
 	Claimant	claimant;
 	PlanRow    *plan;
 	StepRow    *step;
 
 	CallBegin(&call);
 	extend = ArgumentInterval(fcinfo, 2, "extend");
+	report = ArgumentExecutionReport(fcinfo, 4);
 	claimant = ArgumentClaimant(fcinfo, &call, 1, 3);
 	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, 0), &step);
 	CheckByWorker(step, "claimed");
@@ -746,7 +757,7 @@ stepwise_heartbeat(PG_FUNCTION_ARGS)
 	CheckNotSentBack(step, STEP_IN_PROGRESS);
 	CheckClaim(step, &claimant);
 	CheckInProgress(step, STEP_IN_PROGRESS, "Only a step in progress has a heartbeat.");
-	return CallEnd(&call, Heartbeat(&call, plan, step, extend));
+	return CallEnd(&call, Heartbeat(&call, plan, step, extend, report));
 }
 
 static Jsonb *
@@ -755,8 +766,7 @@ CancelAnswer(const PlanRow *plan, bool duplicate)
 	JsonBuilder b = {0};
 
 	JsonObjectStart(&b, NULL);
-	JsonPutUuid(&b, "planId", &plan->id);
-	JsonPutText(&b, "planStatus", PlanStatusName[plan->status]);
+	PutPlanAnswer(&b, plan);
 	JsonPutInt(&b, "skippedSteps", plan->counts[STEP_SKIPPED]);
 	if (duplicate)
 		JsonPutBool(&b, "duplicate", true);

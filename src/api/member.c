@@ -46,7 +46,8 @@ CheckMember(FunctionCallInfo fcinfo)
 	if (strlen(tenant) > TENANT_MAX)
 		ereport(ERROR,
 				(errcode(ERRCODE_VALUE_TOO_LARGE),
-				 errmsg("the name of a tenant may have %d bytes at most", TENANT_MAX)));
+				 errmsg("the name of a tenant may have %d bytes at most", TENANT_MAX),
+				 errhint("Use a short name, such as 'acme'.")));
 }
 
 /* Run a query over (tenant, role), and answer whether it changed anything. */
@@ -89,7 +90,8 @@ stepwise_add_member(PG_FUNCTION_ARGS)
 	if (!PG_ARGISNULL(0) && GetUserNameFromId(PG_GETARG_OID(0), true) == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_DEFINITION),
-				 errmsg("role with OID %u does not exist", PG_GETARG_OID(0))));
+				 errmsg("role with OID %u does not exist", PG_GETARG_OID(0)),
+				 errhint("Create the role first: CREATE ROLE agent_role.")));
 	return MemberChange(fcinfo, &add, "added");
 }
 
@@ -157,12 +159,14 @@ GrantedRole(FunctionCallInfo fcinfo)
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_DEFINITION),
-				 errmsg("role must be given")));
+				 errmsg("role must be given"),
+				 errhint("Give the name of a role, such as 'agent_role'.")));
 	role = GetUserNameFromId(PG_GETARG_OID(0), true);
 	if (role == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_DEFINITION),
-				 errmsg("role with OID %u does not exist", PG_GETARG_OID(0))));
+				 errmsg("role with OID %u does not exist", PG_GETARG_OID(0)),
+				 errhint("Create the role first: CREATE ROLE agent_role.")));
 	return role;
 }
 

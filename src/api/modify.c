@@ -216,10 +216,13 @@ ActAddSteps(Change *change)
 	ids = PlanAddSteps(change->call, change->plan, JsonFromValue(change->params.steps), after, &change->faults, &count);
 	if (FaultsAny(&change->faults))
 		return;
-	JsonPutInt(&change->detail, "insertAfterOrder", after < 0 ? before : after);
+	if (after < 0)
+		after = before;
+	CheckDoorOfAdded(change->call, change->plan, ids, count, after + 1);
+	JsonPutInt(&change->detail, "insertAfterOrder", after);
 	PutIds(&change->detail, "stepIds", ids, count);
-	JsonPutInt(&change->answer, "insertAfterOrder", after < 0 ? before : after);
-	PutIds(&change->answer, "stepIds", ids, count);
+	JsonPutInt(&change->answer, "insertAfterOrder", after);
+	PutIds(&change->answer, "stepIds", ids, Min(count, LIST_MAX));
 }
 
 static const KeyRule AddStepsKeys[] = {
@@ -238,7 +241,9 @@ CheckRemovable(const StepRow *step)
 				(errcode(ERRCODE_INVALID_TRANSITION),
 				 errmsg("step \"%s\" is %s and cannot be removed", step->name, StepStatusName[step->status]),
 				 errdetail("Only a pending step can be removed."),
-				 errhint("Leave it where it is; stepwise.skip_step(step_id) skips a step that has not ended.")));
+				 errhint("%s", StepHint(step, step->status == STEP_COMPLETED || step->status == STEP_SKIPPED
+									 ? "What has ended stays in the plan. Add steps with stepwise.modify_plan(plan_id, 'add_steps', '{\"steps\": [{\"instructions\": \"Do the rest\"}]}')."
+									 : "Skip it with stepwise.skip_step(step_id) instead."))));
 }
 
 /*
@@ -255,7 +260,7 @@ CheckHasNoPlan(Change *change)
 				(errcode(ERRCODE_INVALID_TRANSITION),
 				 errmsg("step \"%s\" has held a nested plan and cannot be removed", change->step->name),
 				 errdetail("Plan \"%s\" would have no step above it.", UuidText(&nested_id)),
-				 errhint("Skip the step with stepwise.skip_step(step_id) instead.")));
+				 errhint("%s", StepHint(change->step, "Skip the step with stepwise.skip_step(step_id) instead."))));
 }
 
 static void
@@ -263,7 +268,7 @@ CheckNotOnly(Change *change)
 {
 	if (StepTotal(change->plan->counts) == 1)
 		FaultAdd(&change->faults, ERRCODE_INVALID_DEFINITION, "stepId",
-				 "Add another step first, or end the plan with stepwise.cancel_plan(plan_id).",
+				 PlanHint(change->plan, "Add another step first, or end the plan with stepwise.cancel_plan(plan_id)."),
 				 "step \"%s\" is the only step of its plan", change->step->name);
 }
 
@@ -277,7 +282,7 @@ FaultInUse(Change *change, int sqlstate, int order, const char *place, const cha
 	char	   *path = order ? psprintf("steps[%d].%s", order - 1, place) : pstrdup(place);
 
 	FaultAdd(&change->faults, sqlstate, path,
-			 "Change or remove what needs it first, or skip the step with stepwise.skip_step(step_id).",
+			 StepHint(change->step, "Change or remove what needs it first, or skip the step with stepwise.skip_step(step_id)."),
 			 "step \"%s\" is needed here: %s", change->step->name, source);
 }
 
@@ -352,8 +357,10 @@ StepDelete(Change *change)
 	};
 	static KeptQuery artifacts = {
 		"UPDATE stepwise.artifact SET step_id = NULL"
-		" WHERE tenant = $1 AND plan_id = (SELECT s.plan_id FROM stepwise.step AS s WHERE s.tenant = $1 AND s.id = $2)"
-		" AND step_id = $2",
+		" WHERE tenant = $1 AND step_id = $2 AND plan_id IN ("
+		"SELECT s.root_id FROM stepwise.step AS s WHERE s.tenant = $1 AND s.id = $2"
+		" UNION ALL SELECT p.id FROM stepwise.step AS s JOIN stepwise.plan AS p"
+		" ON p.tenant = $1 AND p.root_id = s.root_id AND p.parent_step_id IS NOT NULL WHERE s.tenant = $1 AND s.id = $2)",
 		2, {TEXTOID, UUIDOID}
 	};
 	static KeptQuery step = {
@@ -601,7 +608,7 @@ ActReorderSteps(Change *change)
 		JsonPutText(&change->detail, NULL, steps.names[i]);
 	JsonArrayEnd(&change->detail);
 	JsonArrayStart(&change->answer, "stepIds");
-	for (int i = 0; i < steps.count; i++)
+	for (int i = 0; i < Min(steps.count, LIST_MAX); i++)
 		JsonPutUuid(&change->answer, NULL, list_nth(change->params.step_ids, i));
 	JsonArrayEnd(&change->answer);
 }
@@ -826,7 +833,9 @@ FindStep(Change *change)
 	if (params->step_id == NULL)
 		FaultNoStep(change, "step", params->step);
 	else if (FaultsAny(&change->faults))
-		FaultAdd(&change->faults, ERRCODE_STEP_NOT_FOUND, "stepId", NULL, "step \"%s\" not found", UuidText(params->step_id));
+		FaultAdd(&change->faults, ERRCODE_STEP_NOT_FOUND, "stepId",
+				 PlanHint(change->plan, "stepwise.get_plan_context(plan_id) lists the steps of the plan."),
+				 "step \"%s\" not found", UuidText(params->step_id));
 	else
 		StepNotFound(params->step_id);
 }
@@ -868,16 +877,15 @@ ModifiedAnswer(Change *change)
 {
 	JsonBuilder *b = &change->answer;
 
-	JsonPutUuid(b, "planId", &change->plan->id);
-	JsonPutText(b, "planStatus", PlanStatusName[change->plan->status]);
+	PutPlanAnswer(b, change->plan);
 	JsonPutInt(b, "stepCount", StepTotal(change->plan->counts));
 	if (change->step != NULL)
 	{
 		JsonPutUuid(b, "stepId", &change->step->id);
-		JsonPutText(b, "stepStatus", change->removed ? NULL : StepStatusName[change->step->status]);
+		JsonPutTextIfSet(b, "stepStatus", change->removed ? NULL : StepStatusName[change->step->status]);
 	}
 	JsonObjectEnd(b);
-	return JsonFinish(b);
+	return JsonMerge(JsonFinish(b), NextCallAfter(change->call, change->plan));
 }
 
 /* Refuse a change that opens a way around a gate. */

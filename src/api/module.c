@@ -19,4 +19,5 @@ _PG_init(void)
 	TenantInit();
 	UsedInit();
 	ChainInit();
+	CallableInit();
 }

@@ -118,21 +118,40 @@ MarkStalled(Call *call, const pg_uuid_t *plan_id, Interval *stall_after)
 		MarkTree(call, plan, stall_after);
 }
 
-/* Read the status of the plan as JSON. */
+/* what the status is built from */
+typedef struct StatusOf
+{
+	Call	   *call;
+	const PlanRow *plan;
+	Interval   *stall_after;	/* or NULL */
+} StatusOf;
+
+/* Read the status of the plan as JSON, at one level. */
 static Jsonb *
-StatusJson(Call *call, const PlanRow *plan, Interval *stall_after)
+StatusAt(void *arg, int entries, int text)
 {
 	static KeptQuery read = {
-		"SELECT j FROM stepwise.plan_status_json($1, $2, $3, $4) AS j",
-		4, {TEXTOID, UUIDOID, INTERVALOID, INTERVALOID}
+		"SELECT j FROM stepwise.plan_status_json($1, $2, $3, $4, $5, $6) AS j",
+		6, {TEXTOID, UUIDOID, INTERVALOID, INTERVALOID, INT4OID, INT4OID}
 	};
+	StatusOf   *of = arg;
 	Params		params = {0};
-	Jsonb	   *json;
 
-	ParamKey(&params, call, &plan->id);
-	ParamInterval(&params, stall_after);
+	ParamKey(&params, of->call, &of->plan->id);
+	ParamInterval(&params, of->stall_after);
 	ParamInterval(&params, DefaultStallAfter());
-	json = QueryJson(&read, &params);
+	ParamInt(&params, entries);
+	ParamInt(&params, text);
+	return QueryJson(&read, &params);
+}
+
+/* Build the status of the plan, with lists of at most max entries. */
+static Jsonb *
+StatusJson(Call *call, const PlanRow *plan, Interval *stall_after, int max)
+{
+	StatusOf	of = {call, plan, stall_after};
+	Jsonb	   *json = BoundBuild(StatusAt, &of, ListBytes(max), max);
+
 	if (json == NULL)
 		PlanNotFound(&plan->id);
 	return json;
@@ -146,20 +165,20 @@ stepwise_get_plan_status(PG_FUNCTION_ARGS)
 	Call		call;
 	PlanRow    *plan;
 	Interval   *stall_after;
+	int			max;
 
 	CallBegin(&call);
 	stall_after = ArgumentThreshold(fcinfo, 1, "stall_after");
+	max = ArgumentMax(fcinfo, 2, LIST_MAX);
 	plan = PlanMustRead(&call, ArgumentUuid(fcinfo, 0));
 	/* a read-only transaction, a standby or a reader cannot mark the plan, and only sees its status */
 	if (plan->status == PLAN_EXECUTING && !XactReadOnly && HasStalledStep(&call, plan, stall_after) && CallerMayWrite(&call))
 		MarkStalled(&call, &plan->id, stall_after);
 	ReadBegin(&call);
-	return CallEnd(&call, StatusJson(&call, plan, stall_after));
+	return CallEnd(&call, StatusJson(&call, plan, stall_after, max));
 }
 
 /* ---------- reclaiming ---------- */
-
-#define SKIPPED_MAX		50		/* at most this many skipped trees are named */
 
 /* columns of the query that finds trees with stalled claims */
 enum
@@ -219,7 +238,7 @@ typedef struct Reclaim
 	Interval   *older_than;		/* the threshold of the call, or NULL */
 	JsonBuilder reclaimed;		/* the answer, an unfinished object */
 	int			count;			/* of claims taken back */
-	List	   *skipped;		/* of char *, ids of root plans; at most SKIPPED_MAX */
+	List	   *skipped;		/* of char *, ids of root plans; at most LIST_MAX */
 	int			skipped_count;	/* of all skipped trees */
 	pg_uuid_t	last_skipped;	/* root of the last skipped tree */
 } Reclaim;
@@ -232,7 +251,7 @@ static void
 ReclaimSkip(Reclaim *r, const pg_uuid_t *root_id)
 {
 	r->last_skipped = *root_id;
-	if (r->skipped_count++ < SKIPPED_MAX)
+	if (r->skipped_count++ < LIST_MAX)
 		r->skipped = lappend(r->skipped, UuidText(root_id));
 }
 
@@ -255,10 +274,10 @@ ReclaimStep(Reclaim *r, const pg_uuid_t *root_id, const pg_uuid_t *plan_id, cons
 	step = plan ? StepRead(r->call, step_id) : NULL;
 	if (step == NULL || !StillStalled(r->call, step, r->older_than))
 		return;
-	StepRelease(r->call, plan, step, IsExpired(step) ? "lease expired" : "stalled");
+	StepReclaim(r->call, plan, step, IsExpired(step) ? "lease expired" : "stalled");
 	PlanSettle(r->call, plan);
-	PutReclaimed(&r->reclaimed, plan, step);
-	r->count++;
+	if (r->count++ < LIST_MAX)
+		PutReclaimed(&r->reclaimed, plan, step);
 }
 
 static Jsonb *

@@ -3,7 +3,7 @@
  *	  retention: remove finished plans, in batches
  *
  * A tree is removed as a whole, once its root has finished. A tree whose root
- * is locked is skipped.
+ * is locked is skipped. Calls through MCP are removed by their own age.
  *
  * The procedure commits after each batch. It does so as the caller. If it
  * committed while switched to the owner, the session would stay the owner.
@@ -90,11 +90,52 @@ PurgeBatch(const char *tenant, TimestampTz before, int batch)
 	return count;
 }
 
-/* List the tenants that have plans, in the caller's memory. */
+/* Make the least UUID that is not older than a time. */
+static pg_uuid_t
+LeastUuid(TimestampTz at)
+{
+	int64		epoch = (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY;
+	uint64		milliseconds = TIMESTAMP_IS_NOEND(at) ? PG_UINT64_MAX : at < -epoch ? 0 : (uint64) (at / 1000 + epoch / 1000);
+	pg_uuid_t	uuid = {0};
+
+	for (int i = 0; i < 6; i++)
+		uuid.data[i] = (unsigned char) (milliseconds >> (40 - 8 * i));
+	return uuid;
+}
+
+/*
+ * Remove one batch of the calls of a tenant that were kept; returns their
+ * number. Their ids begin with their time, in milliseconds.
+ */
+static int
+PurgeCalls(const char *tenant, TimestampTz before, int batch)
+{
+	static KeptQuery purge = {
+		"WITH gone AS (DELETE FROM stepwise.tool_call AS t USING (SELECT c.id FROM stepwise.tool_call AS c"
+		" WHERE c.tenant = $1 AND c.id < $2 ORDER BY c.id LIMIT $3) AS old WHERE t.tenant = $1 AND t.id = old.id RETURNING 1)"
+		" SELECT pg_catalog.count(*)::int FROM gone",
+		3, {TEXTOID, UUIDOID, INT4OID}
+	};
+	pg_uuid_t	first = LeastUuid(before);
+	Params		params = {0};
+	int			count;
+	Call		call;
+	Rows		rows;
+
+	CallBeginIn(&call, tenant);
+	ParamKey(&params, &call, &first);
+	ParamInt(&params, batch);
+	rows = QueryRun(&purge, &params);
+	count = RowInt(&rows, 0, 1);
+	CallEnd(&call, NULL);
+	return count;
+}
+
+/* List the tenants that have plans or calls, in the caller's memory. */
 static List *
 AllTenants(void)
 {
-	static KeptQuery list = {"SELECT DISTINCT p.tenant FROM stepwise.plan AS p ORDER BY 1", 0};
+	static KeptQuery list = {"SELECT p.tenant FROM stepwise.plan AS p UNION SELECT t.tenant FROM stepwise.tool_call AS t ORDER BY 1", 0};
 	MemoryContext outer = CurrentMemoryContext;
 	List	   *tenants = NIL;
 	Params		params = {0};
@@ -157,6 +198,12 @@ stepwise_purge(PG_FUNCTION_ARGS)
 			CHECK_FOR_INTERRUPTS();
 			count = PurgeBatch(lfirst(cell), before, batch);
 			total += count;
+			CommitBatch(fcinfo, caller);
+		} while (count == batch);
+		do
+		{
+			CHECK_FOR_INTERRUPTS();
+			count = PurgeCalls(lfirst(cell), before, batch);
 			CommitBatch(fcinfo, caller);
 		} while (count == batch);
 	}

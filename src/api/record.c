@@ -3,7 +3,8 @@
  *	  record_tool_result: take the result of a tool that the client has called
  *
  * A report is a call of record_tool_result. A step is held if its claim has a
- * worker or a lease. Then its result is expected from that claim.
+ * worker or a lease. Then its result is expected from that claim, and a report
+ * that names the step is refused.
  *
  * Without a step name, a report goes to the open failure of that tool, in the
  * plan or in the plans nested in it. If there is none, it goes to the step of
@@ -23,7 +24,8 @@
  * the answer repeats its call, and that must not change another step. So a
  * step that already has this very result is taken first. If two of these steps
  * rightly get the same result, the second report looks like a repeated one.
- * Then the client has to name the nested plan.
+ * Then the client has to name the nested plan. So it has if several of them
+ * could take the result.
  *
  * Locks: the root of the tree, the plan that the caller asked about, and the
  * plan of the step.
@@ -39,6 +41,7 @@ typedef struct Report
 	Jsonb	   *result;
 	bool		is_error;
 	Outcome		outcome;
+	Jsonb	   *execution_report;	/* or NULL */
 } Report;
 
 /* ---------- checks ---------- */
@@ -62,7 +65,7 @@ StepNameNotFound(const PlanRow *plan, const char *name)
 	ereport(ERROR,
 			(errcode(ERRCODE_STEP_NOT_FOUND),
 			 errmsg("step \"%s\" not found in plan \"%s\"", name, plan->name),
-			 errhint("stepwise.get_plan_context(plan_id) lists the steps of a plan.")));
+			 errhint("%s", PlanHint(plan, "stepwise.get_plan_context(plan_id) lists the steps of the plan."))));
 }
 
 /* ---------- what is reported ---------- */
@@ -234,99 +237,52 @@ NamesOf(Call *call, const PlanRow *asked, const List *steps)
 
 /* Refuse a report that several steps could take. */
 static void
-CheckUnique(Call *call, const PlanRow *asked, const List *steps, const char *tool)
+CheckUnique(Call *call, const PlanRow *asked, const List *steps, const char *what)
 {
 	if (list_length(steps) > 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_STEP_NOT_FOUND),
-				 errmsg("%d steps of plan \"%s\" could take the result of tool \"%s\"", list_length(steps), asked->name, tool),
+				 errmsg("%d steps of plan \"%s\" could take %s", list_length(steps), asked->name, what),
 				 errdetail("They are: %s.", NamesOf(call, asked, steps)),
-				 errhint("Say with plan_id and step_name which one is meant.")));
-}
-
-/*
- * Find a step of this name in the plans nested in a plan. There may be
- * several, and a repeated call must not reach another one. So of the steps
- * that take results, prefer the one that has this very result already, then
- * the one that blocks, then an open one. If no step takes the result, return
- * one of them, so that the error can say why.
- */
-static StepRow *
-StepOfNameBelow(Call *call, const PlanRow *plan, const Report *report)
-{
-	static KeptQuery find = {
-		PLANS_BELOW("")
-		"SELECT s.* FROM below AS b JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = b.id"
-		" WHERE s.name = $3 ORDER BY s.workflow IS NULL AND s.prompt IS NULL DESC,"
-		" CASE WHEN $4 IS NOT NULL THEN s.status = 'failed' AND s.message IS NOT DISTINCT FROM $4"
-		" ELSE s.status = 'completed' AND s.outcome::text = $5 AND coalesce(s.result, 'null') = $6 END DESC,"
-		" s.id IS NOT DISTINCT FROM $7 DESC,"
-		" b.open AND s.status IN ('pending', 'in_progress', 'failed') DESC,"
-		" b.place || s.step_order LIMIT 1",
-		7, {TEXTOID, UUIDOID, TEXTOID, TEXTOID, TEXTOID, JSONBOID, UUIDOID}
-	};
-	Params		params = {0};
-	StepRow    *blocking;
-
-	if (!plan->root->nests)
-		return NULL;
-	blocking = StepOfReason(call, plan);
-	ParamKey(&params, call, &plan->id);
-	ParamText(&params, report->step_name);
-	ParamText(&params, report->is_error ? ErrorOf(report->result) : NULL);
-	ParamText(&params, OutcomeName[report->outcome]);
-	ParamVarlena(&params, report->result);
-	ParamUuid(&params, blocking ? &blocking->id : NULL);
-	return StepFetch(&find, &params);
-}
-
-/* Find the step that a report names: a step of the plan, or of the plans nested in it. */
-static StepRow *
-StepOfName(Call *call, const PlanRow *asked, const Report *report)
-{
-	StepRow    *own = StepReadByName(call, &asked->id, report->step_name);
-	StepRow    *below;
-
-	if (own != NULL && StepRuleOf(own)->by_worker)
-		return own;
-	below = StepOfNameBelow(call, asked, report);
-	return below ? below : own;
+				 errhint("%s", StepHint(linitial(steps), psprintf("Say which one is meant, as in stepwise.record_tool_result(plan_id, tool, result, step_name => '%s').",
+															  ((StepRow *) linitial(steps))->name)))));
 }
 
 /* Refuse a result while a step that it may be meant for is held. */
 static void
-HeldRefuse(const StepRow *step, const char *detail, const char *hint)
+HeldRefuse(const StepRow *step, int sqlstate, const char *detail, const char *hint)
 {
 	ereport(ERROR,
-			(errcode(ERRCODE_STALE_ATTEMPT),
+			(errcode(sqlstate),
 			 errmsg("step \"%s\"%s is claimed%s%s", step->name,
 					step->tool ? psprintf(" with tool \"%s\"", step->tool) : "",
 					step->holder ? " by " : "", step->holder ? step->holder : ""),
 			 errdetail("%s", detail),
-			 errhint("%s", hint)));
+			 errhint("%s", StepHint(step, hint))));
 }
 
 /* Find the step of a tool that a report is for; NULL if no step can take it. */
 static StepRow *
 StepOfTool(Call *call, PlanRow *asked, const char *tool)
 {
+	char	   *what = psprintf("the result of tool \"%s\"", tool);
 	Found		found = {0};
 	StepRow    *held;
 
 	FoundInPlan(call, asked, tool, &found);
 	FoundBelow(call, asked, tool, &found);
-	CheckUnique(call, asked, found.failures, tool);
+	CheckUnique(call, asked, found.failures, what);
 	if (found.failures != NIL)
 		return linitial(found.failures);
 	held = found.takers != NIL ? found.passed : found.held;
 	if (held != NULL)
-		HeldRefuse(held, "In a sequence, the result of a tool is not given to a later step instead.",
-				   "Who has claimed it submits it with stepwise.submit_step_result(step_id, result); to answer another step, name it with step_name.");
-	CheckUnique(call, asked, found.takers, tool);
+		HeldRefuse(held, ERRCODE_STALE_ATTEMPT, "In a sequence, the result of a tool is not given to a later step instead.",
+				   "Who has claimed it submits it with stepwise.submit_step_result(step_id, result) and the attempt of the claim; to answer another step, name it with step_name.");
+	CheckUnique(call, asked, found.takers, what);
 	return found.takers != NIL ? linitial(found.takers) : NULL;
 }
 
-/* ---------- recording ---------- */
+/* ---------- what is recorded already ---------- */
 
 /* Make a fault from a report of an error. */
 static ToolFault *
@@ -348,6 +304,7 @@ IsWaiting(Call *call, const StepRow *step, const Report *report)
 {
 	StepRow		submitted = {.result = (struct varlena *) report->result, .outcome = report->outcome};
 
+	StepReport(&submitted, report->execution_report);
 	return StepHasGate(step, GATE_AFTER) && JsonEqual(CheckpointSubmission(call, step), SubmissionOf(&submitted));
 }
 
@@ -361,6 +318,98 @@ IsRecorded(Call *call, const StepRow *step, const Report *report)
 		return step->status == STEP_FAILED && step->message && strcmp(step->message, ErrorOf(report->result)) == 0;
 	return step->status == STEP_COMPLETED && step->outcome == report->outcome &&
 		JsonEqual(step->result ? JsonOf(step->result) : JsonNull(), report->result);
+}
+
+/* ---------- which step, by name ---------- */
+
+#define NAMESAKES_MAX	1000	/* steps of one name in nested plans that are looked at */
+
+/* Could a step that is named take a report now? */
+static bool
+CouldTake(Call *call, PlanRow *plan, StepRow *step)
+{
+	Judgement	j = {0};
+	Due			due;
+
+	if (PlanIsTerminal(plan->status) || !StepRuleOf(step)->by_worker)
+		return false;
+	if (step->status == STEP_IN_PROGRESS)
+		return !IsHeld(step);
+	return (step->status == STEP_PENDING || IsOpenFailure(plan, step)) && TakesNow(call, plan, step, &due, &j);
+}
+
+/* List the steps of this name in the plans nested in a plan: those that take results first, then in the order of the tree. */
+static Rows
+Namesakes(Call *call, const PlanRow *plan, const char *name)
+{
+	static KeptQuery find = {
+		PLANS_BELOW("")
+		"SELECT s.* FROM below AS b JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = b.id"
+		" WHERE b.id <> $2 AND s.name = $3 ORDER BY s.workflow IS NULL AND s.prompt IS NULL DESC,"
+		" b.open AND s.status IN ('pending', 'in_progress', 'failed') DESC, b.place || s.step_order LIMIT $4",
+		4, {TEXTOID, UUIDOID, TEXTOID, INT4OID}, .reads_plans = true
+	};
+	Params		params = {0};
+
+	ParamKey(&params, call, &plan->id);
+	ParamText(&params, name);
+	ParamInt(&params, NAMESAKES_MAX);
+	return QueryRun(&find, &params);
+}
+
+/*
+ * Find the step of this name in the plans nested in a plan. A repeated call must
+ * not reach another step, so one that has this very result already comes first.
+ * Otherwise only one step may be able to take the result. If none is, return
+ * one of them, so that the error can say why.
+ */
+static StepRow *
+StepOfNameBelow(Call *call, const PlanRow *plan, const Report *report)
+{
+	StepRow    *first = NULL;
+	List	   *takers = NIL;
+	Rows		rows;
+
+	if (!plan->root->nests)
+		return NULL;
+	rows = Namesakes(call, plan, report->step_name);
+	for (uint64 i = 0; i < rows.count; i++)
+	{
+		StepRow    *step = RowStep(&rows, i);
+
+		if (IsRecorded(call, step, report))
+			return step;
+		if (CouldTake(call, PlanInTree(call, plan->root, &step->plan_id), step))
+			takers = lappend(takers, step);
+		first = first ? first : step;
+	}
+	RowsFree(&rows);
+	CheckUnique(call, plan, takers, psprintf("the result for step \"%s\"", report->step_name));
+	return takers != NIL ? linitial(takers) : first;
+}
+
+/* Find the step that a report names: a step of the plan, or of the plans nested in it. */
+static StepRow *
+StepOfName(Call *call, const PlanRow *asked, const Report *report)
+{
+	StepRow    *own = StepReadByName(call, &asked->id, report->step_name);
+	StepRow    *below;
+
+	if (own != NULL && StepRuleOf(own)->by_worker)
+		return own;
+	below = StepOfNameBelow(call, asked, report);
+	return below ? below : own;
+}
+
+/* ---------- answers ---------- */
+
+/* Add to an answer what run answers, and the next call. */
+static Jsonb *
+TakenAnswer(Call *call, const PlanRow *asked, const Jsonb *answer)
+{
+	Jsonb	   *task = TaskAnswer(call, &asked->id, LIST_MAX);
+
+	return JsonMerge(JsonMerge(task, answer), NextCallAfter(call, asked));
 }
 
 /* Build the answer for a result that a step took. */
@@ -377,7 +426,7 @@ RecordAnswer(Call *call, const PlanRow *asked, const PlanRow *plan, const StepRo
 	if (duplicate)
 		JsonPutBool(&b, "duplicate", true);
 	JsonObjectEnd(&b);
-	return JsonMerge(TaskAnswer(call, &asked->id), JsonFinish(&b));
+	return TakenAnswer(call, asked, JsonFinish(&b));
 }
 
 /* Write the audit entry of a result that no step waits for. */
@@ -427,16 +476,15 @@ RecordExtra(Call *call, PlanRow *asked, const Report *report)
 				   JsonMerge(PlanVariables(call, &asked->id), JsonObjectOf(name, report->result)));
 	AuditExtra(call, asked, report, name);
 	JsonObjectStart(&b, NULL);
-	JsonPutUuid(&b, "planId", &asked->id);
-	JsonPutText(&b, "planStatus", PlanStatusName[asked->status]);
-	JsonPutNull(&b, "stepId");
-	JsonPutNull(&b, "stepStatus");
+	PutPlanAnswer(&b, asked);
 	JsonPutBool(&b, "matched", false);
 	JsonPutTexts(&b, "openTools", OpenTools(call, asked));
 	JsonPutText(&b, "variable", name);
 	JsonObjectEnd(&b);
-	return JsonMerge(TaskAnswer(call, &asked->id), JsonFinish(&b));
+	return TakenAnswer(call, asked, JsonFinish(&b));
 }
+
+/* ---------- recording ---------- */
 
 /* Refuse a step that cannot take a report now. */
 static void
@@ -445,14 +493,11 @@ CheckTakes(Call *call, PlanRow *plan, const StepRow *step, const Report *report)
 	Judgement	j = {0};
 	Due			due;
 
+	if (IsHeld(step))
+		HeldRefuse(step, ERRCODE_INVALID_TRANSITION, "Only who has claimed it can give its result.",
+				   "Submit it with stepwise.submit_step_result(step_id, result) and the attempt of the claim, or wait until the claim ends.");
 	if (step->status == STEP_IN_PROGRESS)
-	{
-		/* the first claim without a lease takes what it is given by name, as submit_step_result does */
-		if (TimeIsSet(step->lease_expires_at) || (step->holder != NULL && step->attempt > 1))
-			HeldRefuse(step, "Only who has claimed it can give its result.",
-					   "Submit it with stepwise.submit_step_result and the attempt of the claim, or wait until the claim ends.");
 		return;
-	}
 	if (step->status != STEP_PENDING && !IsOpenFailure(plan, step))
 		StepTransitionRefuse(step, report->is_error ? STEP_FAILED : STEP_COMPLETED,
 							 "Only a step that is due, in progress, or failed and not given up takes the result of a tool.");
@@ -477,6 +522,7 @@ RecordToStep(Call *call, PlanRow *plan, StepRow *step, const Report *report)
 	}
 	else if (step->sent_back)
 		StepTake(call, plan, step, detail);
+	StepReport(step, report->execution_report);
 	if (!report->is_error)
 	{
 		StepComplete(call, plan, step, report->result, report->outcome);
@@ -526,6 +572,7 @@ ArgumentReport(FunctionCallInfo fcinfo)
 	report.is_error = ArgumentFlag(fcinfo, 3);
 	report.step_name = ArgumentText(fcinfo, 4);
 	report.outcome = CheckOutcome(ArgumentText(fcinfo, 5));
+	report.execution_report = ArgumentExecutionReport(fcinfo, 6);
 	CheckReport(&report);
 	CheckResultGiven(report.result);
 	CheckJsonLimits(report.result, "result");

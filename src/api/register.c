@@ -78,9 +78,12 @@ PutTool(JsonBuilder *b, const Tool *tool, bool built_in)
 {
 	JsonObjectStart(b, NULL);
 	JsonPutText(b, "name", tool->name);
-	JsonPutText(b, "description", tool->description);
-	JsonPutJson(b, "inputSchema", tool->input_schema);
-	JsonPutText(b, "function", tool->function);
+	if (tool->description != NULL)
+		JsonPutText(b, "description", tool->description);
+	if (tool->input_schema != NULL)
+		JsonPutJson(b, "inputSchema", tool->input_schema);
+	if (tool->function != NULL)
+		JsonPutText(b, "function", tool->function);
 	JsonPutBool(b, "inDatabase", tool->function != NULL);
 	JsonPutBool(b, "retryable", tool->retryable);
 	JsonPutBool(b, "expose", tool->expose);
@@ -208,33 +211,84 @@ stepwise_drop_tool(PG_FUNCTION_ARGS)
 	return CallEnd(&call, Unregister(&call, &drop, "tool", "name", name));
 }
 
-static Jsonb *
-ListTools(Call *call)
+/* what a page of list_tools is built from */
+typedef struct ToolPage
 {
-	JsonBuilder b = {0};
-	const char *name;
-	ListCell   *cell;
+	Call	   *call;
+	const char *after;			/* the name before the page, or NULL */
+	int			count;			/* of all tools */
+	bool		whole;			/* one tool was asked for, which is not cut */
+} ToolPage;
 
+/* Append the built-in tools after a name to the registered ones. */
+static List *
+WithBuiltIns(List *tools, const char *after)
+{
+	const char *name;
+
+	for (int i = 0; (name = BuiltInToolName(i)) != NULL; i++)
+		if (after == NULL || BuiltInTool(after) == NULL || strcmp(name, after) > 0)
+			tools = lappend(tools, BuiltInTool(name));
+	return tools;
+}
+
+/* Build a page at one level. The registered tools come first, then the built-in ones. */
+static Jsonb *
+ToolsAt(void *arg, int entries, int text)
+{
+	ToolPage   *page = arg;
+	bool		registered = page->after == NULL || BuiltInTool(page->after) == NULL;
+	int			max = Max(entries, 1);
+	List	   *tools = registered ? ToolList(page->call, page->after, max + 1, page->whole ? INT_MAX / 8 : Max(text, 20)) : NIL;
+	JsonBuilder b = {0};
+	ListCell   *cell;
+	const char *next = NULL;
+
+	tools = WithBuiltIns(tools, page->after);
 	JsonObjectStart(&b, NULL);
 	JsonArrayStart(&b, "tools");
-	foreach(cell, ToolList(call))
-		PutTool(&b, lfirst(cell), false);
-	for (int i = 0; (name = BuiltInToolName(i)) != NULL; i++)
-		PutTool(&b, BuiltInTool(name), true);
+	foreach(cell, tools)
+	{
+		Tool	   *tool = lfirst(cell);
+
+		if (foreach_current_index(cell) >= max)
+			break;
+		PutTool(&b, tool, BuiltInTool(tool->name) != NULL);
+		if (foreach_current_index(cell) == max - 1 && lnext(tools, cell) != NULL)
+			next = tool->name;
+	}
 	JsonArrayEnd(&b);
+	JsonPutInt(&b, "toolCount", page->count);
+	JsonPutText(&b, "next", next);
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
 }
 
-/* List the registered tools and the built-in ones. */
+/* Count the built-in tools. */
+static int
+BuiltInCount(void)
+{
+	int			count = 0;
+
+	while (BuiltInToolName(count) != NULL)
+		count++;
+	return count;
+}
+
+/* List the registered tools and the built-in ones, page by page. */
 PG_FUNCTION_INFO_V1(stepwise_list_tools);
 Datum
 stepwise_list_tools(PG_FUNCTION_ARGS)
 {
 	Call		call;
+	ToolPage	page = {.call = &call, .after = ArgumentText(fcinfo, 0)};
+	int			max = ArgumentMax(fcinfo, 1, LIST_MAX);
 
+	CheckTextLimit(page.after, "after");
 	CallBeginReading(&call);
-	return CallEnd(&call, ListTools(&call));
+	page.count = ToolCount(&call) + BuiltInCount();
+	page.whole = max == 1;
+	return CallEnd(&call, BoundBuild(ToolsAt, &page, ListBytes(max), max));
 }
 
 /* ---------- resources ---------- */

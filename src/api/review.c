@@ -36,7 +36,7 @@ CheckpointUnknown(const pg_uuid_t *id)
 			(errcode(ERRCODE_CHECKPOINT_USED),
 			 errmsg("checkpoint \"%s\" was used, or never was", id ? UuidText(id) : ""),
 			 errdetail("A checkpoint can be answered once, while its step waits."),
-			 errhint("The view stepwise.checkpoints lists what waits.")));
+			 errhint("stepwise.list_checkpoints() lists what waits.")));
 }
 
 /* Read a checkpoint. Returns false if there is none. */
@@ -89,8 +89,8 @@ CheckKind(const Checkpoint *checkpoint, bool review)
 				(errcode(ERRCODE_CHECKPOINT_USED),
 				 errmsg("checkpoint \"%s\" is a %s", UuidText(&checkpoint->id), checkpoint->review ? "review" : "prompt"),
 				 checkpoint->review
-				 ? errhint("Decide it with stepwise.submit_user_decision(checkpoint_id, decision).")
-				 : errhint("Answer it with stepwise.resume(checkpoint_id, response).")));
+				 ? errhint("Decide it with stepwise.submit_user_decision('%s', decision).", UuidText(&checkpoint->id))
+				 : errhint("Answer it with stepwise.resume('%s', response).", UuidText(&checkpoint->id))));
 }
 
 /* ---------- running after an answer ---------- */
@@ -142,7 +142,7 @@ CheckReviewRequest(const char *summary, const Jsonb *questions)
 }
 
 static Jsonb *
-ReviewAnswer(const PlanRow *plan, const StepRow *step, const pg_uuid_t *checkpoint_id, bool duplicate)
+ReviewAnswer(Call *call, const PlanRow *plan, const StepRow *step, const pg_uuid_t *checkpoint_id, bool duplicate)
 {
 	JsonBuilder b = {0};
 
@@ -153,7 +153,7 @@ ReviewAnswer(const PlanRow *plan, const StepRow *step, const pg_uuid_t *checkpoi
 	if (duplicate)
 		JsonPutBool(&b, "duplicate", true);
 	JsonObjectEnd(&b);
-	return JsonFinish(&b);
+	return JsonMerge(JsonFinish(&b), NextCallAfter(call, plan));
 }
 
 /*
@@ -206,13 +206,13 @@ RequestReview(Call *call, PlanRow *plan, StepRow *step, const Claimant *claimant
 	pg_uuid_t	open_id;
 
 	if (ReviewFind(call, step, summary, questions, submission, &open_id))
-		return ReviewAnswer(plan, step, &open_id, true);
+		return ReviewAnswer(call, plan, step, &open_id, true);
 	PlanCheckOpen(plan);
 	CheckClaim(step, claimant);
 	CheckReviewable(step);
 	StepRequestReview(call, plan, step, summary, questions, submission);
 	PlanSettle(call, plan);
-	return ReviewAnswer(plan, step, &step->waiting->checkpoint_id, false);
+	return ReviewAnswer(call, plan, step, &step->waiting->checkpoint_id, false);
 }
 
 /* Request a review of a step. */
@@ -264,7 +264,7 @@ CheckShown(Call *call, const Decision *d)
 				(errcode(ERRCODE_APPROVAL_MISMATCH),
 				 errmsg("step \"%s\" has changed since its review was requested", d->step->name),
 				 errdetail("An approval counts for the arguments, the instructions and the result that were shown."),
-				 errhint("stepwise.get_next_step(plan_id) opens the review anew, with what is there now.")));
+				 errhint("%s", StepHint(d->step, "stepwise.get_next_step(root_id) opens the review anew, with what is there now."))));
 }
 
 /* Build the result of an approved step that has none. */
@@ -485,12 +485,12 @@ Decide(Call *call, Decision *d, int which)
 	JsonObjectStart(&b, NULL);
 	PutStepAnswer(&b, d->plan, d->step);
 	JsonPutText(&b, "decision", d->word);
-	JsonPutJson(&b, "branch", d->plan->branch);
+	JsonPutJsonIfSet(&b, "branch", d->plan->branch);
 	if (d->step->sent_back)
 		JsonPutText(&b, "message", "The step is in progress and nobody has claimed it: its worker and its lease are cleared."
 					" It is the next step to be handed out.");
 	JsonObjectEnd(&b);
-	return JsonFinish(&b);
+	return JsonMerge(JsonFinish(&b), NextCallAfter(call, d->plan));
 }
 
 /* Read the arguments of a decision, lock its checkpoint, and decide. */
@@ -537,10 +537,10 @@ stepwise_submit_user_decision(PG_FUNCTION_ARGS)
 		return decided;
 	FollowRun(&follow);
 	CallBeginIn(&call, follow.tenant);
-	ran = JsonObjectOf("run", TaskAnswer(&call, &follow.root_id));
+	ran = JsonObjectOf("run", TaskAnswer(&call, &follow.root_id, 0));
 	step = StepMustRead(&call, &follow.step_id);
 	plan = PlanMustRead(&call, &step->plan_id);
-	return CallEnd(&call, JsonMerge(JsonMerge(DatumGetJsonbP(decided), StepAnswer(plan, step)), ran));
+	return CallEnd(&call, JsonMerge(JsonMerge(DatumGetJsonbP(decided), MovedAnswer(&call, plan, step)), ran));
 }
 
 /* ---------- resuming ---------- */

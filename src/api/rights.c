@@ -14,7 +14,7 @@
  * A role that is renamed later is another role here, because the audit log has
  * the names of roles.
  *
- * Locks: the caller holds the root of the tree.
+ * Locks: who refuses holds the root of the tree; who only asks holds none.
  */
 #include "api/api.h"
 
@@ -70,6 +70,13 @@ PartOfCaller(Call *call, const PlanRow *plan, const StepRow *step)
 	return rows.count > 0 ? RowText(&rows, 0, 1) : NULL;
 }
 
+/* Say whether the caller may decide the review of a step. */
+bool
+CallerMayReview(Call *call, const PlanRow *plan, const StepRow *step)
+{
+	return CallerMayDecide(call) && !(plan->separate_reviewer && PartOfCaller(call, plan, step) != NULL);
+}
+
 /* Refuse to end the review of a step, if the plan wants a separate reviewer and the caller is none. */
 void
 CheckSeparateReviewer(Call *call, const PlanRow *plan, const StepRow *step)
@@ -81,5 +88,5 @@ CheckSeparateReviewer(Call *call, const PlanRow *plan, const StepRow *step)
 				(errcode(ERRCODE_APPROVAL_MISMATCH),
 				 errmsg("role \"%s\" may not decide the review of step \"%s\"", RoleText(call->caller), step->name),
 				 errdetail("The plan wants a separate reviewer, and this role %s.", part),
-				 errhint("The review waits for a person who has no part in the step.")));
+				 errhint("%s", StepHint(step, "The review waits for a person who has no part in the step; stepwise.why(root_id) shows it."))));
 }

@@ -30,9 +30,12 @@
 typedef struct Task
 {
 	pg_uuid_t	step_id;
+	char	   *name;
 	int			attempt;
 	PlanKey		key;
-	char	   *function;		/* of the tool; NULL if the step only reads resources */
+	char	   *step;			/* its name */
+	char	   *tool;			/* its name; NULL if the step only reads resources */
+	char	   *function;		/* of the tool, or NULL likewise */
 	Jsonb	   *arguments;
 	Jsonb	   *resources;		/* URIs, or NULL */
 } Task;
@@ -56,10 +59,13 @@ TaskNew(const Call *call, const Next *next)
 	Task	   *task = palloc0(sizeof(Task));
 
 	task->step_id = step->id;
+	task->name = pstrdup(step->name);
 	task->attempt = step->attempt;
 	task->key.tenant = pstrdup(call->tenant);
 	task->key.plan_id = next->plan->id;
 	task->key.root_id = next->plan->root_id;
+	task->step = pstrdup(step->name);
+	task->tool = next->tool ? pstrdup(next->tool->name) : NULL;
 	task->function = next->tool ? pstrdup(next->tool->function) : NULL;
 	task->arguments = JsonCopy(StepInputs(step));
 	task->resources = next->resources ? JsonCopy(next->resources) : NULL;
@@ -69,11 +75,13 @@ TaskNew(const Call *call, const Next *next)
 
 /* Claim the next step that a run can do; NULL if there is none. */
 static Task *
-TaskClaim(Call *call, const Run *run)
+TaskClaim(Call *call, Run *run)
 {
 	PlanRow    *asked = PlanLock(call, run->plan_id);
 	Next		next = {.run = true, .run_tools = run->run_tools};
 
+	if (run->done == 0)
+		run->total = asked->counts[STEP_PENDING] + asked->counts[STEP_IN_PROGRESS];
 	if (!PlanIsTerminal(asked->root->status))
 		ReleaseExpired(call, asked->root);
 	if (!NextFind(call, asked, &next))
@@ -86,7 +94,7 @@ TaskClaim(Call *call, const Run *run)
 
 /* Read the resources of the step, and call its tool with them. */
 static Done
-TaskDo(const Task *task)
+TaskWork(const Task *task)
 {
 	Jsonb	   *contents = NULL;
 	Jsonb	   *arguments = task->arguments;
@@ -108,6 +116,31 @@ TaskDo(const Task *task)
 	if (contents != NULL)
 		arguments = JsonMerge(arguments, contents);
 	done.result = Invoke(task->function, JsonbPGetDatum(arguments), "result of the tool", &done.fault);
+	return done;
+}
+
+/* Name the step and its tool in the context of an error that ends the run. */
+static void
+TaskContext(void *arg)
+{
+	const Task *task = arg;
+
+	if (task->tool != NULL)
+		errcontext("step \"%s\" with tool \"%s\"", task->step, task->tool);
+	else
+		errcontext("step \"%s\"", task->step);
+}
+
+/* Do a step. An error of the transaction or of the server is thrown on. */
+static Done
+TaskDo(Task *task)
+{
+	ErrorContextCallback context = {.previous = error_context_stack, .callback = TaskContext, .arg = task};
+	Done		done;
+
+	error_context_stack = &context;
+	done = TaskWork(task);
+	error_context_stack = context.previous;
 	return done;
 }
 
@@ -156,6 +189,26 @@ TaskFile(Call *call, const Task *task, const Done *done)
 	return true;
 }
 
+/* ---------- progress ---------- */
+
+bool		RunWatched = false;
+
+/* Send a notice after each step to a client that watches the run. */
+static void
+ReportProgress(const Run *run, const Task *last)
+{
+	JsonBuilder b = {0};
+
+	if (!RunWatched)
+		return;
+	JsonObjectStart(&b, NULL);
+	JsonPutInt(&b, "progress", run->done);
+	JsonPutInt(&b, "total", Max(run->total, run->done));
+	JsonPutText(&b, "message", psprintf("step \"%s\" has ended", last->name));
+	JsonObjectEnd(&b);
+	ereport(NOTICE, (errcode(ERRCODE_PROGRESS), errmsg("%s", JsonToText(JsonFinish(&b)))));
+}
+
 /* ---------- the run ---------- */
 
 /* File the last step, if there is one, and claim the next, if the run may go on. */
@@ -169,7 +222,11 @@ RunTurn(Run *run, const Task *last, const Done *done)
 	CallInSession(&call, run->session);
 	call.actor = run->actor;
 	if (last != NULL)
+	{
 		run->left = TaskFile(&call, last, done) ? run->left - 1 : 0;
+		run->done++;
+		ReportProgress(run, last);
+	}
 	if (run->left > 0 && (last == NULL || !run->commits))
 		task = TaskClaim(&call, run);
 	CallEnd(&call, NULL);
@@ -210,14 +267,20 @@ RunTurns(Run *run)
  * gets the same. The call writes nothing after that.
  */
 Jsonb *
-TaskAnswer(Call *call, const pg_uuid_t *plan_id)
+TaskAnswer(Call *call, const pg_uuid_t *plan_id, int max)
 {
-	static KeptQuery read = {"SELECT j FROM stepwise.task_json($1, $2) AS j", 2, {TEXTOID, UUIDOID}, .reads_plans = true};
+	static KeptQuery read = {
+		"SELECT j FROM stepwise.task_json($1, $2, $3) AS j",
+		3, {TEXTOID, UUIDOID, INT4OID}, .reads_plans = true
+	};
+	Params		params = {0};
 	PlanRow    *plan;
 	Jsonb	   *answer;
 
 	ReadBegin(call);
-	answer = QueryJsonById(call, &read, plan_id);
+	ParamKey(&params, call, plan_id);
+	ParamInt(&params, max);
+	answer = QueryJson(&read, &params);
 
 	/* run_steps has committed, so the plan may have been purged */
 	if (answer == NULL)
@@ -233,7 +296,7 @@ RunAnswer(const Run *run)
 	Call		call;
 
 	CallBeginIn(&call, run->tenant);
-	return CallEnd(&call, TaskAnswer(&call, run->plan_id));
+	return CallEnd(&call, TaskAnswer(&call, run->plan_id, 0));
 }
 
 /* Read how many steps a run may do. */

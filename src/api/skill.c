@@ -79,7 +79,7 @@ CheckMetadata(const Jsonb *metadata)
 		FaultAdd(&faults, ERRCODE_INVALID_DEFINITION, "metadata", "Write {\"name\": value, ...}.", "must be of type object");
 	for (size_t i = 0; i < lengthof(TextKeys); i++)
 		if (JsonGet(metadata, TextKeys[i], &value) && value.type != jbvString && value.type != jbvNull)
-			FaultAdd(&faults, ERRCODE_INVALID_DEFINITION, psprintf("metadata.%s", TextKeys[i]), NULL,
+			FaultAdd(&faults, ERRCODE_INVALID_DEFINITION, psprintf("metadata.%s", TextKeys[i]), KindHint("string"),
 					 "must be of type string, not %s", JsonKindName(&value));
 	FaultsRaise(&faults, "skill execution");
 }
@@ -263,7 +263,7 @@ static Jsonb *
 SkillAnswer(Call *call, const PlanRow *plan, const SkillNote *note)
 {
 	static KeptQuery read = {
-		"SELECT stepwise.skill_json(e) FROM stepwise.skill_execution AS e WHERE e.tenant = $1 AND e.id = $2",
+		"SELECT stepwise.skill_json(e, 4000) FROM stepwise.skill_execution AS e WHERE e.tenant = $1 AND e.id = $2",
 		2, {TEXTOID, UUIDOID}
 	};
 	Rows		rows = QueryById(call, &read, &note->id);

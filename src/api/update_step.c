@@ -172,7 +172,8 @@ CheckUpdatable(const StepRow *step)
 				(errcode(ERRCODE_INVALID_TRANSITION),
 				 errmsg("step \"%s\" is %s and cannot be updated", step->name, StepStatusName[step->status]),
 				 errdetail("Only a pending or a failed step can be updated."),
-				 errhint("The action update_step_instructions changes the instructions of a step in any state.")));
+				 errhint("%s", StepHint(step, psprintf("In any state the instructions can change: stepwise.modify_plan(plan_id, 'update_step_instructions', '{\"step\": \"%s\", \"instructions\": \"Do this\"}').",
+												   step->name)))));
 }
 
 static void
@@ -492,6 +493,7 @@ StepUpdate(Call *call, PlanRow *plan, StepRow *step, const Jsonb *keys, Faults *
 		ParentsLook(call, plan, StepMustRead(call, &step->id));
 	u.step = StepMustRead(call, &step->id);
 	GateReset(call, plan, u.step);
+	StepMarkHolds(call, plan, u.step);
 	StepReconsider(call, plan, u.step);
 	/* the reason may be the same as before, but not the message */
 	if (u.step->status == STEP_PENDING && u.step->pause_reason != NULL)

@@ -137,6 +137,7 @@ SetVariables(Call *call, PlanRow *plan, const Jsonb *given)
 {
 	Jsonb	   *before = PlanVariables(call, &plan->id);
 	Jsonb	   *variables = VariablesMerge(before, given);
+	ReadingFunction reader = {"task_variables", "plan_id", UuidText(&plan->id)};
 	JsonBuilder b = {0};
 
 	if (!JsonEqual(before, variables))
@@ -146,9 +147,8 @@ SetVariables(Call *call, PlanRow *plan, const Jsonb *given)
 		ReconsiderSteps(call, plan);
 	}
 	JsonObjectStart(&b, NULL);
-	JsonPutUuid(&b, "planId", &plan->id);
-	JsonPutText(&b, "planStatus", PlanStatusName[plan->status]);
-	JsonPutJson(&b, "variables", variables);
+	PutPlanAnswer(&b, plan);
+	JsonPutJson(&b, "variables", CutJson((struct varlena *) variables, SHOWN_VALUE, &reader));
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
 }

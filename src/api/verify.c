@@ -321,6 +321,7 @@ TreeVerify(Call *call, const PlanRow *plan)
 	};
 	Verification v = PlanVerify(call, plan);
 	bool		valid = v.reason == NULL;
+	int			shown[2] = {0};	/* of invalid and of valid plans */
 	JsonBuilder b = {0};
 	Rows		rows;
 
@@ -334,11 +335,14 @@ TreeVerify(Call *call, const PlanRow *plan)
 
 		v = PlanVerify(call, PlanMustRead(call, &id));
 		valid = valid && v.reason == NULL;
+		if (shown[v.reason == NULL]++ >= LIST_MAX)
+			continue;
 		JsonObjectStart(&b, NULL);
 		VerificationToJson(&b, &id, &v);
 		JsonObjectEnd(&b);
 	}
 	JsonArrayEnd(&b);
+	JsonPutInt(&b, "nestedCount", rows.count);
 	/* this replaces the value above, because the last of equal keys counts: all plans must be valid */
 	JsonPutBool(&b, "valid", valid);
 	JsonObjectEnd(&b);

@@ -85,6 +85,7 @@ extern int	MaxSteps;
 extern int	MaxNesting;
 extern bool AllowRecursion;
 extern bool NotifyChanges;
+extern bool LogToolCalls;
 
 extern void SettingsInit(void);
 extern Interval *DefaultStallAfter(void);
@@ -98,10 +99,8 @@ extern int	HexDigit(char c);	/* -1: not a digit */
 extern bool TextIsBlank(const char *text);
 extern char *ClipText(const char *text, int length);
 extern char *ShortText(const char *text);	/* the same for a whole text; NULL gives "" */
-#define REASON_TEXT_BYTES	1000	/* of a message that is passed on to other steps and plans */
-extern char *CutText(const char *text, int max);	/* max in bytes; the result says how long the text was */
 extern char *Because(const char *reason);	/* ": reason", or "" for NULL */
-extern char *BecauseShort(const char *reason);	/* the same, cut */
+extern bool EndsSentence(const char *text); /* with a punctuation mark */
 extern char *FormatText(const char *format, va_list args) pg_attribute_printf(1, 0);
 extern const char *Arrow(void); /* between the names of a chain */
 
@@ -125,12 +124,17 @@ extern TimestampTz TimeAfter(TimestampTz from, Interval *interval);
 extern char *TimeText(TimestampTz at);
 extern char *IntervalText(Interval *interval);
 
-/* ---------- json.c: read and build jsonb values ---------- */
+/* ---------- builder.c: build jsonb values ---------- */
 
+typedef struct JsonItem JsonItem;
+
+/* begins as zeros */
 typedef struct JsonBuilder
 {
-	JsonbParseState *state;
-	JsonbValue *done;			/* set at the end of the outermost value */
+	JsonItem   *items;
+	int			count;
+	int			room;
+	int			open;			/* number of the innermost open container, from 1 on; 0: none */
 } JsonBuilder;
 
 /* without a key, the value is an element of an array, or the outermost value */
@@ -140,7 +144,7 @@ extern void JsonArrayStart(JsonBuilder *b, const char *key);
 extern void JsonArrayEnd(JsonBuilder *b);
 extern void JsonPutText(JsonBuilder *b, const char *key, const char *value);	/* NULL: null */
 extern void JsonPutJson(JsonBuilder *b, const char *key, const Jsonb *value);	/* NULL: null */
-extern void JsonPutValue(JsonBuilder *b, const char *key, JsonbValue *value);
+extern void JsonPutValue(JsonBuilder *b, const char *key, const JsonbValue *value);
 extern void JsonPutInt(JsonBuilder *b, const char *key, int64 value);
 extern void JsonPutMilliseconds(JsonBuilder *b, const char *key, int64 microseconds);
 extern void JsonPutPositive(JsonBuilder *b, const char *key, int value);	/* null unless positive */
@@ -148,8 +152,14 @@ extern void JsonPutBool(JsonBuilder *b, const char *key, bool value);
 extern void JsonPutUuid(JsonBuilder *b, const char *key, const pg_uuid_t *value);	/* NULL: null */
 extern void JsonPutTime(JsonBuilder *b, const char *key, TimestampTz value);	/* NO_TIME: null */
 extern void JsonPutNull(JsonBuilder *b, const char *key);
+extern void JsonPutTextIfSet(JsonBuilder *b, const char *key, const char *value);	/* NULL: the key is left out */
+extern void JsonPutJsonIfSet(JsonBuilder *b, const char *key, const Jsonb *value);	/* likewise */
+extern void JsonPutTimeIfSet(JsonBuilder *b, const char *key, TimestampTz value);	/* NO_TIME: likewise */
 extern void JsonPutTexts(JsonBuilder *b, const char *key, const List *texts);	/* of char * */
+extern void JsonPutMembers(JsonBuilder *b, const Jsonb *object);	/* of an object, into the open one */
 extern Jsonb *JsonFinish(JsonBuilder *b);
+
+/* ---------- json.c: read, compare and merge jsonb values ---------- */
 
 extern bool JsonGet(const Jsonb *object, const char *key, JsonbValue *value);
 extern char *JsonGetText(const Jsonb *object, const char *key); /* NULL if it is no string */
@@ -202,8 +212,28 @@ extern void CheckNotBlank(const char *value, const char *what); /* SW005 */
 extern void CheckTitle(const char *value, const char *what);	/* SW005, SW007 */
 extern void CheckOptionalTitle(const char *value, const char *what);
 extern void CheckLine(const char *word, const char *what);	/* SW005 */
-extern size_t RawSize(const struct varlena *field); /* when detoasted; 0 for NULL */
 extern void AnswerTake(Call *call, size_t bytes, const char *hint); /* SW007 */
+
+/* ---------- cut.c: cut long texts and values, so that an answer stays small enough for a model ---------- */
+
+#define REASON_TEXT_BYTES	1000	/* of a message that is passed on to other steps and plans */
+
+/* the function that reads a value whole */
+typedef struct ReadingFunction
+{
+	const char *function;
+	const char *argument;		/* that says of what */
+	const char *id;				/* the value of this argument */
+	const char *also;			/* another argument that it needs: max_bytes, max or depth; NULL or "": none */
+} ReadingFunction;
+
+extern size_t RawSize(const struct varlena *field); /* when detoasted; 0 for NULL */
+extern char *CutText(const char *text, int max, const char *reader);	/* the result says how long the text was */
+extern char *CutField(const struct varlena *field, int max, const char *reader);	/* NULL for NULL */
+extern char *BecauseShort(const char *reason);	/* Because, cut */
+extern Jsonb *CutJson(const struct varlena *field, int max, const ReadingFunction *reader);	/* NULL for NULL */
+extern bool IsFarOver(const struct varlena *field, int64 max);
+extern int64 JsonTextLength(const Jsonb *value);
 
 /* ---------- digest.c: SHA-256 ---------- */
 
@@ -212,11 +242,12 @@ extern char *DigestHex(const uint8 digest[32]);
 extern char *DigestOfText(const char *text);	/* in hex; NULL for NULL */
 extern char *DigestText(const void *jsonb_varlena); /* of the text of a jsonb value; NULL for NULL */
 
-/* ---------- catalog.c: our tables, indexes and enum values by name ---------- */
+/* ---------- catalog.c: our tables, indexes, enum values and functions by name ---------- */
 
 extern void CatalogInit(void);
 extern Oid	TableOid(const char *name);
 extern Oid	EnumValue(const char *type, const char *label);
+extern Oid	FunctionOid(const char *name);	/* InvalidOid if there is none */
 
 /* ---------- role.c: the owner, the rights of roles, and their names ---------- */
 
@@ -239,6 +270,8 @@ typedef struct KeptQuery
 	SPIPlanPtr	plan;			/* prepared at first use, kept for the backend */
 	bool		latest;			/* use the latest snapshot, at stricter isolation levels too */
 	bool		reads_plans;	/* reads what a call changes in plans; the call saves its changes first */
+	bool		in_order;		/* reads the first of many rows in the order of an index; they must not be sorted */
+	bool		quiet;			/* sends no notices, such as those about words that are too long to be searched for */
 } KeptQuery;
 
 /* the parameters of one execution, in the order of $1, $2, … */
@@ -304,9 +337,10 @@ extern void PlannerInit(void);
 /* a search key of an index, column by column */
 typedef struct Key
 {
-	bool		reading;		/* the call reads under one snapshot */
+	Call	   *call;
 	int			count;
 	ScanKeyData columns[KEY_MAX_COLUMNS];
+	ItemPointerData place;		/* where the row was last seen, if the key is that of its first columns; or invalid */
 } Key;
 
 #define TABLE_MAX_COLUMNS	128 /* enough for the widest table, and for columns of later versions */
@@ -331,9 +365,9 @@ extern void KeyIntFrom(Key *key, int value);	/* this value or more */
 extern void *TableRead(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make);
 extern List *TableReadAll(const char *table, const char *index, Key *key, TupleMake make);
 extern void *TableLock(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make, bool wait);
-extern void TableUpdate(const char *table, const char *index, Key *key, ItemPointer seen, TupleTest test, const void *arg,
-						Changes *changes);
-extern void TableInsert(const char *table, Changes *changes);	/* all columns must be set */
+extern void TableUpdate(const char *table, const char *index, Key *key, Changes *changes);
+extern void TableInsert(Call *call, const char *table, Changes *changes);	/* all columns must be set */
+extern void TablesClose(Call *call);
 
 extern void SetDatum(Changes *c, int column, Datum value, bool isnull);
 extern void SetInt(Changes *c, int column, int value);
@@ -352,6 +386,7 @@ extern void SetEnum(Changes *c, int column, const char *type, const char *label)
 #define TENANT_MAX		200		/* bytes of its name */
 
 extern void TenantInit(void);
+extern char *TenantTry(void);	/* NULL if there is none, or more than one */
 extern char *TenantOfCaller(void);	/* SW010 if there is none, or more than one */
 extern void TenantEnter(const char *tenant);	/* until the end of the (sub)transaction; SW011 */
 extern void *TenantMark(void);	/* what is entered now, for TenantRestore */
@@ -381,6 +416,7 @@ struct Call
 	void		(*save) (Call *call);	/* writes what the call has changed (CallSave), or NULL */
 	TimestampTz now;			/* 0: the clock has not been read yet (CallNow) */
 	List	   *plans;			/* of PlanRow, locked by this call */
+	List	   *opened;			/* tables and indexes that the call has open (table.c) */
 	size_t		answer_bytes;	/* size of the answer, as far as it is known (AnswerTake) */
 };
 
@@ -401,6 +437,7 @@ extern void CommitAs(Oid caller);	/* no call is open */
 /* ---------- lock.c: lock words of a tenant, where there is no row to lock ---------- */
 
 extern void CallLock(const Call *call, const char *kind, const char *word); /* until the end of the transaction */
+extern void CallLockCancel(const Call *call, const char *kind, const char *word);	/* the statements that hold it */
 extern void CallLockOfMany(const Call *call, const char *kind, const char *word);	/* likewise; word must not be empty */
 
 /* ---------- argument.c: arguments of SQL-callable functions; NULL for null ---------- */

@@ -147,6 +147,7 @@ CallEnd(Call *call, Jsonb *answer)
 	Datum		result = (Datum) 0;
 
 	CallSave(call);
+	TablesClose(call);
 	OwnerLeave(call);
 	/* copy it before SPI_finish: it may be in SPI's memory, for example after a bare SPI_execute */
 	if (answer != NULL)

@@ -1,16 +1,18 @@
 /*
  * catalog.c
- *	  find our tables, indexes and enum values by name
+ *	  find our tables, indexes, enum values and functions by name
  *
- * Every call needs the same few of them. What was found is cached until an
- * invalidation says that it may have changed.
+ * Every call needs the same few tables, indexes and enum values. What was
+ * found is cached until an invalidation says that it may have changed.
  */
 #include "base/base.h"
 
 #include "access/htup_details.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_enum.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
+#include "utils/catcache.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
@@ -112,4 +114,26 @@ EnumValue(const char *type, const char *label)
 	if (!OidIsValid(value))
 		elog(ERROR, "enum value %s of type %s not found", label, type);
 	return Keep(type, label, value);
+}
+
+/*
+ * Find one of our functions by its name alone, because none is overloaded;
+ * InvalidOid if there is none. This is not cached.
+ */
+Oid
+FunctionOid(const char *name)
+{
+	Oid			schema = get_namespace_oid("stepwise", false);
+	CatCList   *list = SearchSysCacheList1(PROCNAMEARGSNSP, CStringGetDatum(name));
+	Oid			function = InvalidOid;
+
+	for (int i = 0; i < list->n_members && !OidIsValid(function); i++)
+	{
+		Form_pg_proc proc = (Form_pg_proc) GETSTRUCT(&list->members[i]->tuple);
+
+		if (proc->pronamespace == schema)
+			function = proc->oid;
+	}
+	ReleaseSysCacheList(list);
+	return function;
 }

@@ -103,4 +103,11 @@ typedef bool UpdateIndexes;
 #define MyLocalTransaction (MyProc->lxid)
 #endif
 
+/* 17 renamed the number of a backend */
+#if PG_VERSION_NUM >= 170000
+#define TransactionHolder(vxid) ProcNumberGetProc((vxid).procNumber)
+#else
+#define TransactionHolder(vxid) BackendIdGetProc((vxid).backendId)
+#endif
+
 #endif							/* STEPWISE_COMPAT_H */

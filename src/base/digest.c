@@ -10,12 +10,35 @@
 #include "common/cryptohash.h"
 #include "common/sha2.h"
 #include "utils/memutils.h"
+#include "utils/resowner.h"
+
+/*
+ * Get the context that all digests use. It lives as long as the backend. So it
+ * belongs to a resource owner that is never released, not to that of a
+ * transaction.
+ */
+static pg_cryptohash_ctx *
+DigestContext(void)
+{
+	static pg_cryptohash_ctx *context = NULL;
+	ResourceOwner outer = CurrentResourceOwner;
+	MemoryContext current;
+
+	if (context != NULL)
+		return context;
+	current = MemoryContextSwitchTo(TopMemoryContext);
+	CurrentResourceOwner = ResourceOwnerCreate(NULL, "stepwise digest");
+	context = pg_cryptohash_create(PG_SHA256);
+	CurrentResourceOwner = outer;
+	MemoryContextSwitchTo(current);
+	return context;
+}
 
 /* Compute the SHA-256 of some bytes. */
 void
 Sha256(const void *data, size_t size, uint8 digest[32])
 {
-	pg_cryptohash_ctx *context = pg_cryptohash_create(PG_SHA256);
+	pg_cryptohash_ctx *context = DigestContext();
 
 	if (context == NULL ||
 		pg_cryptohash_init(context) < 0 ||
@@ -24,7 +47,6 @@ Sha256(const void *data, size_t size, uint8 digest[32])
 		ereport(ERROR,
 				(errcode(ERRCODE_INTERNAL_ERROR),
 				 errmsg("could not compute SHA-256: %s", pg_cryptohash_error(context))));
-	pg_cryptohash_free(context);
 }
 
 /* Write a digest in hexadecimal. */

@@ -1,6 +1,6 @@
 /*
  * json.c
- *	  read and build jsonb values
+ *	  read, compare and merge jsonb values
  *
  * Everything returned lives in the current memory context. A JsonbValue that
  * points into a Jsonb lives as long as that Jsonb.
@@ -11,170 +11,6 @@
 #include "utils/fmgrprotos.h"
 #include "utils/json.h"
 #include "utils/numeric.h"
-
-static void
-PutKey(JsonBuilder *b, const char *key)
-{
-	JsonbValue	value;
-
-	if (key == NULL)
-		return;
-	value.type = jbvString;
-	value.val.string.val = unconstify(char *, key);
-	value.val.string.len = strlen(key);
-	pushJsonbValue(&b->state, WJB_KEY, &value);
-}
-
-/* Put a value, under its key or as an element. */
-void
-JsonPutValue(JsonBuilder *b, const char *key, JsonbValue *value)
-{
-	PutKey(b, key);
-	pushJsonbValue(&b->state, key ? WJB_VALUE : WJB_ELEM, value);
-}
-
-/* Begin an object, under its key or as an element. */
-void
-JsonObjectStart(JsonBuilder *b, const char *key)
-{
-	PutKey(b, key);
-	pushJsonbValue(&b->state, WJB_BEGIN_OBJECT, NULL);
-}
-
-/* End an object. */
-void
-JsonObjectEnd(JsonBuilder *b)
-{
-	b->done = pushJsonbValue(&b->state, WJB_END_OBJECT, NULL);
-}
-
-/* Begin an array, under its key or as an element. */
-void
-JsonArrayStart(JsonBuilder *b, const char *key)
-{
-	PutKey(b, key);
-	pushJsonbValue(&b->state, WJB_BEGIN_ARRAY, NULL);
-}
-
-/* End an array. */
-void
-JsonArrayEnd(JsonBuilder *b)
-{
-	b->done = pushJsonbValue(&b->state, WJB_END_ARRAY, NULL);
-}
-
-/* Put a null. */
-void
-JsonPutNull(JsonBuilder *b, const char *key)
-{
-	JsonbValue	value;
-
-	value.type = jbvNull;
-	JsonPutValue(b, key, &value);
-}
-
-/* Put a string; null for NULL. */
-void
-JsonPutText(JsonBuilder *b, const char *key, const char *text)
-{
-	JsonbValue	value;
-
-	if (text == NULL)
-	{
-		JsonPutNull(b, key);
-		return;
-	}
-	value.type = jbvString;
-	value.val.string.val = unconstify(char *, text);
-	value.val.string.len = strlen(text);
-	JsonPutValue(b, key, &value);
-}
-
-/* Put a whole jsonb value; null for NULL. */
-void
-JsonPutJson(JsonBuilder *b, const char *key, const Jsonb *json)
-{
-	JsonbValue	value;
-
-	JsonToValue(json, &value);
-	JsonPutValue(b, key, &value);
-}
-
-/* Put a number. */
-void
-JsonPutInt(JsonBuilder *b, const char *key, int64 number)
-{
-	JsonbValue	value;
-
-	value.type = jbvNumeric;
-	value.val.numeric = int64_to_numeric(number);
-	JsonPutValue(b, key, &value);
-}
-
-/* Put a duration in milliseconds, exact to the microsecond. */
-void
-JsonPutMilliseconds(JsonBuilder *b, const char *key, int64 microseconds)
-{
-	JsonbValue	value;
-
-	value.type = jbvNumeric;
-	value.val.numeric = int64_div_fast_to_numeric(microseconds, 3);
-	JsonPutValue(b, key, &value);
-}
-
-/* Put a number that counts from 1; null for anything less. */
-void
-JsonPutPositive(JsonBuilder *b, const char *key, int number)
-{
-	if (number > 0)
-		JsonPutInt(b, key, number);
-	else
-		JsonPutNull(b, key);
-}
-
-/* Put true or false. */
-void
-JsonPutBool(JsonBuilder *b, const char *key, bool truth)
-{
-	JsonbValue	value;
-
-	value.type = jbvBool;
-	value.val.boolean = truth;
-	JsonPutValue(b, key, &value);
-}
-
-/* Put a UUID as a string; null for NULL. */
-void
-JsonPutUuid(JsonBuilder *b, const char *key, const pg_uuid_t *uuid)
-{
-	JsonPutText(b, key, uuid ? UuidText(uuid) : NULL);
-}
-
-/* Put a time as a string; null for NO_TIME. */
-void
-JsonPutTime(JsonBuilder *b, const char *key, TimestampTz at)
-{
-	JsonPutText(b, key, TimeIsSet(at) ? TimeText(at) : NULL);
-}
-
-/* Put a list of texts as an array of strings. */
-void
-JsonPutTexts(JsonBuilder *b, const char *key, const List *texts)
-{
-	ListCell   *cell;
-
-	JsonArrayStart(b, key);
-	foreach(cell, texts)
-		JsonPutText(b, NULL, lfirst(cell));
-	JsonArrayEnd(b);
-}
-
-/* Finish the outermost value. */
-Jsonb *
-JsonFinish(JsonBuilder *b)
-{
-	return JsonbValueToJsonb(b->done);
-}
 
 /*
  * Look up a key in an object. Returns false if it is not an object or has no
@@ -421,19 +257,6 @@ JsonEqual(const Jsonb *a, const Jsonb *b)
 								  unconstify(JsonbContainer *, &b->root)) == 0;
 }
 
-/* Copy the members of an object into the object under construction. */
-static void
-PutMembers(JsonBuilder *b, const Jsonb *object)
-{
-	JsonbIterator *iterator = JsonbIteratorInit(unconstify(JsonbContainer *, &object->root));
-	JsonbValue	value;
-	JsonbIteratorToken token;
-
-	while ((token = JsonbIteratorNext(&iterator, &value, true)) != WJB_DONE)
-		if (token == WJB_KEY || token == WJB_VALUE)
-			pushJsonbValue(&b->state, token, &value);
-}
-
 /* Merge two objects. If both have a key, the value of the second one stays. */
 Jsonb *
 JsonMerge(const Jsonb *a, const Jsonb *b)
@@ -442,9 +265,9 @@ JsonMerge(const Jsonb *a, const Jsonb *b)
 
 	JsonObjectStart(&builder, NULL);
 	if (JsonIsObject(a))
-		PutMembers(&builder, a);
+		JsonPutMembers(&builder, a);
 	if (JsonIsObject(b))
-		PutMembers(&builder, b);
+		JsonPutMembers(&builder, b);
 	JsonObjectEnd(&builder);
 	return JsonFinish(&builder);
 }
@@ -465,7 +288,7 @@ JsonMergeDeep(const Jsonb *a, const Jsonb *b)
 	if (!JsonIsObject(a) || !JsonIsObject(b))
 		return unconstify(Jsonb *, b);
 	JsonObjectStart(&builder, NULL);
-	PutMembers(&builder, a);
+	JsonPutMembers(&builder, a);
 	iterator = JsonbIteratorInit(unconstify(JsonbContainer *, &b->root));
 	while ((token = JsonbIteratorNext(&iterator, &value, true)) != WJB_DONE)
 	{

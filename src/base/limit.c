@@ -13,7 +13,6 @@
  */
 #include "base/base.h"
 
-#include "access/detoast.h"
 #include "mb/pg_wchar.h"
 
 /* ---------- values ---------- */
@@ -104,7 +103,8 @@ CheckNameLimit(const char *value, const char *what)
 		ereport(ERROR,
 				(errcode(ERRCODE_VALUE_TOO_LARGE),
 				 errmsg("%s is too long: %zu bytes", what, strlen(value)),
-				 errdetail("It may have %d bytes at most.", NAME_MAX_BYTES)));
+				 errdetail("It may have %d bytes at most.", NAME_MAX_BYTES),
+				 errhint("Use a short one, such as 'agent-1'.")));
 }
 
 /* Refuse a text that is blank or missing. */
@@ -153,7 +153,8 @@ CheckLine(const char *word, const char *what)
 		pg_mbstrlen(word) > TITLE_MAX_CHARS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_DEFINITION),
-				 errmsg("%s must be one line of 1 to %d characters", what, TITLE_MAX_CHARS)));
+				 errmsg("%s must be one line of 1 to %d characters", what, TITLE_MAX_CHARS),
+				 errhint("Use a short one without line breaks, such as 'send_mail' for a tool or 'docs://*' for a resource.")));
 }
 
 /* ---------- answers ---------- */
@@ -163,16 +164,6 @@ CheckLine(const char *word, const char *what)
  * jsonb values take several times as much.
  */
 #define ANSWER_MAX_MB	64
-
-/*
- * Return the size that a field will have when it is read: neither compressed
- * nor out of line; 0 for NULL.
- */
-size_t
-RawSize(const struct varlena *field)
-{
-	return field ? toast_raw_datum_size(PointerGetDatum(field)) : 0;
-}
 
 /*
  * Add to the size of the answer of this call, before the data are read. The

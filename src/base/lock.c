@@ -12,6 +12,9 @@
 #include "miscadmin.h"
 #include "storage/lock.h"
 #include "storage/proc.h"
+#include "storage/procarray.h"
+#include "storage/sinvaladt.h"
+#include "utils/fmgrprotos.h"
 
 #define LOCK_OF_OURS	0x5357	/* pg_advisory_lock uses 1 and 2 here, and cannot reach this */
 
@@ -53,6 +56,26 @@ CallLock(const Call *call, const char *kind, const char *word)
 	LOCKTAG		tag = TagOf(call, kind, word);
 
 	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+}
+
+/*
+ * Cancel the statements that hold a word of the tenant. The caller of this has
+ * checked that it may do so.
+ */
+void
+CallLockCancel(const Call *call, const char *kind, const char *word)
+{
+	LOCKTAG		tag = TagOf(call, kind, word);
+	int			count;
+	VirtualTransactionId *holders = GetLockConflicts(&tag, ExclusiveLock, &count);
+
+	for (int i = 0; i < count; i++)
+	{
+		PGPROC	   *holder = TransactionHolder(holders[i]);
+
+		if (holder != NULL && holder->pid != 0)
+			(void) DirectFunctionCall1(pg_cancel_backend, Int32GetDatum(holder->pid));
+	}
 }
 
 #define WORDS_LOCKED	100		/* by one transaction; after that it locks all of them */

@@ -172,7 +172,37 @@ SearchPathLock(void)
 	return level;
 }
 
-/* Put back the search path of a level; 0: there is none. */
+/*
+ * Let the planner sort only where no index has the order. Without statistics
+ * it takes the rows of a tenant for few, and would rather read and sort them
+ * all than read the first ones in order. What needs a sort would look too
+ * expensive to go without JIT, so that is off too. Returns the GUC level to
+ * put both back to.
+ */
+static int
+SortsAvoid(void)
+{
+	int			level = NewGUCNestLevel();
+
+	(void) set_config_option("enable_sort", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	(void) set_config_option("jit", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	return level;
+}
+
+/* Send no notices to the client, but warnings. Returns the GUC level to put that back to; 0: none. */
+static int
+NoticesAvoid(void)
+{
+	int			level;
+
+	if (client_min_messages >= WARNING)
+		return 0;
+	level = NewGUCNestLevel();
+	(void) set_config_option("client_min_messages", "warning", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	return level;
+}
+
+/* Put back the settings of a level, such as the search path; 0: there is none. */
 void
 SearchPathUnlock(int *level)
 {
@@ -218,6 +248,8 @@ QueryRun(KeptQuery *query, const Params *params)
 	Rows		rows = {0};
 	MemoryContext context = CurrentMemoryContext;
 	int			level;
+	int			sorts;
+	int			notices;
 	int			result;
 
 	if (params->count != query->nparams)
@@ -232,7 +264,11 @@ QueryRun(KeptQuery *query, const Params *params)
 			params->call->guc_level = level;
 		level = 0;
 	}
+	sorts = query->in_order ? SortsAvoid() : 0;
+	notices = query->quiet ? NoticesAvoid() : 0;
 	result = Execute(query, params);
+	SearchPathUnlock(&notices);
+	SearchPathUnlock(&sorts);
 	/* SPI leaves us in its own context, which is deleted before the answer is copied */
 	MemoryContextSwitchTo(context);
 	if (result < 0)

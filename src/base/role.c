@@ -5,14 +5,10 @@
 #include "base/base.h"
 
 #include "access/htup_details.h"
-#include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_proc.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
-#include "utils/builtins.h"
-#include "utils/catcache.h"
-#include "utils/fmgrprotos.h"
 #include "utils/syscache.h"
 
 /* ---------- the owner ---------- */
@@ -51,27 +47,13 @@ CheckOwner(const char *what)
 
 /* ---------- rights ---------- */
 
-/*
- * Check whether a role has EXECUTE on one of our functions. The function is
- * found by its name alone, because none is overloaded.
- */
+/* Check whether a role has EXECUTE on one of our functions. */
 bool
 RoleMayExecute(Oid role, const char *function)
 {
-	Oid			schema = get_namespace_oid("stepwise", false);
-	CatCList   *list = SearchSysCacheList1(PROCNAMEARGSNSP, CStringGetDatum(function));
-	bool		may = false;
+	Oid			oid = FunctionOid(function);
 
-	for (int i = 0; i < list->n_members && !may; i++)
-	{
-		Form_pg_proc proc = (Form_pg_proc) GETSTRUCT(&list->members[i]->tuple);
-
-		may = proc->pronamespace == schema &&
-			DatumGetBool(DirectFunctionCall3(has_function_privilege_id_id, ObjectIdGetDatum(role), ObjectIdGetDatum(proc->oid),
-											 CStringGetTextDatum("EXECUTE")));
-	}
-	ReleaseSysCacheList(list);
-	return may;
+	return OidIsValid(oid) && FunctionAclCheck(oid, role, ACL_EXECUTE) == ACLCHECK_OK;
 }
 
 /* ---------- names ---------- */

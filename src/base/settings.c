@@ -62,7 +62,7 @@ bool		NotifyChanges = false;
  *
  * Whether calls through MCP are kept in stepwise.tool_call.
  */
-static bool LogToolCalls = true;
+bool		LogToolCalls = true;
 
 /* Return stepwise.stall_after as an interval. */
 Interval *

@@ -7,7 +7,10 @@
  * the row. The rows are those that a statement would see: under a new snapshot
  * (in READ COMMITTED), or under the snapshot of a call that only reads. Rows
  * are locked as by FOR NO KEY UPDATE, and transactions that are read-only or
- * cannot be serialized get the usual errors.
+ * cannot be serialized get the usual errors. Predicate locks are taken too.
+ *
+ * A call opens each table and index once. A caller may tell where it has last
+ * seen a row; if the row is still there, no index is searched.
  *
  * What an UPDATE does and this does not: CHECK constraints (the engine keeps
  * to them, and store.c verifies), policies (they do not apply to the owner),
@@ -18,13 +21,16 @@
 #include "base/base.h"
 
 #include "access/genam.h"
+#include "access/heapam.h"
 #include "access/htup_details.h"
-#include "access/table.h"
+#include "access/relation.h"
 #include "access/xact.h"
+#include "catalog/pg_am_d.h"
 #include "catalog/pg_collation_d.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "tcop/utility.h"
 #include "utils/fmgroids.h"
@@ -72,25 +78,92 @@ KeyIntFrom(Key *key, int value)
 	KeyAdd(key, BTGreaterEqualStrategyNumber, InvalidOid, F_INT4GE, Int32GetDatum(value));
 }
 
-/* ---------- reading ---------- */
+/* ---------- open tables ---------- */
 
 /*
- * Open a table and lock it. While we wait for the lock, the extension may be
- * dropped and created again; so look up the name again.
+ * Tables and indexes stay open until the end of the call, since a call comes
+ * back to the same few of them.
+ */
+typedef struct Opened
+{
+	Relation	relation;
+	LOCKMASK	locked;			/* modes in which it is locked, a bit for each */
+} Opened;
+
+/* Find a table or index that the call has opened; NULL: it has not. */
+static Opened *
+OpenedFind(const Call *call, Oid relid)
+{
+	ListCell   *cell;
+
+	foreach(cell, call->opened)
+	{
+		Opened	   *opened = lfirst(cell);
+
+		if (RelationGetRelid(opened->relation) == relid)
+			return opened;
+	}
+	return NULL;
+}
+
+/* Remember a table or index that was opened and locked in this mode. */
+static Relation
+OpenedKeep(Call *call, Relation relation, LOCKMODE lockmode)
+{
+	MemoryContext current = MemoryContextSwitchTo(call->context);
+	Opened	   *opened = palloc(sizeof(Opened));
+
+	opened->relation = relation;
+	opened->locked = LOCKBIT_ON(lockmode);
+	call->opened = lappend(call->opened, opened);
+	MemoryContextSwitchTo(current);
+	return relation;
+}
+
+/*
+ * Lock a table or index, and open it. While we wait for the lock, the extension
+ * may be dropped and created again; so look up the name again.
  */
 static Relation
-OpenLocked(const char *table, LOCKMODE lockmode)
+OpenLocked(const char *name, LOCKMODE lockmode)
 {
 	for (;;)
 	{
-		Oid			relid = TableOid(table);
+		Oid			relid = TableOid(name);
 
 		LockRelationOid(relid, lockmode);
-		if (TableOid(table) == relid)
-			return table_open(relid, NoLock);
+		if (TableOid(name) == relid)
+			return relation_open(relid, NoLock);
 		UnlockRelationOid(relid, lockmode);
 	}
 }
+
+/* Open a table or index in a mode, if the call has not done that yet. */
+static Relation
+Open(Call *call, const char *name, LOCKMODE lockmode)
+{
+	Opened	   *opened = OpenedFind(call, TableOid(name));
+
+	if (opened == NULL)
+		return OpenedKeep(call, OpenLocked(name, lockmode), lockmode);
+	if ((opened->locked & LOCKBIT_ON(lockmode)) == 0)
+		LockRelationOid(RelationGetRelid(opened->relation), lockmode);
+	opened->locked |= LOCKBIT_ON(lockmode);
+	return opened->relation;
+}
+
+/* Close the tables and indexes of a call. Their locks stay until the end of the transaction. */
+void
+TablesClose(Call *call)
+{
+	ListCell   *cell;
+
+	foreach(cell, call->opened)
+		relation_close(((Opened *) lfirst(cell))->relation, NoLock);
+	call->opened = NIL;
+}
+
+/* ---------- reading ---------- */
 
 /*
  * Take the snapshot of a statement: it shows what is committed by now and what
@@ -107,24 +180,23 @@ SnapshotNow(bool reading)
 
 /* Open a table and push a snapshot, as a statement does. */
 static Relation
-Begin(const char *table, LOCKMODE lockmode, bool reading)
+Begin(Call *call, const char *table, LOCKMODE lockmode)
 {
 	Relation	relation;
 
-	if (reading && lockmode != AccessShareLock)
+	if (call->reading && lockmode != AccessShareLock)
 		elog(ERROR, "table %s cannot be written by a call that only reads", table);
-	relation = OpenLocked(table, lockmode);
+	relation = Open(call, table, lockmode);
 	if (RelationGetDescr(relation)->natts > TABLE_MAX_COLUMNS)
 		elog(ERROR, "table %s has too many columns", table);
-	PushActiveSnapshot(SnapshotNow(reading));
+	PushActiveSnapshot(SnapshotNow(call->reading));
 	return relation;
 }
 
 static void
-End(Relation relation)
+End(void)
 {
 	PopActiveSnapshot();
-	table_close(relation, NoLock);
 }
 
 static void
@@ -146,7 +218,7 @@ RefuseConcurrentUpdate(void)
 static IndexScanDesc
 ScanBegin(Relation relation, const char *index, Key *key)
 {
-	IndexScanDesc scan = IndexBeginScan(relation, index_open(TableOid(index), AccessShareLock), GetActiveSnapshot(), key->count);
+	IndexScanDesc scan = IndexBeginScan(relation, Open(key->call, index, AccessShareLock), GetActiveSnapshot(), key->count);
 
 	index_rescan(scan, key->columns, key->count, NULL, 0);
 	return scan;
@@ -159,27 +231,66 @@ ScanNext(IndexScanDesc scan, TupleTableSlot *slot)
 	return index_getnext_slot(scan, ForwardScanDirection, slot);
 }
 
-static void
-ScanEnd(IndexScanDesc scan)
+/* Check whether a row has the key, which is that of the first columns of the table. */
+static bool
+HasKey(TupleTableSlot *slot, Key *key)
 {
-	Relation	index = scan->indexRelation;
+	for (int i = 0; i < key->count; i++)
+	{
+		ScanKey		column = &key->columns[i];
+		bool		isnull;
+		Datum		value = slot_getattr(slot, i + 1, &isnull);
 
-	index_endscan(scan);
-	index_close(index, NoLock);
+		if (isnull || !DatumGetBool(FunctionCall2Coll(&column->sk_func, column->sk_collation, value, column->sk_argument)))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Fetch the row from the place where it was last seen. Returns false if it is
+ * not there any more, or was updated since.
+ */
+static bool
+FetchPlace(Relation relation, Key *key, TupleTableSlot *slot)
+{
+	return table_tuple_fetch_row_version(relation, &key->place, GetActiveSnapshot(), slot) && HasKey(slot, key);
+}
+
+/*
+ * Prepare to fetch a row from a place that an earlier transaction has seen.
+ * Since then the table may have become shorter. An index scan prunes the page
+ * that it comes to; so do we, or the page would never be pruned.
+ */
+static bool
+PreparePlace(Relation relation, const Key *key)
+{
+	Buffer		buffer;
+
+	if (!ItemPointerIsValid(&key->place) || relation->rd_tableam != GetHeapamTableAmRoutine() ||
+		ItemPointerGetBlockNumber(&key->place) >= RelationGetNumberOfBlocks(relation))
+		return false;
+	buffer = ReadBuffer(relation, ItemPointerGetBlockNumber(&key->place));
+	heap_page_prune_opt(relation, buffer);
+	ReleaseBuffer(buffer);
+	return true;
 }
 
 /* Find the first row of a key that passes the test; NULL: none. */
 static TupleTableSlot *
 Seek(Relation relation, const char *index, Key *key, TupleTest test, const void *arg)
 {
-	IndexScanDesc scan = ScanBegin(relation, index, key);
 	TupleTableSlot *slot = table_slot_create(relation, NULL);
+	IndexScanDesc scan;
 	bool		found;
 
+	if (PreparePlace(relation, key) && FetchPlace(relation, key, slot) && (test == NULL || test(slot, arg)))
+		return slot;
+	scan = ScanBegin(relation, index, key);
 	do
 		found = ScanNext(scan, slot);
 	while (found && test != NULL && !test(slot, arg));
-	ScanEnd(scan);
+	index_endscan(scan);
 	if (found)
 		return slot;
 	ExecDropSingleTupleTableSlot(slot);
@@ -219,7 +330,7 @@ MakeRow(Relation relation, TupleTableSlot *slot, TupleMake make)
 void *
 TableRead(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make)
 {
-	Relation	relation = Begin(table, AccessShareLock, key->reading);
+	Relation	relation = Begin(key->call, table, AccessShareLock);
 	TupleTableSlot *slot = Seek(relation, index, key, test, arg);
 	void	   *row = NULL;
 
@@ -228,7 +339,7 @@ TableRead(const char *table, const char *index, Key *key, TupleTest test, const 
 		row = MakeRow(relation, slot, make);
 		ExecDropSingleTupleTableSlot(slot);
 	}
-	End(relation);
+	End();
 	return row;
 }
 
@@ -236,7 +347,7 @@ TableRead(const char *table, const char *index, Key *key, TupleTest test, const 
 List *
 TableReadAll(const char *table, const char *index, Key *key, TupleMake make)
 {
-	Relation	relation = Begin(table, AccessShareLock, key->reading);
+	Relation	relation = Begin(key->call, table, AccessShareLock);
 	IndexScanDesc scan = ScanBegin(relation, index, key);
 	TupleTableSlot *slot = table_slot_create(relation, NULL);
 	List	   *rows = NIL;
@@ -248,9 +359,9 @@ TableReadAll(const char *table, const char *index, Key *key, TupleMake make)
 		if (row != NULL)
 			rows = lappend(rows, row);
 	}
-	ScanEnd(scan);
+	index_endscan(scan);
 	ExecDropSingleTupleTableSlot(slot);
-	End(relation);
+	End();
 	return rows;
 }
 
@@ -267,7 +378,7 @@ TableLock(const char *table, const char *index, Key *key, TupleTest test, const 
 	void	   *row = NULL;
 
 	CheckWritable("SELECT FOR NO KEY UPDATE");
-	relation = Begin(table, RowShareLock, key->reading);
+	relation = Begin(key->call, table, RowShareLock);
 	slot = Seek(relation, index, key, test, arg);
 	if (slot != NULL)
 	{
@@ -275,7 +386,7 @@ TableLock(const char *table, const char *index, Key *key, TupleTest test, const 
 			row = MakeRow(relation, slot, make);
 		ExecDropSingleTupleTableSlot(slot);
 	}
-	End(relation);
+	End();
 	return row;
 }
 
@@ -477,6 +588,7 @@ StatementInsert(Relation relation, const Changes *changes)
 
 /* ---------- writing ---------- */
 
+/* Add entries to the indexes of a table, as the executor does. */
 static void
 IndexesAdd(Relation relation, TupleTableSlot *slot, bool update, bool summaries)
 {
@@ -490,18 +602,68 @@ IndexesAdd(Relation relation, TupleTableSlot *slot, bool update, bool summaries)
 	FreeExecutorState(estate);
 }
 
-/* Find the row to be updated: where it was last seen, or by its key. */
+/* Open an index by its id, in order to add entries. */
+static Relation
+IndexOpen(Call *call, Oid index)
+{
+	const Opened *opened = OpenedFind(call, index);
+
+	if (opened != NULL && (opened->locked & LOCKBIT_ON(RowExclusiveLock)) != 0)
+		return opened->relation;
+	return OpenedKeep(call, index_open(index, RowExclusiveLock), RowExclusiveLock);
+}
+
+/* Check whether an index has an entry for every row, made of columns alone, and is checked at once. */
+static bool
+IndexIsPlain(Relation index)
+{
+	return index->rd_rel->relam == BTREE_AM_OID && index->rd_index->indisready && index->rd_index->indimmediate &&
+		RelationGetIndexExpressions(index) == NIL && RelationGetIndexPredicate(index) == NIL;
+}
+
+/* Add the entry of a new row to a plain index. A B-tree needs no IndexInfo, as in toast_internals.c. */
+static void
+EntryAdd(Relation relation, Relation index, TupleTableSlot *slot)
+{
+	Datum		values[INDEX_MAX_KEYS];
+	bool		nulls[INDEX_MAX_KEYS];
+	bool		unique = index->rd_index->indisunique;
+
+	for (int i = 0; i < index->rd_index->indnatts; i++)
+		values[i] = slot_getattr(slot, index->rd_index->indkey.values[i], &nulls[i]);
+	index_insert(index, values, nulls, &slot->tts_tid, relation, unique ? UNIQUE_CHECK_YES : UNIQUE_CHECK_NO, false, NULL);
+}
+
+/* Add the entries of a new row. If all indexes are plain, this needs no executor. */
+static void
+EntriesAdd(Call *call, Relation relation, TupleTableSlot *slot)
+{
+	List	   *indexes = RelationGetIndexList(relation);
+	ListCell   *cell;
+
+	foreach(cell, indexes)
+		if (!IndexIsPlain(IndexOpen(call, lfirst_oid(cell))))
+		{
+			IndexesAdd(relation, slot, false, false);
+			return;
+		}
+	foreach(cell, indexes)
+		EntryAdd(relation, IndexOpen(call, lfirst_oid(cell)), slot);
+}
+
+/* Find the row to be updated: where the call has seen it, or by its key. */
 static TupleTableSlot *
-SeekAgain(Relation relation, const char *index, Key *key, ItemPointer seen, TupleTest test, const void *arg)
+SeekAgain(Relation relation, const char *index, Key *key)
 {
 	TupleTableSlot *slot;
 
-	if (ItemPointerIsValid(seen))
+	if (ItemPointerIsValid(&key->place))
 	{
 		slot = table_slot_create(relation, NULL);
-		if (table_tuple_fetch_row_version(relation, seen, GetActiveSnapshot(), slot) && test(slot, arg))
+		if (FetchPlace(relation, key, slot))
 			return slot;
 		ExecDropSingleTupleTableSlot(slot);
+		ItemPointerSetInvalid(&key->place);
 	}
 	slot = Seek(relation, index, key, NULL, NULL);
 	if (slot == NULL)
@@ -510,16 +672,16 @@ SeekAgain(Relation relation, const char *index, Key *key, ItemPointer seen, Tupl
 }
 
 /*
- * Refuse a null in a column that is NOT NULL. A user may have declared more of
- * them.
+ * Refuse to set a column to null that is NOT NULL. A user may have declared
+ * more of them.
  */
 static void
-CheckNotNulls(Relation relation, HeapTuple tuple)
+CheckNotNulls(Relation relation, const Changes *changes)
 {
 	TupleDesc	desc = RelationGetDescr(relation);
 
 	for (int i = 0; i < desc->natts; i++)
-		if (TupleDescAttr(desc, i)->attnotnull && heap_attisnull(tuple, i + 1, desc))
+		if (changes->replaces[i] && changes->nulls[i] && TupleDescAttr(desc, i)->attnotnull)
 			ereport(ERROR,
 					(errcode(ERRCODE_NOT_NULL_VIOLATION),
 					 errmsg("null value in column \"%s\" of relation \"%s\" violates not-null constraint",
@@ -539,63 +701,63 @@ WriteVersion(Relation relation, TupleTableSlot *old, TupleTableSlot *new, Change
 	TM_FailureData failure;
 	LockTupleMode mode;
 
-	CheckNotNulls(relation, tuple);
 	ExecStoreHeapTuple(tuple, new, true);
 	return table_tuple_update(relation, &old->tts_tid, new, GetCurrentCommandId(true), GetActiveSnapshot(), InvalidSnapshot,
 							  true, &failure, &mode, indexes) == TM_Ok;
 }
 
 static void
-Update(Relation relation, TupleTableSlot *old, Changes *changes, ItemPointer seen)
+Update(Relation relation, TupleTableSlot *old, Changes *changes, ItemPointer place)
 {
 	TupleTableSlot *new = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsHeapTuple);
 	UpdateIndexes indexes;
 
 	CheckCmdReplicaIdentity(relation, CMD_UPDATE);
+	CheckNotNulls(relation, changes);
 	/* A concurrent update cannot conflict with ours, since we hold the tree lock; lock the new version and retry. */
 	while (!WriteVersion(relation, old, new, changes, &indexes))
 		if (IsolationUsesXactSnapshot() || !Lock(relation, old, LockWaitBlock))
 			RefuseConcurrentUpdate();
 	if (indexes != NO_INDEXES)
 		IndexesAdd(relation, new, true, OnlySummaries(indexes));
-	*seen = new->tts_tid;
+	*place = new->tts_tid;
 	ExecDropSingleTupleTableSlot(new);
 }
 
 /*
- * Update one row. "seen" is where the row was and, afterwards, where it is.
- * The test tells whether the row at that place is still the same.
+ * Update one row. The key is that of its first columns, tenant and id, and has
+ * the place where the call has seen the row; afterwards it has the new place.
  */
 void
-TableUpdate(const char *table, const char *index, Key *key, ItemPointer seen, TupleTest test, const void *arg, Changes *changes)
+TableUpdate(const char *table, const char *index, Key *key, Changes *changes)
 {
 	Relation	relation;
 	TupleTableSlot *old;
 
 	CheckWritable("UPDATE");
-	relation = Begin(table, RowExclusiveLock, key->reading);
-	old = SeekAgain(relation, index, key, seen, test, arg);
+	relation = Begin(key->call, table, RowExclusiveLock);
+	old = SeekAgain(relation, index, key);
 	if (IsAltered(relation))
 	{
 		StatementUpdate(relation, key, changes);
-		ItemPointerSetInvalid(seen);
+		ItemPointerSetInvalid(&key->place);
 	}
 	else
-		Update(relation, old, changes, seen);
+		Update(relation, old, changes, &key->place);
 	ExecDropSingleTupleTableSlot(old);
-	End(relation);
+	End();
 }
 
 static void
-Insert(Relation relation, Changes *changes)
+Insert(Call *call, Relation relation, Changes *changes)
 {
 	TupleDesc	desc = RelationGetDescr(relation);
 	TupleTableSlot *slot = MakeSingleTupleTableSlot(desc, &TTSOpsHeapTuple);
 
+	CheckNotNulls(relation, changes);
 	ExecStoreHeapTuple(heap_form_tuple(desc, changes->values, changes->nulls), slot, true);
-	CheckNotNulls(relation, ExecFetchSlotHeapTuple(slot, false, NULL));
 	table_tuple_insert(relation, slot, GetCurrentCommandId(true), 0, NULL);
-	IndexesAdd(relation, slot, false, false);
+	EntriesAdd(call, relation, slot);
 	ExecDropSingleTupleTableSlot(slot);
 }
 
@@ -604,17 +766,17 @@ Insert(Relation relation, Changes *changes)
  * default.
  */
 void
-TableInsert(const char *table, Changes *changes)
+TableInsert(Call *call, const char *table, Changes *changes)
 {
 	Relation	relation;
 
 	CheckWritable("INSERT");
-	relation = Begin(table, RowExclusiveLock, false);
+	relation = Begin(call, table, RowExclusiveLock);
 	if (IsAltered(relation) || !changes->replaces[RelationGetDescr(relation)->natts - 1])
 		StatementInsert(relation, changes);
 	else
-		Insert(relation, changes);
-	End(relation);
+		Insert(call, relation, changes);
+	End();
 }
 
 /* ---------- what a write sets ---------- */

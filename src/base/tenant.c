@@ -168,6 +168,23 @@ RoleMayEnter(Oid role, const char *tenant)
 
 /* ---------- the current tenant ---------- */
 
+/* Name the call that makes a role a member of a tenant. */
+static char *
+MemberHint(Oid role, const char *tenant)
+{
+	return psprintf("Ask the owner of pg_stepwise for stepwise.add_member(%s, %s).",
+					quote_literal_cstr(quote_identifier(GetUserNameFromId(role, false))), quote_literal_cstr(tenant));
+}
+
+/* Say what to do about a tenant that is refused. */
+static char *
+RefusedHint(Oid role, const char *tenant)
+{
+	if (tenant == NULL || *tenant == '\0' || strlen(tenant) > TENANT_MAX)
+		return psprintf("Give the name of a tenant, of 1 to %d bytes, such as '%s'.", TENANT_MAX, DEFAULT_TENANT);
+	return MemberHint(role, tenant);
+}
+
 /*
  * Refuse a tenant of which the role is not a member. The role may have entered
  * it and lost its membership since.
@@ -179,7 +196,7 @@ CheckMayEnter(Oid role, const char *tenant)
 		ereport(ERROR,
 				(errcode(ERRCODE_TENANT_REFUSED),
 				 errmsg("role \"%s\" may not enter tenant \"%s\"", GetUserNameFromId(role, false), ShortText(tenant)),
-				 errhint("Ask the owner of pg_stepwise for stepwise.add_member(role, tenant).")));
+				 errhint("%s", RefusedHint(role, tenant))));
 }
 
 static const char *
@@ -191,24 +208,31 @@ TenantEntered(Oid role)
 	return NULL;
 }
 
-/* Find the tenant in which the current role works; copied. */
+/*
+ * Find the tenant in which the current role works; copied. NULL if there is
+ * none, or more than one, or if the role has lost its membership.
+ */
 char *
-TenantOfCaller(void)
+TenantTry(void)
 {
 	Oid			role = GetUserId();
 	const char *tenant = TenantEntered(role);
 	int			count;
 
 	if (tenant != NULL)
-	{
-		CheckMayEnter(role, tenant);
-		return pstrdup(tenant);
-	}
+		return RoleMayEnter(role, tenant) ? pstrdup(tenant) : NULL;
 	count = TenantsOfRole(role, &tenant);
-	if (count == 1)
-		return pstrdup(tenant);
 	if (count == 0 && RoleIsOwner(role))
 		return pstrdup(DEFAULT_TENANT);
+	return count == 1 ? pstrdup(tenant) : NULL;
+}
+
+pg_noreturn static void
+NoTenantRefuse(Oid role)
+{
+	const char *tenant;
+	int			count = TenantsOfRole(role, &tenant);
+
 	ereport(ERROR,
 			(errcode(ERRCODE_TENANT_REQUIRED),
 			 errmsg("no tenant for role \"%s\"", GetUserNameFromId(role, false)),
@@ -216,9 +240,22 @@ TenantOfCaller(void)
 			 ? errdetail("The role is a member of no tenant.")
 			 : errdetail("The role is a member of %d tenants and has entered none of them.", count),
 			 count == 0
-			 ? errhint("Ask the owner of pg_stepwise for stepwise.add_member(role, tenant).")
-			 : errhint("Begin the transaction with SELECT stepwise.enter_tenant(name).")));
-	return NULL;
+			 ? errhint("%s", MemberHint(role, DEFAULT_TENANT))
+			 : errhint("Begin the transaction with SELECT stepwise.enter_tenant(%s), or with another of them.", quote_literal_cstr(tenant))));
+}
+
+/* Find the tenant in which the current role works; copied. */
+char *
+TenantOfCaller(void)
+{
+	Oid			role = GetUserId();
+	char	   *tenant = TenantTry();
+
+	if (tenant == NULL && TenantEntered(role) != NULL)
+		CheckMayEnter(role, TenantEntered(role));
+	if (tenant == NULL)
+		NoTenantRefuse(role);
+	return tenant;
 }
 
 /* Enter a tenant until the end of the (sub)transaction. */
@@ -246,9 +283,19 @@ TenantMark(void)
 	return entered;
 }
 
-/* Go back to what TenantMark remembered. */
+/*
+ * Go back to what TenantMark remembered. The entries above it are freed, so
+ * that a transaction of many calls that each enter a tenant does not grow.
+ */
 void
 TenantRestore(void *mark)
 {
-	entered = mark;
+	while (entered != mark && entered != NULL)
+	{
+		Entered    *top = entered;
+
+		entered = top->below;
+		pfree(top->tenant);
+		pfree(top);
+	}
 }

@@ -11,9 +11,8 @@
 
 #include <time.h>
 
-#include "utils/fmgrprotos.h"
-
 #define FRACTION_BITS	12
+#define UUID_TEXT_LENGTH	36
 
 /* Return the time in 1/4096 ms, never the same twice. */
 static uint64
@@ -30,6 +29,31 @@ NextTick(void)
 	return last;
 }
 
+#define RANDOM_POOL		512
+
+/*
+ * Take some random bytes. They are made in advance, because each request costs
+ * much more than its bytes.
+ */
+static void
+TakeRandom(void *bytes, size_t size)
+{
+	static uint8 pool[RANDOM_POOL];
+	static size_t left = 0;
+
+	if (left < size)
+	{
+		left = 0;
+		if (!pg_strong_random(pool, sizeof(pool)))
+			ereport(ERROR,
+					(errcode(ERRCODE_INTERNAL_ERROR),
+					 errmsg("could not generate random values")));
+		left = sizeof(pool);
+	}
+	left -= size;
+	memcpy(bytes, pool + left, size);
+}
+
 /* Make a new UUID. */
 pg_uuid_t
 UuidNew(void)
@@ -38,10 +62,7 @@ UuidNew(void)
 	uint64		milliseconds = tick >> FRACTION_BITS;
 	pg_uuid_t	uuid;
 
-	if (!pg_strong_random(&uuid.data[8], 8))
-		ereport(ERROR,
-				(errcode(ERRCODE_INTERNAL_ERROR),
-				 errmsg("could not generate random values")));
+	TakeRandom(&uuid.data[8], 8);
 	for (int i = 0; i < 6; i++)
 		uuid.data[i] = (unsigned char) (milliseconds >> (40 - 8 * i));
 	uuid.data[6] = 0x70 | ((tick >> 8) & 0x0f);
@@ -54,7 +75,19 @@ UuidNew(void)
 char *
 UuidText(const pg_uuid_t *uuid)
 {
-	return DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(uuid)));
+	static const char digits[] = "0123456789abcdef";
+	char	   *text = palloc(UUID_TEXT_LENGTH + 1);
+	char	   *end = text;
+
+	for (int byte = 0; byte < UUID_LEN; byte++)
+	{
+		if (byte == 4 || byte == 6 || byte == 8 || byte == 10)
+			*end++ = '-';
+		*end++ = digits[uuid->data[byte] >> 4];
+		*end++ = digits[uuid->data[byte] & 0x0f];
+	}
+	*end = '\0';
+	return text;
 }
 
 /* Compare two UUIDs. */
@@ -71,7 +104,7 @@ UuidEqual(const pg_uuid_t *a, const pg_uuid_t *b)
 bool
 UuidParse(const char *text, pg_uuid_t *uuid)
 {
-	if (strlen(text) != 36)
+	if (strlen(text) != UUID_TEXT_LENGTH)
 		return false;
 	for (int byte = 0; byte < UUID_LEN; byte++)
 	{

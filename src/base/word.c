@@ -132,32 +132,11 @@ ShortText(const char *text)
 	return text ? ClipText(text, strlen(text)) : pstrdup("");
 }
 
-/*
- * Cut a text that is stored or sent on in many places. The result says how
- * long the text was.
- */
-char *
-CutText(const char *text, int max)
-{
-	int			length = strlen(text);
-
-	if (length <= max)
-		return pstrdup(text);
-	return psprintf("%.*s... (cut: %d bytes in all)", pg_mbcliplen(text, length, max), text, length);
-}
-
 /* Write a reason as the end of a sentence; nothing for NULL. */
 char *
 Because(const char *reason)
 {
 	return reason ? psprintf(": %s", reason) : pstrdup("");
-}
-
-/* Do the same, and cut a reason that is passed on to other plans. */
-char *
-BecauseShort(const char *reason)
-{
-	return Because(reason ? CutText(reason, REASON_TEXT_BYTES) : NULL);
 }
 
 /* Do what psprintf does, for functions that take a format themselves. */
@@ -186,4 +165,13 @@ const char *
 Arrow(void)
 {
 	return GetDatabaseEncoding() == PG_UTF8 ? " → " : " -> ";
+}
+
+/* Does the text end with a punctuation mark? */
+bool
+EndsSentence(const char *text)
+{
+	size_t		length = strlen(text);
+
+	return length > 0 && strchr(".?!", text[length - 1]) != NULL;
 }

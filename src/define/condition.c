@@ -194,12 +194,12 @@ TokenText(const Compiler *c)
 static void
 FaultUnexpected(Compiler *c, const char *wanted)
 {
-	char	   *hint = NULL;
+	char	   *hint = pstrdup("Write comparisons, as ${inputs.size} >= 2, and join them with \"and\" or \"or\".");
 
 	if (c->token.kind == TOKEN_MARK && c->token.mark == '[')
 		hint = pstrdup("Write the place in an array as a part of the path, as ${inputs.list.0}.");
 	if (c->token.kind == TOKEN_END)
-		ParseFaultSet(c->fault, ColumnAt(c, c->token.offset), NULL,
+		ParseFaultSet(c->fault, ColumnAt(c, c->token.offset), hint,
 					  "condition ends where %s is expected", wanted);
 	else
 		ParseFaultSet(c->fault, ColumnAt(c, c->token.offset), hint,
@@ -254,7 +254,7 @@ MakeOperand(Compiler *c, Reference *reference)
 			break;
 	if (i == MAX_OPERANDS)
 	{
-		ParseFaultSet(c->fault, reference->column, NULL,
+		ParseFaultSet(c->fault, reference->column, pstrdup("Decide a part of it in a step before, and compare its result."),
 					  "condition has more than %d references", MAX_OPERANDS);
 		return NULL;
 	}
@@ -441,7 +441,7 @@ LexNumber(Compiler *c)
 	c->at += length;
 	if (!InputSafe(numeric_in, text, &ignored))
 	{
-		ParseFaultSet(c->fault, ColumnAt(c, offset), NULL, "number is out of range");
+		ParseFaultSet(c->fault, ColumnAt(c, offset), pstrdup("Use a number of ordinary size, such as 1e300."), "number is out of range");
 		return NULL;
 	}
 	return MakeValue(VALUE_NUMBER, text);
@@ -504,7 +504,8 @@ FaultWord(Compiler *c, const char *word, int offset)
 			return;
 		}
 	if (*c->at == '(')
-		ParseFaultSet(c->fault, column, NULL, "unknown function \"%s\": conditions have no functions", shown);
+		ParseFaultSet(c->fault, column, pstrdup("Compare values, as ${inputs.size} >= 2; let a step before compute what is not there."),
+					  "unknown function \"%s\": conditions have no functions", shown);
 	else if (StartsWithRoot(word, roots, lengthof(roots)))
 		ParseFaultSet(c->fault, column, psprintf("Write ${%s}.", shown), "unknown word \"%s\"", shown);
 	else
@@ -765,7 +766,7 @@ Descend(Compiler *c)
 {
 	if (++c->depth <= MAX_DEPTH)
 		return true;
-	ParseFaultSet(c->fault, ColumnAt(c, c->token.offset), NULL,
+	ParseFaultSet(c->fault, ColumnAt(c, c->token.offset), pstrdup("Decide a part of it in a step before, and compare its result."),
 				  "condition is nested more than %d levels deep", MAX_DEPTH);
 	return false;
 }
@@ -866,7 +867,7 @@ CheckListOperand(Compiler *c, const Value *value, const Value *other, int offset
 					  pstrdup("Compare the elements one by one, or use \"in\"."),
 					  "list with references cannot be compared");
 	else if (other->kind != VALUE_OPERAND)
-		ParseFaultSet(c->fault, ColumnAt(c, offset), NULL,
+		ParseFaultSet(c->fault, ColumnAt(c, offset), pstrdup("Write the reference on one side, as ${inputs.list} == [1, 2]."),
 					  "list can only be compared with a reference");
 	return c->fault->message == NULL;
 }
@@ -1221,7 +1222,7 @@ CompileExpression(Condition *condition, const char *source, bool branching, Pars
 		return false;
 	if (!PathFromText(psprintf("strict %s", predicate), &condition->path, &message))
 	{
-		ParseFaultSet(fault, 1, NULL, "condition cannot be compiled: %s", message);
+		ParseFaultSet(fault, 1, pstrdup("Write shorter comparisons, as ${inputs.size} >= 2."), "condition cannot be compiled: %s", message);
 		return false;
 	}
 	condition->noperands = c.noperands;

@@ -35,11 +35,16 @@ extern bool FaultsAny(const Faults *faults);
 extern char *FaultsFirst(const Faults *faults); /* there must be one */
 extern char *FaultsText(const Faults *faults);	/* in one line */
 extern void FaultsRaise(const Faults *faults, const char *what);	/* does nothing if there are none */
+extern int	FaultsCount(const Faults *faults);
 extern void FaultsToJson(JsonBuilder *b, const char *key, const Faults *faults);
 extern char *PlaceText(const Place *place);
 extern bool HintsWanted(const Faults *faults);
 extern char *WordHint(const Faults *faults, const char *word, const char *const *words, int count,
 					  const char *plural);
+extern const char *KindHint(const char *kind);
+
+/* for a value that JsonExcess refuses */
+#define EXCESS_HINT		"Split or flatten it, or keep the content elsewhere and give where it is."
 
 /* ---------- names.c: tables of names ---------- */
 

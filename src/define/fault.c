@@ -22,9 +22,11 @@ typedef struct Fault
 } Fault;
 
 /* a definition of thousands of steps can be wrong in each of them */
-#define FAULTS_KEPT		1000
-#define FAULTS_RAISED	100		/* shown in DETAIL */
-#define FAULTS_HINTED	50		/* the search for the nearest word is expensive */
+#define FAULTS_KEPT		50
+#define FAULTS_BYTES	18000	/* of the list of faults */
+#define FAULT_BYTES		300		/* of one place, message or hint */
+#define FAULT_OF_MANY	100		/* the same, after the first FAULTS_FEW */
+#define FAULTS_FEW		10
 
 #define KEY_SHOWN		63		/* bytes of a key that is shown */
 
@@ -34,6 +36,7 @@ FaultAdd(Faults *faults, int sqlstate, const char *place, const char *hint, cons
 {
 	Fault	   *fault;
 	va_list		args;
+	int			bytes;
 
 	if (list_length(faults->items) >= FAULTS_KEPT)
 	{
@@ -42,10 +45,11 @@ FaultAdd(Faults *faults, int sqlstate, const char *place, const char *hint, cons
 	}
 	fault = palloc(sizeof(Fault));
 	fault->sqlstate = sqlstate;
-	fault->place = pstrdup(place);
-	fault->hint = hint ? pstrdup(hint) : NULL;
+	bytes = list_length(faults->items) < FAULTS_FEW ? FAULT_BYTES : FAULT_OF_MANY;
+	fault->place = CutText(place, bytes, NULL);
+	fault->hint = hint ? CutText(hint, bytes, NULL) : NULL;
 	va_start(args, format);
-	fault->message = FormatText(format, args);
+	fault->message = CutText(FormatText(format, args), bytes, NULL);
 	va_end(args);
 	faults->items = lappend(faults->items, fault);
 }
@@ -55,7 +59,7 @@ void
 FaultSetHint(Faults *faults, int index, const char *hint)
 {
 	if (index < list_length(faults->items))
-		((Fault *) list_nth(faults->items, index))->hint = pstrdup(hint);
+		((Fault *) list_nth(faults->items, index))->hint = CutText(hint, FAULT_BYTES, NULL);
 }
 
 /* Check whether there are faults. */
@@ -65,11 +69,18 @@ FaultsAny(const Faults *faults)
 	return faults->items != NIL;
 }
 
-/* Write the first faults as an array, and the number of those that are left out. */
-static void
-PutFaults(JsonBuilder *b, const char *key, const Faults *faults, int max)
+/* Count all faults, also those that were not kept. */
+int
+FaultsCount(const Faults *faults)
 {
-	int			left = list_length(faults->items) + faults->more;
+	return list_length(faults->items) + faults->more;
+}
+
+/* Write the first faults as an array. */
+void
+FaultsToJson(JsonBuilder *b, const char *key, const Faults *faults)
+{
+	size_t		bytes = 0;
 	ListCell   *cell;
 
 	JsonArrayStart(b, key);
@@ -77,31 +88,16 @@ PutFaults(JsonBuilder *b, const char *key, const Faults *faults, int max)
 	{
 		const Fault *fault = lfirst(cell);
 
-		if (foreach_current_index(cell) >= max)
+		bytes += strlen(fault->place) + strlen(fault->message) + (fault->hint ? strlen(fault->hint) : 0);
+		if (bytes > FAULTS_BYTES)
 			break;
 		JsonObjectStart(b, NULL);
 		JsonPutText(b, "path", fault->place);
 		JsonPutText(b, "message", fault->message);
 		JsonPutText(b, "hint", fault->hint);
 		JsonObjectEnd(b);
-		left--;
-	}
-	if (left > 0)
-	{
-		JsonObjectStart(b, NULL);
-		JsonPutText(b, "path", "");
-		JsonPutText(b, "message", psprintf("%d more faults are not listed", left));
-		JsonPutNull(b, "hint");
-		JsonObjectEnd(b);
 	}
 	JsonArrayEnd(b);
-}
-
-/* Write the faults as an array. */
-void
-FaultsToJson(JsonBuilder *b, const char *key, const Faults *faults)
-{
-	PutFaults(b, key, faults, FAULTS_KEPT);
 }
 
 /*
@@ -157,7 +153,7 @@ FaultsText(const Faults *faults)
 void
 FaultsRaise(const Faults *faults, const char *what)
 {
-	int			more = list_length(faults->items) - 1 + faults->more;
+	int			more = FaultsCount(faults) - 1;
 	JsonBuilder b = {0};
 	const Fault *first;
 
@@ -165,7 +161,7 @@ FaultsRaise(const Faults *faults, const char *what)
 		return;
 
 	first = linitial(faults->items);
-	PutFaults(&b, NULL, faults, FAULTS_RAISED);
+	FaultsToJson(&b, NULL, faults);
 	ereport(ERROR,
 			(errcode(SharedState(faults)),
 			 errmsg("invalid %s: %s%s", what, FaultsFirst(faults),
@@ -210,7 +206,7 @@ PlaceText(const Place *place)
 bool
 HintsWanted(const Faults *faults)
 {
-	return list_length(faults->items) < FAULTS_HINTED;
+	return list_length(faults->items) < FAULTS_KEPT;
 }
 
 /*
@@ -231,4 +227,23 @@ WordHint(const Faults *faults, const char *word, const char *const *words, int c
 		return psprintf("Did you mean \"%s\"?", nearest);
 
 	return psprintf("Known %s: %s.", plural, WordList(words, count));
+}
+
+/* Say how a value of a kind is written. The kinds are those of JSON, and integer. */
+const char *
+KindHint(const char *kind)
+{
+	static const char *const hints[][2] = {
+		{"string", "Write it in double quotes."},
+		{"number", "Write a number without quotes, such as 2."},
+		{"integer", "Write a whole number without quotes, such as 2."},
+		{"boolean", "Write true or false, without quotes."},
+		{"array", "Write [...]."},
+		{"object", "Write {\"name\": value, ...}."},
+	};
+
+	for (size_t i = 0; i < lengthof(hints); i++)
+		if (strcmp(kind, hints[i][0]) == 0)
+			return hints[i][1];
+	return "Give another value.";
 }

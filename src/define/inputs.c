@@ -126,7 +126,7 @@ AcceptInput(JsonBuilder *b, const char *name, const InputDeclaration *input, con
 					 "required input \"%s\" is missing", name);
 	}
 	else if (!JsonHasType(&value, input->type))
-		FaultAdd(faults, ERRCODE_INVALID_DEFINITION, place, NULL,
+		FaultAdd(faults, ERRCODE_INVALID_DEFINITION, place, KindHint(input->type),
 				 "must be of type %s, not %s", input->type, JsonKindName(&value));
 	else if (input->required && value.type == jbvNull)
 		FaultAdd(faults, ERRCODE_INVALID_DEFINITION, place, "Give a value.",
@@ -178,7 +178,7 @@ InputsAccept(const Jsonb *declarations, const Jsonb *values, Faults *faults)
 	}
 	if (excess)
 	{
-		FaultAdd(faults, ERRCODE_VALUE_TOO_LARGE, "inputs", NULL, "%s", excess);
+		FaultAdd(faults, ERRCODE_VALUE_TOO_LARGE, "inputs", EXCESS_HINT, "%s", excess);
 		return JsonEmptyObject();
 	}
 
@@ -195,6 +195,6 @@ InputsAccept(const Jsonb *declarations, const Jsonb *values, Faults *faults)
 	accepted = JsonFinish(&b);
 	excess = JsonExcess(accepted);
 	if (excess)
-		FaultAdd(faults, ERRCODE_VALUE_TOO_LARGE, "inputs", NULL, "with the defaults, what is given %s", excess);
+		FaultAdd(faults, ERRCODE_VALUE_TOO_LARGE, "inputs", EXCESS_HINT, "with the defaults, what is given %s", excess);
 	return accepted;
 }

@@ -31,7 +31,7 @@ ExpectKind(Reader *reader, const Place *place, const JsonbValue *value, const ch
 	if (strcmp(found, kind) == 0)
 		return true;
 	FaultAt(reader, place, ERRCODE_INVALID_DEFINITION,
-			value->type == jbvNull ? "Leave out what is not set." : NULL,
+			value->type == jbvNull ? "Leave out what is not set." : KindHint(kind),
 			"must be of type %s, not %s", kind, found);
 	return false;
 }
@@ -43,7 +43,7 @@ ReadNote(Reader *reader, const Place *place, JsonbValue *value, void *field)
 	if (!ExpectKind(reader, place, value, "string"))
 		return;
 	if (value->val.string.len > MaxResultBytes)
-		FaultAt(reader, place, ERRCODE_VALUE_TOO_LARGE, NULL,
+		FaultAt(reader, place, ERRCODE_VALUE_TOO_LARGE, EXCESS_HINT,
 				"is too large: %d bytes, of at most %d (stepwise.max_result_bytes)",
 				value->val.string.len, MaxResultBytes);
 	else
@@ -74,17 +74,17 @@ ReadTitle(Reader *reader, const Place *place, JsonbValue *value, void *field)
 		return;
 	*(char **) field = title;
 	if (pg_mbstrlen(title) > TITLE_MAX_CHARS)
-		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION, NULL,
+		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION, "Use a short name, and put the rest into the description.",
 				"must have at most %d characters", TITLE_MAX_CHARS);
 	for (const char *c = title; *c; c++)
 	{
 		if ((unsigned char) *c >= ' ' && *c != 0x7f)
 			continue;
-		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION, NULL, "must not contain control characters");
+		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION, "Write it in one line, with spaces for tabs.", "must not contain control characters");
 		break;
 	}
 	if (title[0] == ' ' || title[strlen(title) - 1] == ' ')
-		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION, NULL, "must not begin or end with a space");
+		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION, "Remove the spaces around it.", "must not begin or end with a space");
 }
 
 /* Read a name that references can use: of a step, or a binding. */
@@ -154,7 +154,7 @@ ReadCount(Reader *reader, const Place *place, JsonbValue *value, void *field)
 		DatumGetInt32(DirectFunctionCall2(numeric_cmp, number, NumericGetDatum(int64_to_numeric(PG_INT32_MAX)))) > 0 ||
 		!DatumGetBool(DirectFunctionCall2(numeric_eq, number,
 										  DirectFunctionCall2(numeric_trunc, number, Int32GetDatum(0)))))
-		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION, NULL, "must be a whole number from 1 on");
+		FaultAt(reader, place, ERRCODE_INVALID_DEFINITION, "Write for example 1.", "must be a whole number from 1 on");
 	else
 		*(int *) field = DatumGetInt32(DirectFunctionCall1(numeric_int4, number));
 }
@@ -194,7 +194,7 @@ ReadJsonOfKind(Reader *reader, const Place *place, JsonbValue *value, const char
 	json = JsonFromValue(value);
 	excess = JsonExcess(json);
 	if (excess)
-		FaultAt(reader, place, ERRCODE_VALUE_TOO_LARGE, NULL, "%s", excess);
+		FaultAt(reader, place, ERRCODE_VALUE_TOO_LARGE, EXCESS_HINT, "%s", excess);
 	else
 		*field = json;
 }

@@ -317,7 +317,7 @@ CheckSegments(Parser *p)
 		}
 		if (strcmp(p->segments[i], "__internal__") == 0)
 		{
-			ParseFaultSet(p->fault, SegmentColumn(p, i), NULL,
+			ParseFaultSet(p->fault, SegmentColumn(p, i), pstrdup("Refer to something else, as ${inputs.region}."),
 						  "reference \"${%s}\" reads \"__internal__\", which is not accessible", ShortText(p->source));
 			return false;
 		}

@@ -168,7 +168,8 @@ static void
 CheckStepCount(Faults *faults, const PlanRow *plan, int present, int added)
 {
 	if (present + added > MaxSteps)
-		FaultAdd(faults, ERRCODE_VALUE_TOO_LARGE, "steps", NULL,
+		FaultAdd(faults, ERRCODE_VALUE_TOO_LARGE, "steps",
+				 "Put parts of the work into workflows of their own, and nest them.",
 				 "plan \"%s\" would have %d steps; stepwise.max_steps is %d", plan->name, present + added, MaxSteps);
 }
 

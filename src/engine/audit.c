@@ -110,7 +110,7 @@ EntryWrite(Call *call, const AuditEntry *entry, Jsonb *detail, const uint8 hash[
 	SetText(&c, AUDIT_COL_SESSION_ID, entry->session);
 	SetVarlena(&c, AUDIT_COL_DETAIL, detail);
 	SetVarlena(&c, AUDIT_COL_HASH, cstring_to_text_with_len((const char *) hash, 32));
-	TableInsert("audit", &c);
+	TableInsert(call, "audit", &c);
 	if (NotifyChanges)
 		Async_Notify("stepwise", NULL);
 }

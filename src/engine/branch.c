@@ -185,7 +185,7 @@ BranchDetail(const Rows *rows, uint64 row, ConditionResult result, const char *w
 	JsonPutBool(&b, "fired", result == CONDITION_TRUE);
 	JsonPutText(&b, "branchAction", RowText(rows, row, B_ACTION));
 	if (result == CONDITION_UNDECIDED)
-		JsonPutText(&b, "undecided", why ? why : "the condition cannot be decided");
+		JsonPutText(&b, "undecided", why);
 	if (fired != NULL && fired->note != NULL)
 		JsonPutText(&b, "note", fired->note);
 	/* a fork that starts before the branch undoes its action, so it needs the names of the steps */
@@ -197,10 +197,13 @@ BranchDetail(const Rows *rows, uint64 row, ConditionResult result, const char *w
 	return JsonFinish(&b);
 }
 
-/* Carry out a condition that is true, audit it, and keep what it did for the answer of the call. */
-static void
+#define PARAMS_SHOWN	4000	/* bytes of the parameters of a branch in an answer */
+
+/* Carry out a condition that is true, and audit it. Returns what it did, for the answer of the call. */
+static Jsonb *
 BranchFire(Call *call, PlanRow *plan, StepRow *step, const Rows *rows, uint64 row)
 {
+	ReadingFunction reader = {"get_plan_context", "plan_id", UuidText(&plan->id), "max_bytes"};
 	Branch		branch = {plan, step};
 	JsonBuilder b = {0};
 
@@ -212,11 +215,42 @@ BranchFire(Call *call, PlanRow *plan, StepRow *step, const Rows *rows, uint64 ro
 	JsonObjectStart(&b, NULL);
 	JsonPutText(&b, "action", branch.action);
 	JsonPutText(&b, "condition", RowText(rows, row, B_EXPRESSION));
-	JsonPutJson(&b, "params", branch.params);
+	JsonPutJson(&b, "params", CutJson((struct varlena *) branch.params, PARAMS_SHOWN, &reader));
 	if (branch.note != NULL)
 		JsonPutText(&b, "note", branch.note);
 	JsonObjectEnd(&b);
-	plan->branch = (Jsonb *) CallKeep(call, (struct varlena *) JsonFinish(&b));
+	return JsonFinish(&b);
+}
+
+/* Put a condition that cannot be decided, and why. The first one begins the list. */
+static void
+PutUndecided(JsonBuilder *b, const char *condition, const char *why)
+{
+	if (b->items == NULL)
+	{
+		JsonObjectStart(b, NULL);
+		JsonArrayStart(b, "undecided");
+	}
+	JsonObjectStart(b, NULL);
+	JsonPutText(b, "condition", condition);
+	JsonPutText(b, "error", why);
+	JsonObjectEnd(b);
+}
+
+/* Keep what the conditions of a step did, for the answer of the call; fired is NULL if none was true. */
+static void
+KeepBranch(Call *call, PlanRow *plan, Jsonb *fired, JsonBuilder *undecided)
+{
+	Jsonb	   *branch = fired;
+
+	if (undecided->items != NULL)
+	{
+		JsonArrayEnd(undecided);
+		JsonObjectEnd(undecided);
+		branch = JsonMerge(fired, JsonFinish(undecided));
+	}
+	if (branch != NULL)
+		plan->branch = (Jsonb *) CallKeep(call, (struct varlena *) branch);
 }
 
 /* Evaluate the branching conditions of a completed step, and fire the first one that is true. */
@@ -229,8 +263,10 @@ BranchesAfter(Call *call, PlanRow *plan, StepRow *step)
 		2, {TEXTOID, UUIDOID}
 	};
 	Rows		rows = QueryById(call, &read, &step->id);
+	JsonBuilder undecided = {0};
+	Jsonb	   *fired = NULL;
 
-	for (uint64 i = 0; i < rows.count; i++)
+	for (uint64 i = 0; i < rows.count && fired == NULL; i++)
 	{
 		Datum		path = PointerGetDatum(RowVarlena(&rows, i, B_PATH));
 		char	   *why = NULL;
@@ -238,10 +274,16 @@ BranchesAfter(Call *call, PlanRow *plan, StepRow *step)
 
 		if (result == CONDITION_TRUE)
 		{
-			BranchFire(call, plan, step, &rows, i);
-			break;
+			fired = BranchFire(call, plan, step, &rows, i);
+			continue;
+		}
+		if (result == CONDITION_UNDECIDED)
+		{
+			why = why ? why : pstrdup("the condition cannot be decided");
+			PutUndecided(&undecided, RowText(&rows, i, B_EXPRESSION), why);
 		}
 		AuditAppend(call, plan, &step->id, "plan_modified", BranchDetail(&rows, i, result, why, NULL));
 	}
+	KeepBranch(call, plan, fired, &undecided);
 	RowsFree(&rows);
 }

@@ -37,9 +37,17 @@ ReleaseExpired(Call *call, PlanRow *root)
 		if (step == NULL)
 			return;
 		plan = PlanInTree(call, root, &step->plan_id);
-		StepRelease(call, plan, step, "lease expired");
+		StepReclaim(call, plan, step, "lease expired");
 		PlanSettle(call, plan);
 	}
+}
+
+/* Release a claim whose worker seems to be gone. The next attempt is told that this one was lost. */
+void
+StepReclaim(Call *call, PlanRow *plan, StepRow *step, const char *why)
+{
+	step->previous_error = psprintf("attempt %d ended without a result: %s", step->attempt, why);
+	StepRelease(call, plan, step, why);
 }
 
 /* Release a claim. The audit entry says why. */

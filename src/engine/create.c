@@ -305,6 +305,7 @@ WorkflowOpen(Call *call, PlanOrigin *origin, Faults *faults)
 	CheckInputsObject(faults, origin->inputs);
 	if (!FaultsAny(faults))
 		origin->inputs = InputsAccept(definition->inputs, origin->inputs ? origin->inputs : JsonEmptyObject(), faults);
-	origin->goal = definition->description;
+	if (origin->goal == NULL)
+		origin->goal = definition->description;
 	return definition;
 }

@@ -42,6 +42,7 @@ typedef struct PlanRow
 	int			holding;		/* number of steps that hold back the steps after them in a sequence */
 	int			open_failures;	/* number of failed steps that nobody has dealt with */
 	int			sent_back;		/* root plans only: number of steps in the tree that wait after a review sent them back */
+	int			crowded;		/* root plans only: number of plans in the tree in which several steps hold back others */
 	int			started_steps;	/* number of steps that have started */
 	int			next_order;		/* no step of a lower order is pending */
 	int			audit_entries;
@@ -145,6 +146,7 @@ typedef struct StepRow
 	int			fixed_version;	/* of its workflow, since its gate opened; 0: not fixed */
 	struct varlena *feedback;	/* what the last review asked to change, or NULL */
 	struct varlena *previous;	/* result that the last review sent back, or NULL */
+	char	   *previous_error; /* how the attempt before has failed or was lost, or NULL */
 	ItemPointerData tid;		/* where the row was last seen */
 	/* not stored; the state of this call */
 	bool		was_paused;		/* the stored row has a pause reason */
@@ -169,7 +171,7 @@ typedef struct FormattingNote
 {
 	int			order;
 	char	   *name;
-	char	   *notes;
+	struct varlena *notes;		/* text, may be toasted */
 } FormattingNote;
 
 /* a step that depends on another */
@@ -211,6 +213,12 @@ pg_noreturn extern void StepNotFound(const pg_uuid_t *step_id);
 extern PlanRow *PlanMustRead(Call *call, const pg_uuid_t *plan_id); /* no lock; SW001 */
 extern StepRow *RowStep(const Rows *rows, uint64 row);	/* the query returns whole step rows */
 
+/* ---------- hint.c: put ids into the calls that a hint names ---------- */
+
+extern char *HintWithId(const char *hint, const char *argument, const pg_uuid_t *id);
+extern char *StepHint(const StepRow *step, const char *hint);	/* fills step_id, plan_id and root_id */
+extern char *PlanHint(const PlanRow *plan, const char *hint);	/* fills plan_id */
+
 /* ---------- tree.c: find plans and steps in a tree of plans ---------- */
 
 extern bool NestedPlanId(Call *call, const pg_uuid_t *step_id, pg_uuid_t *plan_id); /* false: none */
@@ -227,6 +235,7 @@ extern bool StepFailed(const StepRow *step);
 extern Jsonb *StepInputs(const StepRow *step);
 extern void PutOutputs(JsonBuilder *b, const struct varlena *outputs);
 extern Jsonb *StepMetadata(const StepRow *step, TimestampTz now);
+extern char *ErrorText(const char *message, const Jsonb *error);	/* error: what is kept beside the message, or NULL */
 extern Jsonb *PlanMetadata(Call *call, const PlanRow *plan, TimestampTz now);
 
 /* ---------- audit.c: hash and write audit entries ---------- */
@@ -389,7 +398,7 @@ typedef struct Next
 	StepRow    *step;
 	char	   *instructions;	/* filled, or NULL */
 	Jsonb	   *resources;		/* URIs, filled, or NULL */
-	Tool	   *tool;			/* for a run only; NULL: the step only reads resources */
+	Tool	   *tool;			/* NULL: the step has none, or it was never registered */
 } Next;
 
 /* what is due with a pending step */
@@ -457,6 +466,11 @@ extern char *StepDoes(const StepRow *step);
 extern void CheckByWorker(const StepRow *step, const char *what);	/* SW003 */
 extern bool StepIsRetryable(Call *call, const StepRow *step);
 
+/* ---------- below.c: find gates below a step that runs a workflow ---------- */
+
+extern bool GateIsBelow(Call *call, const StepRow *step);
+extern bool GateBelowIsMissed(Call *call, const StepRow *step);
+
 /* ---------- state.c: move a step, move a plan ---------- */
 
 #define CANCELLED_WITH_PLAN	"plan cancelled: "	/* beginning of the message of steps skipped by PlanCancel */
@@ -468,6 +482,7 @@ extern bool PlanMayHaveWork(const PlanRow *plan);
 extern void StepMoved(Call *call, PlanRow *plan, StepRow *step, StepStatus from, Jsonb *detail);
 extern void StepAudit(Call *call, PlanRow *plan, const StepRow *step, StepStatus from, const Jsonb *detail);
 extern void StepPause(Call *call, PlanRow *plan, StepRow *step, Jsonb *reason); /* NULL: clear it */
+extern void StepMarkHolds(Call *call, PlanRow *plan, StepRow *step);
 pg_noreturn extern void StepTransitionRefuse(const StepRow *step, StepStatus to, const char *rule); /* SW003 */
 extern void StepGiveUp(Call *call, PlanRow *plan, StepRow *step);
 extern void StepTake(Call *call, PlanRow *plan, StepRow *step, Jsonb *detail);
@@ -584,6 +599,7 @@ extern bool NestedOpen(Call *call, PlanRow *plan, StepRow *step);	/* false: the 
 
 extern void ReleaseExpired(Call *call, PlanRow *root);
 extern void StepRelease(Call *call, PlanRow *plan, StepRow *step, const char *why);
+extern void StepReclaim(Call *call, PlanRow *plan, StepRow *step, const char *why); /* likewise, of a worker that is gone */
 extern void StepClaim(Call *call, Next *next, Jsonb *detail);
 extern Rows StepsSentBack(Call *call, const PlanRow *asked);	/* whole step rows */
 extern bool ClaimIsStalled(const PlanRow *plan, const StepRow *step);

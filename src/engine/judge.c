@@ -123,8 +123,8 @@ HeldAbove(Call *call, const PlanRow *plan, const Next *next)
 	StepRow    *parent_step;
 	StepRow    *before;
 
-	/* the root knows of every pause and of every step that was sent back */
-	if (!plan->nested || root == NULL || (!StopsAtClaims(next) && root->paused == 0 && root->sent_back == 0))
+	/* the parent step of an open plan holds back others itself, so an agent is held only where another step does that too */
+	if (!plan->nested || root == NULL || (!StopsAtClaims(next) && root->crowded == 0))
 		return NULL;
 	while ((plan = PlanAround(call, plan, &parent_step)) != NULL)
 		if ((before = HeldInPlan(call, plan, parent_step->order, next)) != NULL)

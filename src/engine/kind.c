@@ -26,9 +26,10 @@ static const StepKindRule Kinds[] = {
 	[KIND_PROMPT] = {
 		.does = "asks a person",
 		.ready = ReadyPrompt,
-		.refusal_hint = "stepwise.get_next_step(plan_id) opens its checkpoint; stepwise.resume(checkpoint_id, response) answers it.",
+		.refusal_hint = "stepwise.get_next_step(root_id) opens its checkpoint; stepwise.resume(checkpoint_id, response) answers it.",
 		.hint = {
-			[STEP_PENDING] = "stepwise.get_next_step(plan_id) opens its checkpoint; stepwise.resume(checkpoint_id, response) answers it.",
+			[STEP_PENDING] = "stepwise.get_next_step(root_id) opens its checkpoint; stepwise.resume(checkpoint_id, response) answers it.",
+			[STEP_AWAITING_INPUT] = "It waits for a person, who answers with stepwise.resume(checkpoint_id, response). stepwise.list_checkpoints() has the id.",
 		},
 	},
 	[KIND_WORKFLOW] = {
@@ -36,10 +37,10 @@ static const StepKindRule Kinds[] = {
 		.nests = true,
 		.ready = ReadyNested,
 		.refusal_detail = "Its result is what its nested plan makes.",
-		.refusal_hint = "stepwise.get_next_step(plan_id) hands out the steps of the nested plan; stepwise.skip_step or stepwise.fail_step end it.",
+		.refusal_hint = "stepwise.get_next_step(root_id) hands out the steps of the nested plan; stepwise.skip_step(step_id) ends it.",
 		.hint = {
-			[STEP_PENDING] = "stepwise.get_next_step(plan_id) hands out the steps of its nested plan; stepwise.skip_step(step_id) ends it.",
-			[STEP_IN_PROGRESS] = "stepwise.get_next_step(plan_id) hands out the steps of its nested plan; stepwise.skip_step(step_id) ends it.",
+			[STEP_PENDING] = "stepwise.get_next_step(root_id) hands out the steps of its nested plan; stepwise.skip_step(step_id) ends it.",
+			[STEP_IN_PROGRESS] = "stepwise.get_next_step(root_id) hands out the steps of its nested plan; stepwise.skip_step(step_id) ends it.",
 		},
 	},
 };
@@ -101,7 +102,7 @@ CheckByWorker(const StepRow *step, const char *what)
 				(errcode(ERRCODE_INVALID_TRANSITION),
 				 errmsg("step \"%s\" %s and cannot be %s", step->name, StepDoes(step), what),
 				 rule->refusal_detail ? errdetail("%s", rule->refusal_detail) : 0,
-				 errhint("%s", rule->refusal_hint)));
+				 errhint("%s", StepHint(step, rule->refusal_hint))));
 }
 
 /* Say whether a failed step may be retried. Its definition decides; if that does not say, its tool decides. */

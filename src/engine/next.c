@@ -78,7 +78,7 @@ Held(Call *call, PlanRow *plan, const Next *next, StepRow *before)
 {
 	if (next->run || !plan->strict_order || before == NULL || !ClaimIsStalled(plan, before))
 		return VERDICT_HELD;
-	StepRelease(call, plan, before, "stalled");
+	StepReclaim(call, plan, before, "stalled");
 	return VERDICT_GONE;
 }
 
@@ -318,6 +318,7 @@ CanTake(Call *call, PlanRow *plan, StepRow *step, Next *next)
 		return StepRuleOf(step)->by_worker && StepRuleOf(step)->ready(call, plan, step, next, &j) == DUE_READY;
 	next->instructions = ClaimedInstructions(call, plan, step);
 	next->resources = ClaimedResources(call, plan, step);
+	next->tool = step->tool ? ToolFind(call, step->tool) : NULL;
 	return true;
 }
 

@@ -9,10 +9,7 @@
  *
  * A reason is copied to the step, the plan and the audit log of every plan
  * above. So a reason over REASON_MAX_BYTES is shortened. It keeps its keys. A
- * long text is cut, and says how long it was. A long value is replaced by the
- * call that reads it:
- *
- *	{"call": {"function": "get_step_context", "arguments": {"step_id": …}}, "bytes": …}
+ * long text or value is cut (base/cut.c), and names the call that reads it.
  */
 #include "engine/engine.h"
 
@@ -38,29 +35,16 @@ static const struct
 #define REASON_MAX_BYTES	8000
 #define MEMBER_MAX_BYTES	1000	/* limit for one key if the whole is too large */
 
-/* Put the call that reads a value, in place of the value. */
-static void
-PutCallInstead(JsonBuilder *b, const char *key, const StepRow *step, int64 bytes)
-{
-	JsonObjectStart(b, key);
-	JsonObjectStart(b, "call");
-	JsonPutText(b, "function", "get_step_context");
-	JsonPutJson(b, "arguments", JsonTextOf("step_id", UuidText(&step->id)));
-	JsonObjectEnd(b);
-	JsonPutInt(b, "bytes", bytes);
-	JsonObjectEnd(b);
-}
-
 /* Put a member of a reason that is too large, shortened if the member is long. */
 static void
 PutShortened(JsonBuilder *b, const char *key, JsonbValue *value, const StepRow *step)
 {
+	ReadingFunction reader = {"get_step_context", "step_id", UuidText(&step->id), "max_bytes"};
+
 	if (value->type == jbvString)
-		JsonPutText(b, key, CutText(JsonValueText(value), MEMBER_MAX_BYTES));
-	else if (value->type == jbvBinary && value->val.binary.len > MEMBER_MAX_BYTES)
-		PutCallInstead(b, key, step, value->val.binary.len);
+		JsonPutText(b, key, CutText(JsonValueText(value), MEMBER_MAX_BYTES, reader.function));
 	else
-		JsonPutValue(b, key, value);
+		JsonPutJson(b, key, CutJson((struct varlena *) JsonFromValue(value), MEMBER_MAX_BYTES, &reader));
 }
 
 /* Shorten a reason that is too large to be copied to the plans above. In a nested plan, half of it is for the path. */
@@ -71,8 +55,10 @@ ReasonBound(Jsonb *reason, const StepRow *step)
 	JsonBuilder b = {0};
 	const char **keys;
 	int			count;
+	int			max;
 
-	if (VARSIZE(reason) <= (nested ? REASON_MAX_BYTES / 2 : REASON_MAX_BYTES))
+	max = nested ? REASON_MAX_BYTES / 2 : REASON_MAX_BYTES;
+	if (VARSIZE(reason) <= max && JsonTextLength(reason) <= max)
 		return reason;
 	keys = JsonKeys(reason, &count);
 	JsonObjectStart(&b, NULL);

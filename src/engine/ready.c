@@ -41,6 +41,7 @@ ReadyArguments(Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *
 {
 	ResolveFault fault = {0};
 
+	next->tool = NULL;
 	FillArguments(call, plan, step, &fault);
 	if (fault.problem == RESOLVE_FINE)
 		next->resources = FillResources(call, plan, step, &fault);

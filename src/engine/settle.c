@@ -209,7 +209,7 @@ ParentStepMove(Call *call, PlanRow *plan, StepRow *step, const PlanRow *nested, 
 		step->given_up = nested->status == PLAN_CANCELLED || nested->rejected;
 		step->message = psprintf("nested plan \"%s\" %s: %s", nested->name,
 								 nested->status == PLAN_CANCELLED ? "was cancelled" : "failed",
-								 nested->message ? CutText(nested->message, REASON_TEXT_BYTES) : "no reason given");
+								 nested->message ? CutText(nested->message, REASON_TEXT_BYTES, NULL) : "no reason given");
 	}
 	if (to == STEP_COMPLETED)
 		StepSubmit(call, plan, step, NestedDetail(nested));

@@ -144,3 +144,29 @@ PutOutputs(JsonBuilder *b, const struct varlena *outputs)
 {
 	JsonPutJson(b, "outputs", outputs ? JsonOf(outputs) : JsonEmptyObject());
 }
+
+/* Append what a tool said in addition to its message, as a sentence of its own. */
+static void
+AppendMore(StringInfo text, const Jsonb *error, const char *key, const char *label)
+{
+	char	   *more = JsonGetText(error, key);
+
+	if (more != NULL && *more != '\0')
+		appendStringInfo(text, "%s %s: %s", EndsSentence(text->data) ? "" : ".", label, more);
+}
+
+/* Spell an error: its message, then code, detail and hint, where the step has kept them. */
+char *
+ErrorText(const char *message, const Jsonb *error)
+{
+	char	   *code = JsonGetText(error, "code");
+	StringInfoData text;
+
+	initStringInfo(&text);
+	appendStringInfoString(&text, message ? message : "the step failed");
+	if (code != NULL)
+		appendStringInfo(&text, " (%s)", code);
+	AppendMore(&text, error, "detail", "Detail");
+	AppendMore(&text, error, "hint", "Hint");
+	return text.data;
+}

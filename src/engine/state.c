@@ -29,7 +29,7 @@
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 
-#define MESSAGE_BYTES	2000	/* limit for a message that is taken from a result */
+#define MESSAGE_BYTES	2000	/* limit for a message that is taken from a result, and for the error of an attempt before */
 
 static Jsonb *NestedCancel(Call *call, PlanRow *plan, const StepRow *step);
 static void NestedCancelAll(Call *call, PlanRow *plan);
@@ -59,12 +59,12 @@ EventOf(StepStatus from, StepStatus to)
 
 /* hints for a refused move, by the state of the step */
 static const char *const HintFrom[STEP_STATUSES] = {
-	[STEP_PENDING] = "Claim the step first, with stepwise.get_next_step(plan_id).",
-	[STEP_IN_PROGRESS] = "Submit the step with stepwise.submit_step_result(step_id, result), or give it back with stepwise.release_step(step_id).",
-	[STEP_AWAITING_INPUT] = "Answer its checkpoint with stepwise.submit_user_decision or stepwise.resume; the view stepwise.checkpoints lists them.",
-	[STEP_COMPLETED] = "A completed step is final. Add a step with stepwise.modify_plan to do more work.",
+	[STEP_PENDING] = "Claim the step first, with stepwise.get_next_step(root_id).",
+	[STEP_IN_PROGRESS] = "Who has claimed it submits it with stepwise.submit_step_result(step_id, result), or gives it back with stepwise.release_step(step_id); a claim after the first needs its attempt too.",
+	[STEP_AWAITING_INPUT] = "It waits for a person, who answers with stepwise.submit_user_decision(checkpoint_id, decision). stepwise.list_checkpoints() has the id.",
+	[STEP_COMPLETED] = "A completed step is final. Add a step to do more work: stepwise.modify_plan(plan_id, 'add_steps', '{\"steps\": [{\"instructions\": \"Do the rest\"}]}').",
 	[STEP_FAILED] = "Put the step back with stepwise.retry_step(step_id), or skip it with stepwise.skip_step(step_id).",
-	[STEP_SKIPPED] = "A skipped step is final. Add a step with stepwise.modify_plan to do the work after all.",
+	[STEP_SKIPPED] = "A skipped step is final. Add a step to do the work after all: stepwise.modify_plan(plan_id, 'add_steps', '{\"steps\": [{\"instructions\": \"Do the rest\"}]}').",
 };
 
 /* Find the hint for a refused move. A hint for the kind of the step goes before the one for its state. */
@@ -73,6 +73,9 @@ HintOf(const StepRow *step)
 {
 	const char *hint = StepRuleOf(step)->hint[step->status];
 
+	/* nobody holds a step that a review sent back */
+	if (step->sent_back)
+		return HintFrom[STEP_PENDING];
 	return hint ? hint : HintFrom[step->status];
 }
 
@@ -89,7 +92,7 @@ StepTransitionRefuse(const StepRow *step, StepStatus to, const char *rule)
 			 errmsg("step \"%s\" cannot go from %s to %s", step->name, StepStatusName[step->status], StepStatusName[to]),
 			 rule ? errdetail("%s", rule)
 			 : errdetail("Allowed from %s: %s.", StepStatusName[step->status], StepTransitionsText(step->status)),
-			 errhint("%s", HintOf(step))));
+			 errhint("%s", StepHint(step, HintOf(step)))));
 }
 
 /* Refuse a move that is not in the transition table. */
@@ -100,6 +103,9 @@ CheckTransition(const StepRow *step, StepStatus to)
 		StepTransitionRefuse(step, to, NULL);
 }
 
+/* a plan that has ended: what can be done instead */
+#define HINT_ENDED	"Create a new plan, or try another way from one of its steps with stepwise.fork_plan(plan_id, from_step)."
+
 /* Refuse to change a plan that has ended. */
 void
 PlanCheckOpen(const PlanRow *plan)
@@ -109,7 +115,7 @@ PlanCheckOpen(const PlanRow *plan)
 				(errcode(ERRCODE_INVALID_TRANSITION),
 				 errmsg("plan \"%s\" is %s", plan->name, PlanStatusName[plan->status]),
 				 errdetail("Steps of a plan that has ended do not change."),
-				 errhint("Create a new plan, or try another way from one of its steps with stepwise.fork_plan(plan_id, from_step).")));
+				 errhint("%s", PlanHint(plan, HINT_ENDED))));
 }
 
 /* Refuse to modify a plan that is neither planning nor executing. */
@@ -122,8 +128,8 @@ PlanCheckModifiable(const PlanRow *plan)
 				 errmsg("plan \"%s\" is %s and cannot be modified", plan->name, PlanStatusName[plan->status]),
 				 errdetail("A plan can be modified while it is planning or executing."),
 				 PlanIsTerminal(plan->status)
-				 ? errhint("Create a new plan, or try another way from one of its steps with stepwise.fork_plan(plan_id, from_step).")
-				 : errhint("stepwise.why(plan_id) says what it waits for.")));
+				 ? errhint("%s", PlanHint(plan, HINT_ENDED))
+				 : errhint("%s", PlanHint(plan, "stepwise.why(plan_id) says what it waits for."))));
 }
 
 /* Stamp the start of a claim. It is a new attempt, unless the step continues after it has waited for a person. */
@@ -171,11 +177,22 @@ FailureText(const StepRow *step)
 	return pnstrdup(text, pg_mbcliplen(text, strlen(text), MESSAGE_BYTES));
 }
 
+/* Keep the error of a step that is tried again, for its next attempt. It is forgotten when the step is completed. */
+static void
+StampPreviousError(StepRow *step, StepStatus to)
+{
+	if (step->status == STEP_FAILED && to != STEP_SKIPPED)
+		step->previous_error = CutText(ErrorText(step->message, JsonOf(step->error)), MESSAGE_BYTES, NULL);
+	else if (to == STEP_COMPLETED || step->send_back)
+		step->previous_error = NULL;
+}
+
 /* Check a transition and set the columns that depend on the step alone. */
 void
 StepStamp(StepRow *step, StepStatus to, TimestampTz now)
 {
 	CheckTransition(step, to);
+	StampPreviousError(step, to);
 	step->pause_reason = NULL;
 	step->ready = false;
 	if (to == STEP_IN_PROGRESS)
@@ -228,7 +245,7 @@ FailureIsOpen(const PlanRow *plan, const StepRow *step)
 
 /* Say whether a step holds back the steps after it in a sequence. */
 static bool
-StepHolds(const PlanRow *plan, const StepRow *step)
+StepHolds(Call *call, const PlanRow *plan, const StepRow *step)
 {
 	if (!plan->sequential)
 		return false;
@@ -239,8 +256,9 @@ StepHolds(const PlanRow *plan, const StepRow *step)
 		case STEP_IN_PROGRESS:
 			return plan->strict_order || step->sent_back || StepNests(step);
 		case STEP_FAILED:
-			/* nobody has seen what the gate after the step was to show */
-			return step->pause_reason != NULL && (plan->on_failure == ON_FAILURE_PAUSE || StepHasGate(step, GATE_AFTER));
+			/* nobody was asked what the gate after the step, or one below it, was to ask */
+			return step->pause_reason != NULL &&
+				(plan->on_failure == ON_FAILURE_PAUSE || StepHasGate(step, GATE_AFTER) || GateBelowIsMissed(call, step));
 		default:
 			return false;
 	}
@@ -284,8 +302,21 @@ StepStampInPlan(Call *call, PlanRow *plan, StepRow *step)
 		changed = true;
 	}
 	step->sent_back = step->send_back && step->status == STEP_IN_PROGRESS;
-	step->holds = StepHolds(plan, step);
+	step->holds = StepHolds(call, plan, step);
 	return changed || step->sent_back != step->was_sent_back || step->holds != step->was_holding;
+}
+
+/* Count that more or fewer steps of a plan hold back the steps after them. */
+static void
+CountHolding(PlanRow *plan, int more)
+{
+	bool		was_crowded = plan->holding > 1;
+
+	plan->holding += more;
+	if ((plan->holding > 1) == was_crowded)
+		return;
+	plan->root->crowded += was_crowded ? -1 : 1;
+	PlanTouch(plan->root);
 }
 
 /* Count what the columns of a step mark; the marks in the table are counted already. */
@@ -296,7 +327,7 @@ CountMarks(PlanRow *plan, StepRow *step)
 
 	plan->paused += (step->pause_reason != NULL) - step->was_paused;
 	plan->open_failures += open_failure - step->was_open_failure;
-	plan->holding += step->holds - step->was_holding;
+	CountHolding(plan, step->holds - step->was_holding);
 	if (step->sent_back != step->was_sent_back)
 	{
 		plan->root->sent_back += step->sent_back - step->was_sent_back;
@@ -487,11 +518,22 @@ StepPause(Call *call, PlanRow *plan, StepRow *step, Jsonb *reason)
 	/* the message of a pending step belongs to its reason */
 	if (reason == NULL && step->status == STEP_PENDING)
 		step->message = NULL;
-	step->holds = step->holds && (reason != NULL || step->status != STEP_FAILED);
+	step->holds = StepHolds(call, plan, step);
 	CountMarks(plan, step);
 	/* steps that this one held back may be due now */
 	if (reason == NULL && !PlanIsTerminal(plan->status))
 		plan->workable = PlanMayHaveWork(plan);
+	StepSave(call, step);
+}
+
+/* Mark anew whether a step holds back the steps after it, because its definition has changed. */
+void
+StepMarkHolds(Call *call, PlanRow *plan, StepRow *step)
+{
+	step->holds = StepHolds(call, plan, step);
+	if (step->holds == step->was_holding)
+		return;
+	CountMarks(plan, step);
 	StepSave(call, step);
 }
 
@@ -582,7 +624,7 @@ PlanEnd(Call *call, PlanRow *plan, const char *reason, const char *nested_reason
 	{
 		StepRow    *step = RowStep(&rows, i);
 
-		step->message = psprintf(CANCELLED_WITH_PLAN "%s", reason ? CutText(reason, REASON_TEXT_BYTES) : "no reason given");
+		step->message = psprintf(CANCELLED_WITH_PLAN "%s", reason ? CutText(reason, REASON_TEXT_BYTES, NULL) : "no reason given");
 		StepMove(call, plan, step, STEP_SKIPPED, NULL);
 	}
 	RowsFree(&rows);

@@ -132,7 +132,8 @@ stepwise_derive_plan_status(PG_FUNCTION_ARGS)
 		if (nulls[i])
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_DEFINITION),
-					 errmsg("step statuses must not contain nulls")));
+					 errmsg("step statuses must not contain nulls"),
+					 errhint("Give the status of each step, such as 'pending'.")));
 		counts[EnumIndex(DatumGetObjectId(values[i]), StepStatusName, STEP_STATUSES)]++;
 	}
 	PG_RETURN_OID(EnumValue("plan_status", PlanStatusName[PlanDeriveStatus(counts, on_failure)]));

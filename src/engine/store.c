@@ -28,7 +28,7 @@ enum
 	PLAN_COL_TENANT, PLAN_COL_ID, PLAN_COL_ROOT_ID, PLAN_COL_PARENT_STEP_ID, PLAN_COL_STATUS, PLAN_COL_OUTCOME,
 	PLAN_COL_ON_FAILURE, PLAN_COL_SEQUENTIAL, PLAN_COL_SEPARATE_REVIEWER, PLAN_COL_STRICT_ORDER, PLAN_COL_LEASES, PLAN_COL_NESTS, PLAN_COL_STALLS,
 	PLAN_COL_WORKABLE, PLAN_COL_DEPTH, PLAN_COL_COUNTS, PLAN_COL_UNSUCCESSFUL = PLAN_COL_COUNTS + STEP_STATUSES, PLAN_COL_PAUSED,
-	PLAN_COL_HOLDING, PLAN_COL_OPEN_FAILURES, PLAN_COL_SENT_BACK,
+	PLAN_COL_HOLDING, PLAN_COL_OPEN_FAILURES, PLAN_COL_SENT_BACK, PLAN_COL_CROWDED,
 	PLAN_COL_STARTED_STEPS, PLAN_COL_NEXT_ORDER, PLAN_COL_AUDIT_ENTRIES, PLAN_COL_CREATED_AT, PLAN_COL_STARTED_AT,
 	PLAN_COL_COMPLETED_AT, PLAN_COL_UPDATED_AT, PLAN_COL_STALL_AFTER, PLAN_COL_AUDIT_HEAD, PLAN_COL_SESSION_ID,
 	PLAN_COL_MESSAGE, PLAN_COL_PAUSE_REASON, PLAN_COL_OUTPUTS, PLAN_COL_NAME, PLAN_COL_GOAL, PLAN_COL_WORKFLOW,
@@ -48,6 +48,7 @@ enum
 	STEP_COL_TOOL, STEP_COL_WORKFLOW, STEP_COL_VERSION, STEP_COL_BINDING, STEP_COL_PROMPT, STEP_COL_INSTRUCTIONS,
 	STEP_COL_ARGUMENTS, STEP_COL_RESOURCES, STEP_COL_CONDITION, STEP_COL_CONDITION_PATH, STEP_COL_CONDITION_OPERANDS,
 	STEP_COL_ERROR, STEP_COL_REVIEW, STEP_COL_APPROVED, STEP_COL_FIXED_VERSION, STEP_COL_FEEDBACK, STEP_COL_PREVIOUS,
+	STEP_COL_PREVIOUS_ERROR,
 	STEP_COLUMNS
 };
 
@@ -169,6 +170,75 @@ CheckShape(TupleDesc desc, int columns, const char *table)
 				 errhint("Run ALTER EXTENSION pg_stepwise UPDATE.")));
 }
 
+/* ---------- places ---------- */
+
+/*
+ * Each backend remembers where it has last seen the rows of plans and steps,
+ * which saves a search in the index. The row that is there now is compared with
+ * the key, so an entry may be out of date.
+ */
+#define PLACES	1024
+
+typedef struct RowPlace
+{
+	pg_uuid_t	id;
+	ItemPointerData tid;
+} RowPlace;
+
+static RowPlace places[PLACES];
+
+/* Find the entry for a row. It is chosen by the last bytes of the id, which are random. */
+static RowPlace *
+PlaceOf(const pg_uuid_t *id)
+{
+	return &places[(id->data[14] << 8 | id->data[15]) % PLACES];
+}
+
+/* Remember where a row is. */
+static void
+PlaceRemember(const pg_uuid_t *id, ItemPointerData tid)
+{
+	RowPlace   *place = PlaceOf(id);
+
+	place->id = *id;
+	place->tid = tid;
+}
+
+/* Make an index key of the tenant and an id. */
+static Key
+IdKey(Call *call, const pg_uuid_t *id)
+{
+	Key			key = {.call = call};
+
+	KeyText(&key, call->tenant_datum);
+	KeyUuid(&key, id);
+	return key;
+}
+
+/* Make the primary key of a plan or step, with the place where it was last seen. */
+static Key
+PlaceKey(Call *call, const pg_uuid_t *id)
+{
+	Key			key = IdKey(call, id);
+	const RowPlace *place = PlaceOf(id);
+
+	if (UuidEqual(&place->id, id))
+		key.place = place->tid;
+	return key;
+}
+
+/* Write the row of a plan or step, of which *tid is the place. */
+static void
+RowWrite(Call *call, const char *table, const char *index, const pg_uuid_t *id, ItemPointer tid, Changes *changes)
+{
+	Key			key = IdKey(call, id);
+
+	key.place = *tid;
+	TableUpdate(table, index, &key, changes);
+	*tid = key.place;
+	PlaceRemember(id, *tid);
+}
+
 /* ---------- plans ---------- */
 
 /* Make a PlanRow from a row of stepwise.plan. */
@@ -203,6 +273,7 @@ PlanFromTuple(HeapTuple tuple, TupleDesc desc)
 	plan->holding = FieldInt(&f, PLAN_COL_HOLDING);
 	plan->open_failures = FieldInt(&f, PLAN_COL_OPEN_FAILURES);
 	plan->sent_back = FieldInt(&f, PLAN_COL_SENT_BACK);
+	plan->crowded = FieldInt(&f, PLAN_COL_CROWDED);
 	plan->started_steps = FieldInt(&f, PLAN_COL_STARTED_STEPS);
 	plan->next_order = FieldInt(&f, PLAN_COL_NEXT_ORDER);
 	plan->audit_entries = FieldInt(&f, PLAN_COL_AUDIT_ENTRIES);
@@ -232,41 +303,15 @@ PlanMake(HeapTuple tuple, TupleDesc desc)
 	return PlanFromTuple(tuple, desc);
 }
 
-/* Make an index key of the tenant and an id. */
-static Key
-IdKey(const Call *call, const pg_uuid_t *id)
-{
-	Key			key = {.reading = call->reading};
-
-	KeyText(&key, call->tenant_datum);
-	KeyUuid(&key, id);
-	return key;
-}
-
-static bool
-SlotUuidIs(TupleTableSlot *slot, int column, const pg_uuid_t *id)
-{
-	bool		isnull;
-	Datum		value = slot_getattr(slot, column + 1, &isnull);
-
-	return !isnull && UuidEqual(DatumGetUUIDP(value), id);
-}
-
 /* Check that a row of stepwise.plan is the root of its tree; id is its own id. */
 static bool
 IsRoot(TupleTableSlot *slot, const void *id)
 {
-	return SlotUuidIs(slot, PLAN_COL_ROOT_ID, id);
-}
+	bool		isnull;
+	Datum		root_id = slot_getattr(slot, PLAN_COL_ROOT_ID + 1, &isnull);
 
-/* Check that a row of stepwise.plan or stepwise.step has this id. */
-static bool
-HasId(TupleTableSlot *slot, const void *id)
-{
-	return SlotUuidIs(slot, PLAN_COL_ID, id);
+	return !isnull && UuidEqual(DatumGetUUIDP(root_id), id);
 }
-
-StaticAssertDecl((int) PLAN_COL_ID == (int) STEP_COL_ID, "plan and step have their ids in the same column");
 
 /* Find a plan that this call has locked; NULL if it has not. */
 static PlanRow *
@@ -302,7 +347,7 @@ static PlanRow *
 PlanRowLock(Call *call, const pg_uuid_t *plan_id, TupleTest test, bool wait)
 {
 	MemoryContext current = MemoryContextSwitchTo(call->context);
-	Key			key = IdKey(call, plan_id);
+	Key			key = PlaceKey(call, plan_id);
 	PlanRow    *plan = TableLock("plan", "plan_pkey", &key, test, plan_id, PlanMake, wait);
 
 	MemoryContextSwitchTo(current);
@@ -328,7 +373,7 @@ PlanNotFound(const pg_uuid_t *plan_id)
 	ereport(ERROR,
 			(errcode(ERRCODE_PLAN_NOT_FOUND),
 			 errmsg("plan \"%s\" not found", plan_id ? UuidText(plan_id) : ""),
-			 errhint("stepwise.list_active_plans() lists the plans of your tenant.")));
+			 errhint("stepwise.list_plans() lists the plans of your tenant.")));
 }
 
 /* Report that the tenant has no step of this id. */
@@ -351,7 +396,7 @@ PlanRead(Call *call, const pg_uuid_t *plan_id)
 	if (plan_id == NULL)
 		return NULL;
 	plan = PlanLocked(call, plan_id);
-	key = IdKey(call, plan_id);
+	key = PlaceKey(call, plan_id);
 	return plan ? plan : TableRead("plan", "plan_pkey", &key, NULL, NULL, PlanMake);
 }
 
@@ -453,7 +498,6 @@ static void
 PlanWrite(Call *call, PlanRow *plan)
 {
 	Changes		c = {0};
-	Key			key = IdKey(call, &plan->id);
 
 	plan->touched = false;
 	plan->updated_at = CallNow(call, plan);
@@ -470,6 +514,7 @@ PlanWrite(Call *call, PlanRow *plan)
 	SetInt(&c, PLAN_COL_HOLDING, plan->holding);
 	SetInt(&c, PLAN_COL_OPEN_FAILURES, plan->open_failures);
 	SetInt(&c, PLAN_COL_SENT_BACK, plan->sent_back);
+	SetInt(&c, PLAN_COL_CROWDED, plan->crowded);
 	SetInt(&c, PLAN_COL_STARTED_STEPS, plan->started_steps);
 	SetInt(&c, PLAN_COL_NEXT_ORDER, plan->next_order);
 	SetInt(&c, PLAN_COL_AUDIT_ENTRIES, plan->audit_entries);
@@ -484,7 +529,7 @@ PlanWrite(Call *call, PlanRow *plan)
 	/* TableUpdate does not check constraints */
 	if ((plan->status == PLAN_COMPLETED) != (plan->outcome != OUTCOME_NA) || PlanIsTerminal(plan->status) != TimeIsSet(plan->completed_at))
 		elog(ERROR, "plan %s does not fit its constraint", UuidText(&plan->id));
-	TableUpdate("plan", "plan_pkey", &key, &plan->tid, HasId, &plan->id, &c);
+	RowWrite(call, "plan", "plan_pkey", &plan->id, &plan->tid, &c);
 }
 
 /* Write the plans that this call has changed since it last wrote them. */
@@ -645,6 +690,7 @@ StepReadDefinition(StepRow *step, const Fields *f)
 	step->fixed_version = FieldInt(f, STEP_COL_FIXED_VERSION);
 	step->feedback = FieldVarlena(f, STEP_COL_FEEDBACK);
 	step->previous = FieldVarlena(f, STEP_COL_PREVIOUS);
+	step->previous_error = FieldText(f, STEP_COL_PREVIOUS_ERROR);
 }
 
 /* Make a StepRow from a row of stepwise.step. */
@@ -732,7 +778,7 @@ StepMake(HeapTuple tuple, TupleDesc desc)
 StepRow *
 StepRead(Call *call, const pg_uuid_t *step_id)
 {
-	Key			key = IdKey(call, step_id);
+	Key			key = PlaceKey(call, step_id);
 
 	return TableRead("step", "step_pkey", &key, NULL, NULL, StepMake);
 }
@@ -831,7 +877,6 @@ void
 StepSave(Call *call, StepRow *step)
 {
 	Changes		c = {0};
-	Key			key = IdKey(call, &step->id);
 
 	SetEnum(&c, STEP_COL_STATUS, "step_status", StepStatusName[step->status]);
 	SetEnum(&c, STEP_COL_OUTCOME, "outcome", OutcomeName[step->outcome]);
@@ -862,11 +907,12 @@ StepSave(Call *call, StepRow *step)
 	SetPositive(&c, STEP_COL_FIXED_VERSION, step->fixed_version);
 	SetVarlena(&c, STEP_COL_FEEDBACK, step->feedback);
 	SetVarlena(&c, STEP_COL_PREVIOUS, step->previous);
+	SetText(&c, STEP_COL_PREVIOUS_ERROR, step->previous_error);
 	/* TableUpdate does not check constraints */
 	if ((step->status == STEP_COMPLETED) != (step->outcome != OUTCOME_NA))
 		elog(ERROR, "step %s does not fit its constraint", UuidText(&step->id));
 	HomeRemember(call, step);
-	TableUpdate("step", "step_pkey", &key, &step->tid, HasId, &step->id, &c);
+	RowWrite(call, "step", "step_pkey", &step->id, &step->tid, &c);
 }
 
 /* Copy a column of a row, detoasted; NULL if it is null. */
@@ -936,7 +982,7 @@ NoteMake(HeapTuple tuple, TupleDesc desc)
 	note = palloc(sizeof(FormattingNote));
 	note->order = DatumGetInt32(heap_getattr(tuple, STEP_COL_ORDER + 1, desc, &isnull));
 	note->name = TextOf(ColumnCopy(tuple, desc, STEP_COL_NAME));
-	note->notes = TextOf(notes);
+	note->notes = notes;
 	return note;
 }
 
@@ -997,13 +1043,12 @@ StepUnblock(Call *call, const pg_uuid_t *step_id)
 {
 	StepRow    *step = StepRead(call, step_id);
 	Changes		c = {0};
-	Key			key = IdKey(call, step_id);
 
 	if (step == NULL)
 		return;
 	SetInt(&c, STEP_COL_BLOCKERS, step->blockers - 1);
 	SetTrue(&c, STEP_COL_READY, step->blockers == 1 && step->status == STEP_PENDING);
-	TableUpdate("step", "step_pkey", &key, &step->tid, HasId, step_id, &c);
+	RowWrite(call, "step", "step_pkey", step_id, &step->tid, &c);
 }
 
 /* Change the instructions of a step, in its row and in the table. */

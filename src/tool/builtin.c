@@ -15,7 +15,7 @@ typedef struct BuiltIn
 	const char *input_schema;
 } BuiltIn;
 
-static const BuiltIn BuiltIns[] = {
+static const BuiltIn BuiltIns[BUILT_IN_TOOLS] = {
 	{"state_read", "stepwise.state_read(jsonb)",
 		"Read named state; \"default\" is answered when there is none.",
 	"{\"type\": \"object\", \"required\": [\"name\"], \"properties\": {\"name\": {\"type\": \"string\"}, \"default\": {}}}"},

@@ -243,16 +243,14 @@ ToolFaultOf(const ErrorData *error)
 }
 
 /*
- * Call a function in a subtransaction. Returns its result; or NULL and its
- * fault, and then its writes are rolled back. A result that cannot be stored
- * is a fault too.
+ * Do work in a subtransaction. Returns false and the fault if it raises an
+ * error; then what it has written is rolled back.
  */
-Jsonb *
-Invoke(const char *signature, Datum argument, const char *what, ToolFault **fault)
+bool
+Attempt(AttemptWork work, void *arg, ToolFault **fault)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
-	Jsonb	   *volatile result = NULL;
 	ErrorData  *volatile error = NULL;
 
 	check_stack_depth();
@@ -261,8 +259,7 @@ Invoke(const char *signature, Datum argument, const char *what, ToolFault **faul
 	MemoryContextSwitchTo(context);
 	PG_TRY();
 	{
-		result = FunctionCallConfined(signature, argument);
-		CheckJsonLimits(result, what);
+		work(arg);
 		ReleaseCurrentSubTransaction();
 	}
 	PG_CATCH();
@@ -276,10 +273,43 @@ Invoke(const char *signature, Datum argument, const char *what, ToolFault **faul
 	MemoryContextSwitchTo(context);
 	CurrentResourceOwner = owner;
 	if (error == NULL)
-		return result ? result : JsonNull();
+		return true;
 	/* not earlier: a handler expects its own subtransaction to be the current one */
 	if (IsForeignError(error->sqlerrcode))
 		ReThrowError(error);
 	*fault = ToolFaultOf(error);
-	return NULL;
+	return false;
+}
+
+/* one call of a function */
+typedef struct Invocation
+{
+	const char *signature;
+	Datum		argument;
+	const char *what;
+	Jsonb	   *result;
+} Invocation;
+
+static void
+InvocationDo(void *arg)
+{
+	Invocation *invocation = arg;
+
+	invocation->result = FunctionCallConfined(invocation->signature, invocation->argument);
+	CheckJsonLimits(invocation->result, invocation->what);
+}
+
+/*
+ * Call a function in a subtransaction. Returns its result; or NULL and its
+ * fault, and then its writes are rolled back. A result that cannot be stored
+ * is a fault too.
+ */
+Jsonb *
+Invoke(const char *signature, Datum argument, const char *what, ToolFault **fault)
+{
+	Invocation	invocation = {signature, argument, what, NULL};
+
+	if (!Attempt(InvocationDo, &invocation, fault))
+		return NULL;
+	return invocation.result ? invocation.result : JsonNull();
 }

@@ -8,6 +8,8 @@
  */
 #include "tool/tool.h"
 
+#include "access/htup_details.h"
+
 /* Refuse a text that cannot be the name of a tool. */
 void
 CheckToolName(const char *name)
@@ -15,13 +17,77 @@ CheckToolName(const char *name)
 	CheckLine(name, "the name of a tool");
 }
 
-/* columns of the queries that read tools */
+/* columns of stepwise.tool, in the order of its definition */
 enum
 {
-	T_NAME = 1, T_FUNCTION, T_INPUT_SCHEMA, T_DESCRIPTION, T_RETRYABLE, T_EXPOSE
+	TOOL_COL_TENANT = 1, TOOL_COL_NAME, TOOL_COL_FUNCTION, TOOL_COL_INPUT_SCHEMA, TOOL_COL_DESCRIPTION, TOOL_COL_RETRYABLE,
+	TOOL_COL_EXPOSE
 };
-#define SELECT_TOOLS \
-	"SELECT t.name, t.function, t.input_schema, t.description, t.retryable, t.expose FROM stepwise.tool AS t"
+
+/* Read a text from a row; NULL if it is null. */
+static char *
+ToolText(HeapTuple tuple, TupleDesc desc, int column)
+{
+	bool		isnull;
+	Datum		value = heap_getattr(tuple, column, desc, &isnull);
+
+	return isnull ? NULL : TextDatumGetCString(value);
+}
+
+/* Read a flag from a row. */
+static bool
+ToolFlag(HeapTuple tuple, TupleDesc desc, int column)
+{
+	bool		isnull;
+
+	return DatumGetBool(heap_getattr(tuple, column, desc, &isnull));
+}
+
+/* Make a Tool from a row of stepwise.tool. */
+static void *
+ToolMake(HeapTuple tuple, TupleDesc desc)
+{
+	Tool	   *tool = palloc0(sizeof(Tool));
+	bool		isnull;
+	Datum		schema = heap_getattr(tuple, TOOL_COL_INPUT_SCHEMA, desc, &isnull);
+
+	tool->input_schema = isnull ? NULL : DatumGetJsonbPCopy(schema);
+	tool->name = ToolText(tuple, desc, TOOL_COL_NAME);
+	tool->function = ToolText(tuple, desc, TOOL_COL_FUNCTION);
+	tool->description = ToolText(tuple, desc, TOOL_COL_DESCRIPTION);
+	tool->retryable = ToolFlag(tuple, desc, TOOL_COL_RETRYABLE);
+	tool->expose = ToolFlag(tuple, desc, TOOL_COL_EXPOSE);
+	return tool;
+}
+
+/* Find a tool by its name; NULL: it was never registered. */
+Tool *
+ToolFind(Call *call, const char *name)
+{
+	Key			key = {.call = call};
+	Tool	   *tool = BuiltInTool(name);
+
+	if (tool != NULL)
+		return tool;
+	KeyText(&key, call->tenant_datum);
+	KeyText(&key, CStringGetTextDatum(name));
+	return TableRead("tool", "tool_pkey", &key, NULL, NULL, ToolMake);
+}
+
+/* Say whether a tool is registered with a function, so that a run can call it. */
+bool
+ToolIsInDatabase(Call *call, const char *name)
+{
+	Tool	   *tool = ToolFind(call, name);
+
+	return tool != NULL && tool->function != NULL;
+}
+
+/* columns of the query that lists tools */
+enum
+{
+	T_NAME = 1, T_FUNCTION, T_RETRYABLE, T_EXPOSE, T_INPUT_SCHEMA, T_DESCRIPTION
+};
 
 /* Read a tool from a row. */
 static Tool *
@@ -38,42 +104,43 @@ RowTool(const Rows *rows, uint64 row)
 	return tool;
 }
 
-/* Find a tool by its name; NULL: it was never registered. */
-Tool *
-ToolFind(Call *call, const char *name)
+/*
+ * List registered tools by name, without the built-in ones: at most max after
+ * a name (NULL: from the first). Schemas and descriptions of more than "cut"
+ * bytes are cut.
+ */
+List *
+ToolList(Call *call, const char *after, int max, int cut)
 {
-	static KeptQuery find = {SELECT_TOOLS " WHERE t.tenant = $1 AND t.name = $2", 2, {TEXTOID, TEXTOID}};
-	Tool	   *tool = BuiltInTool(name);
+	static KeptQuery list = {
+		"SELECT t.name, t.function, t.retryable, t.expose,"
+		" stepwise.cut_json(t.input_schema, $4, 'list_tools', 'after', coalesce(pg_catalog.lag(t.name) OVER (ORDER BY t.name), $2), 'max'),"
+		" stepwise.cut_text(t.description, $4, 'list_tools')"
+		" FROM (SELECT * FROM stepwise.tool AS x WHERE x.tenant = $1 AND x.name > $2 ORDER BY x.tenant, x.name LIMIT $3) AS t"
+		" ORDER BY t.name",
+		4, {TEXTOID, TEXTOID, INT4OID, INT4OID}
+	};
+	Params		params = {0};
+	List	   *tools = NIL;
 	Rows		rows;
 
-	if (tool != NULL)
-		return tool;
-	rows = QueryByName(call, &find, name);
-	if (rows.count > 0)
-		tool = RowTool(&rows, 0);
-	RowsFree(&rows);
-	return tool;
-}
-
-/* Say whether a tool is registered with a function, so that a run can call it. */
-bool
-ToolIsInDatabase(Call *call, const char *name)
-{
-	Tool	   *tool = ToolFind(call, name);
-
-	return tool != NULL && tool->function != NULL;
-}
-
-/* List the registered tools by name, without the built-in ones. */
-List *
-ToolList(Call *call)
-{
-	static KeptQuery list = {SELECT_TOOLS " WHERE t.tenant = $1 ORDER BY t.name", 1, {TEXTOID}};
-	Rows		rows = QueryOfTenant(call, &list);
-	List	   *tools = NIL;
-
+	ParamTenant(&params, call);
+	ParamText(&params, after ? after : "");
+	ParamInt(&params, max);
+	ParamInt(&params, cut);
+	rows = QueryRun(&list, &params);
 	for (uint64 i = 0; i < rows.count; i++)
 		tools = lappend(tools, RowTool(&rows, i));
 	RowsFree(&rows);
 	return tools;
+}
+
+/* Count the registered tools. */
+int
+ToolCount(Call *call)
+{
+	static KeptQuery count = {"SELECT pg_catalog.count(*)::int FROM stepwise.tool AS t WHERE t.tenant = $1", 1, {TEXTOID}};
+	Rows		rows = QueryOfTenant(call, &count);
+
+	return RowInt(&rows, 0, 1);
 }

@@ -18,11 +18,14 @@ typedef struct ToolFault
 	Jsonb	   *reported;		/* the object in which a client reported the error */
 } ToolFault;
 
+typedef void (*AttemptWork) (void *arg);
+
 extern char *FunctionSignature(Oid function, Oid argument, const char *hint);	/* checks the function as the caller;
 																				 * SW005 */
 extern bool FunctionTakesText(Oid function);
 extern bool SignatureTakesText(const char *signature);
-extern Jsonb *Invoke(const char *signature, Datum argument, const char *what, ToolFault **fault);	/* no call may be open */
+extern bool Attempt(AttemptWork work, void *arg, ToolFault **fault);	/* no call may be open; likewise the next */
+extern Jsonb *Invoke(const char *signature, Datum argument, const char *what, ToolFault **fault);
 
 /* ---------- schema.c: check arguments against input schemas ---------- */
 
@@ -50,12 +53,15 @@ typedef struct Tool
 
 extern Tool *ToolFind(Call *call, const char *name);	/* NULL: it was never registered */
 extern bool ToolIsInDatabase(Call *call, const char *name);
-extern List *ToolList(Call *call);	/* of Tool */
+extern List *ToolList(Call *call, const char *after, int max, int cut); /* of Tool */
+extern int	ToolCount(Call *call);
 extern void CheckToolName(const char *name);	/* SW005 */
 
 /* ---------- builtin.c: the built-in tools ---------- */
 
 extern Tool *BuiltInTool(const char *name); /* NULL: not built in */
+#define BUILT_IN_TOOLS	3
+
 extern const char *BuiltInToolName(int index);	/* NULL: after the last one */
 
 /* ---------- resource.c: read the resources of a step ---------- */

@@ -75,7 +75,7 @@ SELECT pg_temp.clean(pg_temp.set_only(stepwise.get_step_context(pg_temp.id(:'pla
 SELECT d ->> 'name', d ->> 'via', d ->> 'required', d ->> 'status', d -> 'result', d ->> 'resultSummary'
 FROM jsonb_array_elements(stepwise.get_step_context(pg_temp.id(:'plan', 'write')) -> 'dependencies') AS d;
 SELECT d ->> 'name', d ->> 'via' FROM jsonb_array_elements(stepwise.get_step_context(pg_temp.id(:'plan', 'read')) -> 'dependencies') AS d;
-SELECT a ->> 'name', a ->> 'content' FROM jsonb_array_elements(stepwise.get_step_context(pg_temp.id(:'plan', 'search')) -> 'artifacts') AS a;
+SELECT a ->> 'name', a -> 'size', a ? 'content' FROM jsonb_array_elements(stepwise.get_step_context(pg_temp.id(:'plan', 'search')) -> 'artifacts') AS a;
 SELECT stepwise.get_step_context(NULL);
 SELECT stepwise.get_step_context('00000000-0000-0000-0000-000000000000');
 
@@ -199,8 +199,8 @@ SET ROLE stepwise_context_agent;
 SELECT count(*) FROM stepwise.checkpoints;
 SELECT count(*) FROM stepwise.plan_progress;
 SELECT stepwise.list_active_plans();
-SELECT stepwise.plan_context_json('default', :'plan');
-SELECT stepwise.active_plans_json('default', NULL, NULL, NULL, 10);
+SELECT stepwise.plan_context_json('default', :'plan', 10, 100);
+SELECT stepwise.found_plans('default', 'goal', '{}', 10);
 RESET ROLE;
 SELECT stepwise.remove_member('stepwise_context_agent', 'context_b') IS NOT NULL;
 DROP OWNED BY stepwise_context_agent;
@@ -208,12 +208,12 @@ DROP ROLE stepwise_context_agent;
 
 -- ---------- large values ----------
 
--- results beyond the limit are left out, and marked
+-- results that do not fit are cut
 SELECT stepwise.create_plan('large', 'large results', (SELECT jsonb_agg(jsonb_build_object('name', 's' || n)) FROM generate_series(1, 12) AS n)) ->> 'planId' AS large \gset
 SELECT count(stepwise.submit_step_result(id, to_jsonb(repeat('x', 900000)))) FROM stepwise.step WHERE plan_id = :'large' AND step_order < 12;
-SELECT count(*) FILTER (WHERE s ->> 'result' IS NOT NULL), count(*) FILTER (WHERE s -> 'resultOmitted' = 'true')
+SELECT count(*) FILTER (WHERE s -> 'result' <> 'null'), count(*) FILTER (WHERE s #> '{result,cut}' = 'true')
 FROM jsonb_array_elements(stepwise.get_plan_context(:'large') -> 'steps') AS s;
-SELECT length(stepwise.get_step_context(pg_temp.id(:'large', 's1')) #>> '{step,result}');
+SELECT length(stepwise.get_step_context(pg_temp.id(:'large', 's1'), 1000000) #>> '{step,result}');
 
 SELECT count(*) FROM stepwise.plan AS p WHERE p.tenant = 'default' AND NOT (stepwise.verify_audit(p.id) ->> 'valid')::boolean;
 SELECT * FROM stepwise.check_integrity();

@@ -149,7 +149,7 @@ BEGIN
     RETURN 'not refused';
 EXCEPTION WHEN OTHERS THEN
     GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-    RETURN concat_ws(E'\n', sqlstate || ' ' || sqlerrm, detail, hint);
+    RETURN concat_ws(E'\n', sqlstate || ' ' || sqlerrm, detail, regexp_replace(hint, '[0-9a-f]{8}-[0-9a-f-]{27}', 'ID', 'g'));
 END $$;
 SELECT plan('[{"name": "a", "tool": "mine"}, {"name": "h", "workflow": "inner"}, {"name": "ask", "prompt": "Sure?"}]') AS id \gset
 SELECT pg_temp.refused(format('SELECT stepwise.request_user_review(%L, %L)', step_id(:'id', s), 'Look')) FROM unnest('{h,ask}'::text[]) AS s;

@@ -17,7 +17,7 @@ BEGIN
     RETURN 'taken';
 EXCEPTION WHEN OTHERS THEN
     GET STACKED DIAGNOSTICS more = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-    RETURN sqlstate || ' ' || (pg_temp.plain(to_jsonb(more))::jsonb #>> '{}') || ' ' || hint;
+    RETURN sqlstate || ' ' || (pg_temp.plain(to_jsonb(more))::jsonb #>> '{}') || ' ' || regexp_replace(hint, '[0-9a-f]{8}-[0-9a-f-]{27}', 'ID', 'g');
 END $$;
 \set ECHO all
 
@@ -89,7 +89,7 @@ SELECT pg_temp.record('both', 't'), pg_temp.record('both', 't', 'a');
 
 -- ---------- claims of others ----------
 
--- by name: a lease and a second claim are fenced, a first claim without a lease is not
+-- by name: a step that a worker or a lease holds takes no result from others
 SELECT pg_temp.make(plan, '[{"name": "a", "tool": "t"}, {"name": "b", "tool": "t"}]') FROM unnest('{leased,second,first}'::text[]) AS plan;
 SELECT pg_temp.next('leased', lease => '1 hour'), pg_temp.next('second'), pg_temp.next('first', 'w');
 SELECT stepwise.release_step(pg_temp.step('second', 'a')) ->> 'stepStatus', pg_temp.next('second', 'w');

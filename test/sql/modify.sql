@@ -27,7 +27,7 @@ $$;
 
 -- Modify, and show the answer without ids.
 CREATE FUNCTION pg_temp.modify(plan uuid, action text, params jsonb, rationale text = NULL) RETURNS jsonb LANGUAGE sql AS $$
-    SELECT answer - 'planId' - 'stepId' - 'stepIds' || CASE WHEN answer ? 'stepIds'
+    SELECT answer - '{planId,rootPlanId,stepId,stepIds,nextCall}'::text[] || CASE WHEN answer ? 'stepIds'
            THEN jsonb_build_object('stepIds', jsonb_array_length(answer -> 'stepIds')) ELSE '{}' END
     FROM stepwise.modify_plan(plan, action, params, rationale) AS answer
 $$;
@@ -43,7 +43,7 @@ BEGIN
 EXCEPTION WHEN OTHERS THEN
     GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, list = PG_EXCEPTION_DETAIL;
     IF list LIKE '[%' THEN
-        RETURN QUERY SELECT format('%s %s: %s [%s]', code, e ->> 'path', e ->> 'message', e ->> 'hint')
+        RETURN QUERY SELECT format('%s %s: %s [%s]', code, e ->> 'path', e ->> 'message', regexp_replace(e ->> 'hint', '[0-9a-f-]{36}', 'ID'))
                      FROM jsonb_array_elements(list::jsonb) AS e;
     ELSE
         RETURN NEXT code || ' ' || regexp_replace(sqlerrm, '[0-9a-f-]{36}', '(id)');

@@ -23,24 +23,26 @@ SELECT stepwise.create_plan('long', 'go', jsonb_build_array(jsonb_build_object('
     'arguments', jsonb_build_object('text', repeat('x', 2000000)), 'instructions', repeat('y', 100000)))) ->> 'planId' AS plan \gset
 SELECT stepwise.run(:'plan') -> 'pause_reason' AS reason \gset
 SELECT * FROM in_brief(:'reason');
-SELECT right(:'reason'::jsonb ->> 'instructions', 40) AS instructions,
+SELECT right(:'reason'::jsonb ->> 'instructions', 67) AS instructions,
        :'reason'::jsonb #>> '{arguments,call,function}' AS function,
        (:'reason'::jsonb #>> '{arguments,call,arguments,step_id}')::uuid = s.id AS of_the_step,
        :'reason'::jsonb #> '{arguments,bytes}' AS bytes
 FROM stepwise.step AS s WHERE s.plan_id = :'plan';
 -- the call returns them uncut
-SELECT length(stepwise.get_step_context((:'reason'::jsonb #>> '{arguments,call,arguments,step_id}')::uuid) #>> '{arguments,text}');
+SELECT length(stepwise.get_step_context((:'reason'::jsonb #>> '{arguments,call,arguments,step_id}')::uuid,
+    (:'reason'::jsonb #>> '{arguments,call,arguments,max_bytes}')::int) #>> '{arguments,text}');
 
 -- ---------- texts ----------
 
 SELECT stepwise.create_plan('ask', 'go', jsonb_build_array(jsonb_build_object('name', 'ask', 'prompt', repeat('Really? ', 20000)))) ->> 'planId' AS plan \gset
-SELECT length(stepwise.get_next_step(:'plan') ->> 'prompt') AS whole;
-SELECT (in_brief(pause_reason)).*, right(pause_reason ->> 'prompt', 35) FROM stepwise.plan WHERE id = :'plan';
+SELECT stepwise.get_next_step(:'plan') AS asked \gset
+SELECT length(:'asked'::jsonb ->> 'prompt') AS cut, length(stepwise.get_step_context((:'asked'::jsonb ->> 'stepId')::uuid, 200000) #>> '{checkpoint,prompt}') AS whole;
+SELECT (in_brief(pause_reason)).*, right(pause_reason ->> 'prompt', 62) FROM stepwise.plan WHERE id = :'plan';
 
 SELECT stepwise.create_plan('error', 'go', '[{"name": "try", "instructions": "Try"}]', on_failure => 'pause') ->> 'planId' AS plan \gset
 SELECT stepwise.get_next_step(:'plan') ->> 'stepId' AS step \gset
 SELECT stepwise.fail_step(:'step', repeat('no! ', 20000)) ->> 'stepStatus';
-SELECT (in_brief(pause_reason)).fits, right(pause_reason ->> 'error', 35) FROM stepwise.plan WHERE id = :'plan';
+SELECT (in_brief(pause_reason)).fits, right(pause_reason ->> 'error', 62) FROM stepwise.plan WHERE id = :'plan';
 SELECT length(message) FROM stepwise.step WHERE id = :'step';
 
 -- a review with long questions; a repeated request is recognized by its full text
@@ -50,7 +52,7 @@ SELECT jsonb_agg('Is it good? ' || i) AS questions FROM generate_series(1, 2000)
 SELECT repeat('See: ', 10000) AS summary \gset
 SELECT stepwise.request_user_review(:'step', :'summary', :'questions') ->> 'stepStatus';
 SELECT (in_brief(pause_reason)).*, pause_reason #>> '{questions,call,function}' AS function FROM stepwise.plan WHERE id = :'plan';
-SELECT jsonb_array_length(stepwise.get_step_context(:'step') #> '{checkpoint,questions}');
+SELECT jsonb_array_length(stepwise.get_step_context(:'step', 1000000) #> '{checkpoint,questions}');
 SELECT stepwise.request_user_review(:'step', :'summary', :'questions') -> 'duplicate' AS duplicate;
 \set ON_ERROR_STOP off
 SELECT stepwise.request_user_review(:'step', overlay(:'summary' placing 'X' from 40000), :'questions');

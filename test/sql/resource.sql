@@ -65,6 +65,12 @@ SELECT count(*) FROM page WHERE uri = 'never';
 -- with a tool, that tool is suggested; without a later tool, none
 SELECT stepwise.run(plan('[{"name": "read", "tool": "say", "resources": ["down://x"], "retryable": true}]', 'pause')) -> 'pause_reason';
 SELECT stepwise.run(plan('[{"name": "read", "resources": ["down://x"]}]', 'pause')) -> 'pause_reason' ->> 'suggestedTool' = '';
+-- a step without a tool gets none from a step that the search has passed before
+SELECT stepwise.register_tool('demanding', 'other(jsonb)', '{"type": "object", "required": ["x"]}') ->> 'name';
+SELECT plan('[{"name": "strict", "tool": "demanding"}, {"name": "read", "resources": ["docs://one"]}, {"name": "last", "tool": "say", "dependsOn": ["strict"]}]') AS id \gset
+SELECT stepwise.run(:'id') #>> '{pause_reason,type}';
+SELECT name, status, result FROM stepwise.step WHERE plan_id = :'id' ORDER BY step_order;
+
 -- the sum of all resources must be within the limit
 SELECT stepwise.run(plan('[{"name": "read", "resources": ["huge://1", "huge://2"]}]', 'pause')) -> 'pause_reason';
 -- like any failed step: on_failure applies, and it can be retried

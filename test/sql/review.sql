@@ -207,7 +207,7 @@ BEGIN
     PERFORM stepwise.resume(pg_temp.waiting('other way', 'a'), '1');
 EXCEPTION WHEN OTHERS THEN
     GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
-    RAISE WARNING '%', hint;
+    RAISE WARNING '%', regexp_replace(hint, '[0-9a-f-]{36}', 'ID');
 END $$;
 -- an answer within the limits that exceeds them as a result
 SET stepwise.max_json_depth = 3;

@@ -25,7 +25,7 @@ BEGIN
 EXCEPTION WHEN OTHERS THEN
     GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, said = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
     RESET ROLE;
-    RETURN concat_ws(' ', code || ':', said, '/', detail, '/', hint);
+    RETURN concat_ws(' ', code || ':', said, '/', detail, '/', regexp_replace(hint, '[0-9a-f]{8}-[0-9a-f-]{27}', 'ID', 'g'));
 END $$;
 CREATE ROLE regress_maker;
 CREATE ROLE regress_agent;
@@ -138,6 +138,39 @@ SELECT pg_temp.as('regress_watcher', $$stepwise.get_next_step(pg_temp.plan('watc
 SELECT pg_temp.as('regress_watcher', $$stepwise.get_plan_status(pg_temp.plan('watched'), '0') -> 'stalled'$$);
 SELECT pg_temp.as('regress_watcher', $$stepwise.get_plan_context(pg_temp.plan('watched'), 'second') -> 'status'$$);
 SELECT pg_temp.as('regress_watcher', $$stepwise.why(pg_temp.plan('watched')) ->> 'waitingOn'$$);
+-- whatever a reader may call answers, or refuses the argument, and writes and locks nothing, also where the transaction could write
+CREATE FUNCTION pg_temp.reading() RETURNS TABLE (name text, came text) LANGUAGE plpgsql AS $$
+DECLARE
+    arguments jsonb := jsonb_build_object('plan_id', pg_temp.plan('watched'), 'step_id', pg_temp.step('watched', 'a'), 'stall_after', '0',
+        'session_id', 'second', 'at', 'infinity', 'definition', '{}'::jsonb, 'query', 'test', 'tenant', 'default', 'on_failure', 'fail',
+        'statuses', '{}', 'from_status', 'failed', 'to_status', 'failed', 'request', '{}'::jsonb, 'arguments', '{}'::jsonb);
+BEGIN
+    FOR name, came IN
+        SELECT p.proname, format('SELECT stepwise.%I(%s)::text', p.proname,
+            string_agg(format('%I => %L::%s', a.name, coalesce(arguments ->> a.name, 'none'), a.type::regtype), ', ')
+                FILTER (WHERE arguments ? a.name OR a.n <= p.pronargs - p.pronargdefaults))
+        FROM pg_proc AS p LEFT JOIN LATERAL unnest(p.proargnames, p.proargtypes::oid[]) WITH ORDINALITY AS a (name, type, n) ON a.n <= p.pronargs
+        WHERE p.pronamespace = 'stepwise'::regnamespace AND has_function_privilege('regress_watcher', p.oid, 'EXECUTE')
+        GROUP BY p.oid, p.proname
+    LOOP
+        BEGIN
+            EXECUTE came;
+            came := 'answers';
+        EXCEPTION WHEN OTHERS THEN
+            came := sqlstate || ' ' || sqlerrm;
+        END;
+        RETURN NEXT;
+    END LOOP;
+END $$;
+BEGIN;
+SET LOCAL ROLE regress_watcher;
+SELECT count(*) > 25, string_agg(name || ': ' || came, ', ') FILTER (WHERE came !~ '^(answers|SW005|SW016)') FROM pg_temp.reading();
+SELECT pg_current_xact_id_if_assigned();
+COMMIT;
+BEGIN READ ONLY;
+SET LOCAL ROLE regress_watcher;
+SELECT count(*) > 25, string_agg(name || ': ' || came, ', ') FILTER (WHERE came !~ '^(answers|SW005|SW016)') FROM pg_temp.reading();
+COMMIT;
 SELECT p.status, p.session_id FROM stepwise.plan AS p WHERE p.id = pg_temp.plan('watched');
 SELECT stepwise.get_plan_status(pg_temp.plan('watched'), '0') -> 'stalled';
 SELECT p.status FROM stepwise.plan AS p WHERE p.id = pg_temp.plan('watched');

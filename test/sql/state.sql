@@ -581,7 +581,9 @@ SELECT pg_temp.id('role') AS role \gset
 SET ROLE regress_state_writer;
 UPDATE stepwise.step SET status = 'in_progress' WHERE plan_id = :'role';
 UPDATE stepwise.step SET status = 'completed' WHERE plan_id = :'role' AND name = 'a';
+\set VERBOSITY sqlstate
 UPDATE stepwise.step SET status = 'pending' WHERE plan_id = :'role' AND name = 'a';
+\set VERBOSITY default
 DELETE FROM stepwise.step WHERE plan_id = :'role';
 UPDATE stepwise.plan SET status = 'completed' WHERE id = :'role';
 SELECT current_user;

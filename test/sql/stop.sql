@@ -59,7 +59,7 @@ SELECT stepwise.skip_step(pg_temp.step('last', 'b')) ->> 'planStatus';
 -- to give it up: the step stays failed, and the plan completes with failure
 SELECT pg_temp.start('given up', '[{"name": "a", "tool": "stop_fail"}]');
 SELECT pg_temp.run('given up');
-SELECT stepwise.fail_step(pg_temp.step('given up', 'a'), 'never mind') - ARRAY['planId', 'stepId'];
+SELECT stepwise.fail_step(pg_temp.step('given up', 'a'), 'never mind') - ARRAY['planId', 'stepId', 'nextCall'];
 SELECT pg_temp.show('given up');
 SELECT pg_temp.log('given up');
 -- the client's result

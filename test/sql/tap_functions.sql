@@ -106,6 +106,12 @@ SELECT bag_eq(
        FROM source, regexp_matches(errcodes, '#define\s+ERRCODE_(\w+)\s+SW_ERRCODE\(''(.)'',\s*''(.)''\)', 'g') AS m $$,
     'error codes and their names');
 
+SELECT bag_eq(
+    $$ SELECT m[1] AS code, m[2] AS name FROM regexp_matches(stepwise.help('errors'), '^(SW\d+) +(\w+)', 'gn') AS m $$,
+    $$ SELECT 'SW0' || m[2] || m[3], lower(m[1])
+       FROM source, regexp_matches(errcodes, '#define\s+ERRCODE_(\w+)\s+SW_ERRCODE\(''(.)'',\s*''(.)''\)', 'g') AS m $$,
+    'error codes and their names in the help');
+
 -- ---------- states and pause reasons ----------
 
 SELECT bag_eq(
@@ -154,7 +160,7 @@ BEGIN
     PERFORM pg_temp.note('create_plan: firstStep', j -> 'firstStep');
     plan := j ->> 'planId';
 
-    j := pg_temp.note('get_next_step: step_ready', stepwise.get_next_step(plan, worker => 'w'));
+    j := pg_temp.note('get_next_step: step_ready', stepwise.get_next_step(plan, worker => 'w') - 'instructions');
     step := j ->> 'stepId';
     PERFORM pg_temp.note('get_plan_context: openClaims[]', stepwise.get_plan_context(plan) -> 'openClaims' -> 0);
     PERFORM pg_temp.note('heartbeat', stepwise.heartbeat(step, 1));
@@ -163,9 +169,12 @@ BEGIN
     PERFORM pg_temp.note('retry_step', stepwise.retry_step(step));
     PERFORM stepwise.get_next_step(plan);
     j := pg_temp.note('request_user_review', stepwise.request_user_review(step, 'look', attempt => 2));
+    PERFORM pg_temp.note('list_checkpoints', x), pg_temp.note('list_checkpoints: checkpoints[]', x -> 'checkpoints' -> 0)
+    FROM stepwise.list_checkpoints() AS x;
     PERFORM pg_temp.note('submit_user_decision', stepwise.submit_user_decision((j ->> 'checkpointId')::uuid, 'modify', 'more') - 'message');
     j := pg_temp.note('get_plan_status', stepwise.get_plan_status(plan));
     PERFORM pg_temp.note('get_plan_status: currentStep', j -> 'currentStep');
+    PERFORM pg_temp.note('get_plan_status: inProgressSteps[]', j -> 'inProgressSteps' -> 0);
     PERFORM pg_temp.note('get_plan_status: pendingSteps[]', j -> 'pendingSteps' -> 0);
     PERFORM pg_temp.note('submit_step_result', stepwise.submit_step_result(step, '{}', attempt => 2));
     PERFORM pg_temp.note('get_plan_status: completedSteps[]', stepwise.get_plan_status(plan) -> 'completedSteps' -> 0);
@@ -194,10 +203,14 @@ BEGIN
 
     j := pg_temp.note('get_plan_context', stepwise.get_plan_context(plan));
     PERFORM pg_temp.note('get_plan_context: steps[]', j -> 'steps' -> 0);
-    j := pg_temp.note('get_step_context', stepwise.get_step_context(step));
+    j := pg_temp.note('get_step_context', stepwise.get_step_context(step) - 'feedback');
     PERFORM pg_temp.note('get_step_context: plan', j -> 'plan');
     j := pg_temp.note('list_active_plans', stepwise.list_active_plans());
     PERFORM pg_temp.note('list_active_plans: plans[]', j -> 'plans' -> 0);
+    j := pg_temp.note('list_plans', stepwise.list_plans());
+    PERFORM pg_temp.note('list_plans: plans[]', j -> 'plans' -> 0);
+    j := pg_temp.note('find_plans', stepwise.find_plans((j -> 'plans' -> 0 ->> 'name') || ' words'));
+    PERFORM pg_temp.note('find_plans: plans[]', j -> 'plans' -> 0);
     j := pg_temp.note('execution', stepwise.execution(plan));
     PERFORM pg_temp.note('execution: metadata', j -> 'metadata');
     PERFORM pg_temp.note('execution', j -> 'blocks' -> 'a');
@@ -208,8 +221,10 @@ BEGIN
     PERFORM pg_temp.note('set_variables', stepwise.set_variables(plan, '{"a": 1}'));
 
     PERFORM pg_temp.note('store_artifact', stepwise.store_artifact(plan, 'notes', 'words'));
+    PERFORM pg_temp.note('get_artifact', stepwise.get_artifact(plan, 'notes'));
     PERFORM pg_temp.note('get_plan_context: artifacts[]', stepwise.get_plan_context(plan) -> 'artifacts' -> 0);
     PERFORM pg_temp.note('store_output', stepwise.store_output(plan, 'words'));
+    PERFORM pg_temp.note('get_output', stepwise.get_output(plan));
     j := pg_temp.note('search_artifacts', stepwise.search_artifacts('words'));
     PERFORM pg_temp.note('search_artifacts: results[]', j -> 'results' -> 0);
     PERFORM pg_temp.note('log_skill_execution', stepwise.log_skill_execution('skill', 'started'));
@@ -223,7 +238,8 @@ BEGIN
     step := j -> 'next' ->> 'stepId';
     PERFORM pg_temp.note('skip_step', stepwise.skip_step(step));
     step := stepwise.get_next_step(plan) ->> 'stepId';
-    PERFORM pg_temp.note('get_next_step: no_pending_steps', stepwise.get_next_step(plan));
+    j := pg_temp.note('get_next_step: no_pending_steps', stepwise.get_next_step(plan));
+    PERFORM pg_temp.note('get_next_step: waitingFor[]', j -> 'waitingFor' -> 0);
     j := pg_temp.note('reclaim_stalled', stepwise.reclaim_stalled('0'));
     PERFORM pg_temp.note('reclaim_stalled: reclaimed[]', j -> 'reclaimed' -> 0);
     PERFORM stepwise.get_next_step(plan);
@@ -241,10 +257,14 @@ BEGIN
     FOR j IN SELECT stepwise.create_plan('n', 'g', '[{"name": "a", "instructions": "do"}]', on_failure => x) FROM unnest('{fail,pause}'::text[]) AS x
     LOOP
         PERFORM stepwise.fail_step((j -> 'stepIds' ->> 0)::uuid, 'no');
-        PERFORM pg_temp.note('get_next_step: ' || (x ->> 'status'), x)
+        PERFORM pg_temp.note('get_next_step: ' || (x ->> 'status'), x - 'error')
         FROM stepwise.get_next_step((j ->> 'planId')::uuid) AS x;
         PERFORM pg_temp.note('get_plan_status: failedSteps[]', stepwise.get_plan_status((j ->> 'planId')::uuid) -> 'failedSteps' -> 0);
     END LOOP;
+
+    j := stepwise.create_plan('n', 'g', '[{"name": "a", "instructions": "do"}]', on_failure => 'continue');
+    PERFORM stepwise.fail_step((j -> 'stepIds' ->> 0)::uuid, 'no');
+    PERFORM pg_temp.note('get_next_step: failedSteps[]', stepwise.get_next_step((j ->> 'planId')::uuid) -> 'failedSteps' -> 0);
 
     PERFORM pg_temp.note('register_tool', stepwise.register_tool('echo', 'functions_echo(jsonb)'));
     j := pg_temp.note('list_tools', stepwise.list_tools());
@@ -270,11 +290,11 @@ SELECT set_eq(
     $$ SELECT label, pg_temp.keys(json) FROM answer $$,
     'keys of answers');
 
--- Every function that answers jsonb has its keys on the page, but for those whose keys are the caller's.
+-- Every function that answers jsonb has its keys on the page, but for those whose keys are the caller's or another function's.
 SELECT set_eq(
     $$ SELECT DISTINCT split_part(label, ':', 1) FROM answer $$,
     $$ SELECT p.proname::text FROM public_routine AS r JOIN pg_proc AS p USING (oid)
-       WHERE p.prorettype = 'jsonb'::regtype AND p.proname NOT IN ('task_variables', 'state_read', 'state_write', 'state_merge') $$,
+       WHERE p.prorettype = 'jsonb'::regtype AND p.proname NOT IN ('call', 'mcp', 'task_variables', 'state_read', 'state_write', 'state_merge') $$,
     'functions of which the keys are compared');
 
 SELECT * FROM finish();

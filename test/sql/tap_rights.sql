@@ -14,9 +14,10 @@ SELECT * FROM no_plan();
 CREATE TEMP TABLE listed (kind text, class text, names text);
 INSERT INTO listed VALUES
 ('function', 'reader too', 'enter_tenant current_tenant derive_plan_status step_transition_allowed plan_transition_allowed'),
-('function', 'reader too', 'get_plan_status get_plan_context get_step_context list_active_plans why handoff task_variables'),
-('function', 'reader too', 'validate_definition list_workflows get_workflow list_tools search_artifacts'),
+('function', 'reader too', 'get_plan_status get_plan_context get_step_context list_active_plans list_plans list_checkpoints find_plans why handoff task_variables'),
+('function', 'reader too', 'validate_definition list_workflows get_workflow list_tools search_artifacts get_artifact get_output'),
 ('function', 'reader too', 'execution execution_as_of workflow_response verify_audit audit_head'),
+('function', 'reader too', 'call mcp help'),
 ('function', 'agent', 'create_plan define_workflow start_workflow drop_workflow fork_plan uuid7'),
 ('function', 'agent', 'get_next_step submit_step_result advance fail_step retry_step skip_step release_step heartbeat'),
 ('function', 'agent', 'reclaim_stalled cancel_plan request_user_review modify_plan'),
@@ -28,7 +29,7 @@ INSERT INTO listed VALUES
 ('function', 'owner only', 'add_member remove_member grant_agent grant_reader purge check_integrity'),
 ('function', 'owner only', 'register_tool drop_tool register_resource drop_resource'),
 ('function', 'internal', 'members_changed engine_guard step_guard steps_changed audit_guard'),
-('function', 'internal', 'step_json step_size artifact_json skill_json time_text interval_text json_size text_size search_headline'),
+('function', 'internal', 'skill_json time_text interval_text cut_text cut_json drop_nulls beside search_headline plan_brief json_size'),
 
 ('table', 'reader too', 'plan plan_detail step dependency branching_condition workflow checkpoint tool resource state'),
 ('table', 'reader too', 'artifact skill_execution tool_call audit'),

@@ -1,7 +1,8 @@
--- A random walk. Random plans with nesting, branches, conditions and prompts get random calls, including plain SQL and invalid calls.
+-- A random walk. Random plans with nesting, branches, conditions, prompts and reviews, some in strict order, get random calls, including plain SQL and invalid calls.
 -- Every error is of class SW, the tables stay consistent, the chains are valid, and every plan can still be brought to its end. What
--- the functions tell agrees with what they do: the call that why names changes something, the pause reason of a plan is that of its
--- first blocking step, and no ready step is passed over.
+-- the functions tell agrees with what they do: the calls that why names, the alternatives too, change something, or why says to wait; handoff,
+-- get_plan_context, get_next_step and run name the same call; the pause reason of a plan is that of its first blocking step, and no ready step is
+-- passed over.
 -- The seed is fixed. psql -v seed=0.7 -v plans=5000 -v checks=1 -f takes another walk, and checks after every call.
 
 \set ECHO none
@@ -36,6 +37,9 @@ DECLARE
 BEGIN
     IF depends AND i > 1 AND random() < 0.7 THEN
         step := step || jsonb_build_object('dependsOn', random_parents(i));
+    END IF;
+    IF kind >= 0.1 AND random() < 0.15 THEN
+        step := step || jsonb_build_object('review', jsonb_build_object('when', pick('before', 'after')));
     END IF;
     IF kind < 0.1 THEN
         step := step || '{"prompt": "Well, ${inputs.x}?"}';
@@ -106,7 +110,7 @@ BEGIN
         steps := (SELECT jsonb_agg(CASE WHEN random() < 0.8 AND NOT s ?| '{prompt,workflow,tool}' THEN s || '{"tool": "fine"}' ELSE s END ORDER BY place)
                   FROM jsonb_array_elements(steps) WITH ORDINALITY AS x (s, place));
     END IF;
-    RETURN jsonb_build_object('name', name, 'steps', steps, 'onFailure', pick('continue', 'continue', 'pause', 'fail'),
+    RETURN CASE WHEN NOT depends AND random() < 0.25 THEN '{"strictOrder": true}' ELSE '{}' END::jsonb || jsonb_build_object('name', name, 'steps', steps, 'onFailure', pick('continue', 'stop', 'stop', 'pause', 'fail'),
         'branchingConditions', (SELECT coalesce(jsonb_agg(random_branch(i, n, depends)), '[]') FROM generate_series(2, upto(4)) AS i),
         'inputs', '{"x": {"type": "integer", "default": 1}}'::jsonb, 'outputs', '{"n": "${steps.s1.outputs.n}"}'::jsonb);
 END $$;
@@ -212,13 +216,21 @@ CREATE FUNCTION states(root uuid) RETURNS text LANGUAGE sql AS $$
     SELECT string_agg(concat(s.id, s.status), '' ORDER BY s.id) FROM tree(root) AS p JOIN stepwise.step AS s ON s.tenant = p.tenant AND s.plan_id = p.id
 $$;
 
--- The call that why names, with something in the place of what is left open.
-CREATE FUNCTION named_call(why jsonb) RETURNS text LANGUAGE sql AS $$
-    SELECT format('stepwise.%I(%s)', why -> 'nextCall' ->> 'function', (
-        SELECT string_agg(format('%I => %L', key, CASE WHEN key = 'result' THEN '{"n": 2}' WHEN key = 'response' THEN '1' WHEN key = 'decision' THEN 'skip'
-                                                       ELSE value #>> '{}' END), ', ')
-        FROM jsonb_each(why -> 'nextCall' -> 'arguments')))
+-- The change of a step, with something in the place of what is left open.
+CREATE FUNCTION filled(params jsonb) RETURNS jsonb LANGUAGE sql AS $$
+    SELECT jsonb_object_agg(key, CASE WHEN value::text NOT LIKE '%<%' THEN value WHEN key = 'arguments' THEN jsonb_build_object('x', upto(1000))
+                                      WHEN key = 'condition' THEN '"true"' ELSE to_jsonb('new ' || upto(1000)) END)
+    FROM jsonb_each(params)
 $$;
+-- A call that an answer names, with something in the place of what is left open.
+CREATE FUNCTION spelled(call jsonb) RETURNS text LANGUAGE sql AS $$
+    SELECT format('stepwise.%I(%s)', call ->> 'function', (
+        SELECT string_agg(format('%I => %L', key, CASE WHEN key = 'result' THEN '{"n": 2}' WHEN key = 'response' THEN '1' WHEN key = 'decision' THEN 'skip'
+                                                       WHEN key = 'params' THEN filled(value)::text
+                                                       ELSE value #>> '{}' END), ', ')
+        FROM jsonb_each(call -> 'arguments')))
+$$;
+CREATE FUNCTION named_call(why jsonb) RETURNS text LANGUAGE sql AS $$ SELECT spelled(why -> 'nextCall') $$;
 
 -- What a call would answer, and whether it would change something; nothing is changed.
 CREATE FUNCTION would(root uuid, call text, OUT answer jsonb, OUT change boolean, OUT moved boolean, OUT reasons jsonb) LANGUAGE plpgsql AS $$
@@ -238,6 +250,25 @@ EXCEPTION
         answer := to_jsonb(sqlstate || ' ' || sqlerrm);
 END $$;
 
+-- Does why say that one has to wait for a claim that somebody holds, and does the call say for which?
+CREATE FUNCTION says_wait(why jsonb, answer jsonb) RETURNS boolean LANGUAGE sql AS $$
+    SELECT why ->> 'message' LIKE '%wait until it has ended' AND why -> 'nextCall' ->> 'function' = 'get_next_step' AND why -> 'alternatives' = '[]'
+       AND answer ->> 'status' IN ('no_pending_steps', 'paused') AND why ->> 'message' = answer ->> 'message'
+       AND (answer ->> 'status' = 'paused' OR answer -> 'waitingFor' -> 0 ?| '{worker,leaseExpiresAt}')
+$$;
+CREATE FUNCTION next_and_why(plan uuid) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+    answer jsonb := stepwise.get_next_step(plan);
+BEGIN
+    RETURN answer || jsonb_build_object('why', stepwise.why(plan) -> 'nextCall');
+END $$;
+CREATE FUNCTION run_and_why(plan uuid) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+    answer jsonb := stepwise.run(plan);
+BEGIN
+    RETURN answer || jsonb_build_object('why', stepwise.why(plan) -> 'nextCall');
+END $$;
+
 CREATE FUNCTION check_why(root uuid, plan uuid) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
     why jsonb := stepwise.why(plan);
@@ -252,8 +283,40 @@ BEGIN
     END IF;
     call := named_call(why);
     w := would(root, call);
-    IF w.change IS NOT TRUE THEN
+    IF w.change IS NOT TRUE AND NOT says_wait(why, w.answer) THEN
         RETURN NEXT format('why says "%s", and %s changes nothing: %s', why ->> 'message', call, w.answer);
+    END IF;
+    FOR call IN SELECT spelled(a) FROM jsonb_array_elements(why -> 'alternatives') AS a LOOP
+        w := would(root, call);
+        IF w.change IS NOT TRUE THEN
+            RETURN NEXT format('why says "%s", and the alternative %s changes nothing: %s', why ->> 'message', call, w.answer);
+        END IF;
+    END LOOP;
+END $$;
+
+-- The other functions name the call that why names, and handoff names the alternatives too.
+CREATE FUNCTION check_same(root uuid, plan uuid) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+    why jsonb := stepwise.why(plan);
+    told text := stepwise.handoff(plan);
+    context jsonb := stepwise.get_plan_context(plan) -> 'nextCall';
+    answer jsonb := (would(root, format('walk.next_and_why(%L)', plan))).answer;
+    call jsonb;
+BEGIN
+    IF context <> why -> 'nextCall' THEN
+        RETURN NEXT format('why names %s, get_plan_context %s', why -> 'nextCall', context);
+    END IF;
+    FOR call IN SELECT why -> 'nextCall' WHERE why -> 'nextCall' <> 'null' UNION ALL SELECT jsonb_array_elements(why -> 'alternatives') LOOP
+        IF strpos(told, format('Call stepwise.%s with %s', call ->> 'function', call -> 'arguments')) = 0 THEN
+            RETURN NEXT format('why names %s, handoff does not: %s', call, told);
+        END IF;
+    END LOOP;
+    IF answer ->> 'status' NOT LIKE 'plan%' AND answer ->> 'status' <> 'step_ready' AND answer -> 'nextCall' <> answer -> 'why' THEN
+        RETURN NEXT format('get_next_step names %s, and why then names %s', answer -> 'nextCall', answer -> 'why');
+    END IF;
+    answer := (would(root, format('walk.run_and_why(%L)', plan))).answer;
+    IF answer ? 'next_call' AND answer -> 'next_call' <> answer -> 'why' THEN
+        RETURN NEXT format('run names %s, and why then names %s', answer -> 'next_call', answer -> 'why');
     END IF;
 END $$;
 
@@ -264,7 +327,9 @@ CREATE FUNCTION held_up(plan uuid) RETURNS boolean LANGUAGE sql AS $$
         UNION ALL
         SELECT s.* FROM holder AS h JOIN stepwise.plan AS p ON p.id = h.plan_id JOIN stepwise.step AS s ON s.id = p.parent_step_id)
     SELECT EXISTS (SELECT FROM holder AS h JOIN stepwise.plan AS q ON q.id = h.plan_id AND q.sequential JOIN stepwise.step AS o
-                   ON o.plan_id = q.id AND o.step_order < h.step_order AND o.status <> 'pending' AND o.pause_reason IS NOT NULL)
+                   ON o.plan_id = q.id AND o.step_order < h.step_order AND o.status <> 'pending' AND o.pause_reason IS NOT NULL
+                   -- an agent may go on after an open failure, unless it is one before a gate
+                   AND (o.status <> 'failed' OR q.on_failure <> 'stop' OR o.holds))
 $$;
 CREATE FUNCTION next_and_held(root uuid) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
@@ -305,6 +370,8 @@ DECLARE
 BEGIN
     FOR b IN SELECT x.*, s.arguments::text ~ 'steps[.]s[0-9]+[.]steps' AS reads_below FROM blocked AS x JOIN stepwise.step AS s ON s.id = x.step_id JOIN stepwise.plan AS p ON p.id = s.plan_id
              WHERE s.status = 'pending' AND s.pause_reason IS NULL AND p.completed_at IS NULL
+               -- a step before it was retried, and comes first
+               AND NOT (p.sequential AND EXISTS (SELECT FROM stepwise.step AS o WHERE o.tenant = p.tenant AND o.plan_id = p.id AND o.step_order < s.step_order AND o.status = 'pending'))
     LOOP
         w := would(root, format(CASE WHEN b.reason ->> 'type' IN ('clientTool', 'schemaMismatch') THEN 'stepwise.run(%L)' ELSE 'stepwise.get_next_step(%L)' END, b.plan_id));
         IF (NOT w.moved AND w.reasons -> b.step_id::text = b.reason)
@@ -360,6 +427,7 @@ BEGIN
     INSERT INTO trouble SELECT 'told', root, call || ': ' || problem
     FROM (SELECT * FROM check_tree(root, coalesce(answer -> 'next', answer))
           UNION ALL SELECT * FROM check_why(root, plan)
+          UNION ALL SELECT * FROM check_same(root, plan)
           UNION ALL SELECT * FROM check_passed_over(root)
           UNION ALL SELECT * FROM check_forgotten(root)) AS x (problem);
 END $$;
@@ -405,7 +473,15 @@ BEGIN
     RETURN CASE WHEN answer ->> 'status' IN ('paused', 'no_pending_steps') AND step IS NULL THEN 'waits for nobody' END;
 END $$;
 
--- A plan comes to its end also if only the calls that why names are made.
+-- Let who holds a claim submit it.
+CREATE FUNCTION end_claim(root uuid) RETURNS void LANGUAGE sql AS $$
+    SELECT try(root, format('stepwise.submit_step_result(%L, %L, attempt => %s)', s.id, '{"n": 2}', s.attempt))
+    FROM stepwise.step AS s JOIN stepwise.plan AS p ON p.id = s.plan_id
+    WHERE s.root_id = root AND p.completed_at IS NULL AND s.status = 'in_progress' AND s.workflow IS NULL
+    ORDER BY s.worker IS NULL AND s.lease_expires_at IS NULL, s.id LIMIT 1
+$$;
+
+-- A plan comes to its end also if only the calls that why names are made, and who holds a claim ends it.
 CREATE FUNCTION follow(root uuid) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     why jsonb;
@@ -421,6 +497,9 @@ BEGIN
         call := CASE WHEN i > 30 THEN replace(named_call(why), 'retry_step', 'skip_step') ELSE named_call(why) END;
         before := changes(root);
         PERFORM try(root, call);
+        IF changes(root) = before AND why ->> 'message' LIKE '%wait until it has ended' THEN
+            PERFORM end_claim(root);
+        END IF;
         IF changes(root) = before THEN
             RETURN format('why says "%s", and %s changes nothing', why ->> 'message', call);
         END IF;
@@ -468,8 +547,8 @@ BEGIN
         IF random() < 0.5 THEN
             answer := try(NULL, format('stepwise.start_workflow(%L)', 'walk3_' || upto(3)));
         ELSE
-            answer := try(NULL, format('stepwise.create_plan(%L, %L, %L, %L, %L, %L, %L)', 'walk', 'to walk', definition -> 'steps', definition -> 'branchingConditions',
-                                       '{"x": 1}', definition -> 'outputs', definition ->> 'onFailure'));
+            answer := try(NULL, format('stepwise.create_plan(%L, %L, %L, %L, %L, %L, %L, strict_order => %L)', 'walk', 'to walk', definition -> 'steps', definition -> 'branchingConditions',
+                                       '{"x": 1}', definition -> 'outputs', definition ->> 'onFailure', coalesce(definition ->> 'strictOrder', 'false')));
             definition := random_definition('walk', 4);
         END IF;
     END LOOP;

@@ -221,9 +221,9 @@ sub answer
 }
 
 is(answer("SELECT count(stepwise.$_(id)) FROM stepwise.plan WHERE tenant = 'default'"), 'answer', "$_ answers on a standby, for plans in every state")
-  foreach (qw(audit_head verify_audit execution workflow_response get_plan_status task_variables handoff why));
+  foreach (qw(audit_head verify_audit execution workflow_response get_plan_status get_output task_variables handoff why));
 is(answer("SELECT stepwise.$_"), 'answer', "$_ answers on a standby")
-  foreach ('list_active_plans()', 'list_workflows()', "get_workflow('nested')", 'list_tools()', 'current_tenant()', "search_artifacts('fox')",
+  foreach ('list_active_plans()', 'list_plans()', 'list_checkpoints()', "find_plans('fox')", 'list_workflows()', "get_workflow('nested')", 'list_tools()', 'current_tenant()', "search_artifacts('fox')",
 	"execution_as_of(public.plan('executing'), now())", "get_step_context(public.step('executing', 'running'))", "get_plan_context(public.plan('executing'))",
 	q(validate_definition('{"name": "w", "steps": [{}]}')));
 is(answer("SELECT count(*) FROM stepwise.$_"), 'answer', "$_ answers on a standby") foreach ('checkpoints', 'plan_progress', 'check_integrity()');

@@ -154,13 +154,26 @@ BEGIN
     END LOOP;
 END $$;
 SQL
+# A short page of each list, with one plan that waits for a person.
+sub lists
+{
+	my ($run) = @_;
+	sql("SELECT measured('$run $_', n, 'stepwise.$_(max => 1)') FROM generate_series(1, 3) AS n") foreach qw(list_active_plans list_plans list_checkpoints);
+	return;
+}
+sql(q(SELECT stepwise.get_next_step((stepwise.create_plan('asks', 'test', '[{"prompt": "Well?"}]') ->> 'planId')::uuid)));
 my $plan = start('hundred');
 sql("CALL work('few', '$plan')");
+lists('few');
 sql("CALL finish_plans(5000)");
 is(sql("SELECT count(*) FROM stepwise.plan WHERE status = 'completed' AND name = 'done'"), 5000, 'there are finished plans');
 $plan = start('hundred');
 sql("CALL work('finished', '$plan')");
 same('few', 'finished', 'a new database and one with 5000 finished plans');
+# there is no autovacuum here, which would remove the entries of plans that were open once
+sql('VACUUM stepwise.plan');
+lists('finished');
+same("few $_", "finished $_", "$_ in both") foreach qw(list_active_plans list_plans list_checkpoints);
 
 # ---------- long plans ----------
 

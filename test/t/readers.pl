@@ -35,6 +35,9 @@ INSERT INTO reading (query, never) VALUES
     ('stepwise.get_plan_context(plan_id, md5(random()::text))', $$NOT answer ? 'steps'$$),
     ('to_jsonb(stepwise.handoff(plan_id))', 'false'),
     ('stepwise.why(plan_id)', 'false'),
+    ('stepwise.call(''why'', jsonb_build_object(''planId'', plan_id))', 'false'),
+    ('stepwise.mcp(jsonb_build_object(''jsonrpc'', ''2.0'', ''id'', 1, ''method'', ''tools/call'', ''params'',
+        jsonb_build_object(''name'', ''get_plan_status'', ''arguments'', jsonb_build_object(''planId'', plan_id, ''view'', ''context''))))', $$NOT answer ? 'result'$$),
     ('stepwise.get_plan_status(plan_id)', $$answer ->> 'totalSteps' = '0'$$),
     ('stepwise.get_plan_status(plan_id, ''0'')', $$answer ->> 'totalSteps' = '0'$$),
     ('stepwise.workflow_response(plan_id, true)', 'false'),
@@ -44,7 +47,15 @@ INSERT INTO reading (query, never) VALUES
     ('stepwise.audit_head(plan_id)', 'false'),
     ('stepwise.search_artifacts(''report'')', 'false'),
     ('stepwise.search_artifacts(''report'', plan_id)', 'false'),
-    ('stepwise.list_active_plans()', 'false'),
+    ('stepwise.list_active_plans()', $$jsonb_path_exists(answer, '$.plans[*] ? (@.status == "completed" || @.completedAt != null)')$$),
+    ('stepwise.list_plans()', $$jsonb_path_exists(answer, '$.plans[*] ? (@.status == "completed" && @.progress != 100)')$$),
+    ('stepwise.list_plans(''cancelled'')', $$jsonb_path_exists(answer, '$.plans[*] ? (@.status != "cancelled")')$$),
+    ('stepwise.list_plans(after => (SELECT id FROM stepwise.plan ORDER BY id DESC LIMIT 1), max => 500)', $$(SELECT count(*) <> count(DISTINCT p ->> 'planId')
+        FROM jsonb_array_elements(answer -> 'plans') AS p)$$),
+    ('stepwise.list_checkpoints()', $$jsonb_path_exists(answer, '$.checkpoints[*] ? (!(@.path[0] == "h"))')$$),
+    ('stepwise.find_plans(''line report'')', $$(answer ->> 'count')::int < jsonb_array_length(answer -> 'plans')$$),
+    ('stepwise.get_artifact(plan_id, ''report'')', $$answer ->> 'content' IS NULL$$),
+    ('stepwise.get_output(plan_id)', $$NOT answer ? 'content'$$),
     ('stepwise.list_tools()', 'false'),
     ('stepwise.list_workflows()', 'false'),
     ('stepwise.get_workflow(''gone'')', $$NOT answer -> 'versions' @> (answer -> 'version')$$),
@@ -127,6 +138,8 @@ BEGIN
     INSERT INTO target (plan_id, step_id) VALUES (plan, step);
     PERFORM try('stepwise.store_artifact(%L, ''report'', ''a report'', %L)', plan::text, step::text);
     COMMIT;
+    PERFORM try('stepwise.store_output(%L, ''a report, too'')', plan::text);
+    COMMIT;
     PERFORM try('stepwise.submit_step_result(step_of(%L, ''a''), large())', plan::text);
     COMMIT;
     PERFORM try('stepwise.modify_plan(%L, ''remove_step'', jsonb_build_object(''stepId'', %L))', plan::text, step::text);
@@ -206,11 +219,11 @@ SQL
 
 # Functions that change something or read no row. Every function must be either in this list or in the queries above.
 my @others = qw(add_member advance cancel_plan current_tenant define_workflow derive_plan_status drop_resource drop_tool drop_workflow
-  enter_tenant fail_step fork_plan get_next_step grant_agent grant_reader heartbeat log_skill_execution modify_plan plan_fits
+  enter_tenant fail_step fork_plan get_next_step grant_agent grant_reader heartbeat help log_skill_execution modify_plan plan_fits
   plan_transition_allowed purge reclaim_stalled record_tool_result register_resource register_tool release_step remove_member
   request_user_review resume retry_step run run_steps set_variables skip_step state_merge state_write step_fits
   step_transition_allowed store_artifact store_output submit_step_result submit_user_decision uuid7
-  artifact_json interval_text json_size search_headline skill_json step_json step_size text_size time_text);
+  beside cut_json cut_text drop_nulls interval_text json_size plan_brief search_headline skill_json time_text);
 is(sql("SELECT string_agg(DISTINCT p.proname, ' ') FROM pg_proc AS p WHERE p.pronamespace = 'stepwise'::regnamespace"
 		  . " AND p.prorettype <> 'trigger'::regtype AND coalesce(p.proargnames[1], '') <> 'tenant'"
 		  . " AND p.proname <> ALL ('{" . join(',', @others) . "}')"

@@ -1,0 +1,175 @@
+/*
+ * claims.c
+ *	  find the claims for which a plan waits
+ *
+ * A claim is a step in progress that has no nested plan, and that no review has
+ * sent back. Who has to wait wants to know of the claims in a plan and in the
+ * plans nested in it: which is lost, which may be the caller's own, when the
+ * first one ends by itself. One query answers that, once per call.
+ *
+ * There is no index of claims, since it would make every claim write into it.
+ * The search goes from the next pending step backwards, then forwards, and
+ * stops when all steps in progress are found; the plan counts them.
+ *
+ * Locks: none. Nothing is changed.
+ */
+#include "api/api.h"
+
+#include "utils/array.h"
+
+#define CLAIMS_SHOWN	10		/* waitingFor names at most this many claims */
+
+/* what has to be known of a step in progress */
+#define CLAIM_COLUMNS \
+	"s.id, s.workflow IS NULL AND s.sent_back IS NULL AS claimed, coalesce(s.active_at, s.started_at) AS since," \
+	" s.lease_expires_at AS lease, s.worker IS NULL AND s.lease_expires_at IS NULL AS unheld," \
+	" coalesce(s.active_at, s.started_at) + coalesce(s.stall_after, p.stall_after, $3) AS stalls, p.strict_order"
+
+/* columns of the query below */
+enum
+{
+	CLAIMS_COUNT = 1, CLAIMS_END, CLAIMS_OLDEST, CLAIMS_LOST, CLAIMS_UNHELD
+};
+
+/* what is asked of them: the claims in a strict sequence also end when they stall */
+#define CLAIMS_FROM(steps) \
+	"SELECT pg_catalog.count(*)::int, pg_catalog.min(least(c.lease, CASE WHEN c.strict_order THEN c.stalls END))," \
+	" (pg_catalog.array_agg(c.id))[1:$4]," \
+	" (pg_catalog.array_agg(c.id) FILTER (WHERE c.lease < pg_catalog.clock_timestamp() OR c.stalls <= pg_catalog.clock_timestamp()))[1]," \
+	" (pg_catalog.array_agg(c.id) FILTER (WHERE c.unheld))[1]" \
+	" FROM (SELECT x.* FROM (" steps ") AS x WHERE x.claimed ORDER BY x.since, x.id) AS c"
+
+/* Read the claims of a plan in a tree without nested plans. */
+static Rows
+ClaimsInPlan(const PlanRow *asked, Params *params)
+{
+	static KeptQuery find = {
+		CLAIMS_FROM("SELECT y.* FROM ((SELECT " CLAIM_COLUMNS " FROM stepwise.plan AS p, stepwise.step AS s"
+					" WHERE p.tenant = $1 AND p.id = $2 AND s.tenant = $1 AND s.plan_id = $2 AND s.step_order < $5 AND s.status = 'in_progress'"
+					" ORDER BY s.tenant DESC, s.plan_id DESC, s.step_order DESC)"
+					" UNION ALL (SELECT " CLAIM_COLUMNS " FROM stepwise.plan AS p, stepwise.step AS s"
+					" WHERE p.tenant = $1 AND p.id = $2 AND s.tenant = $1 AND s.plan_id = $2 AND s.step_order >= $5 AND s.status = 'in_progress'"
+					" ORDER BY s.tenant, s.plan_id, s.step_order)) AS y LIMIT $6"),
+		6, {TEXTOID, UUIDOID, INTERVALOID, INT4OID, INT4OID, INT4OID}
+	};
+
+	ParamInt(params, asked->next_order);
+	ParamInt(params, asked->counts[STEP_IN_PROGRESS]);
+	return QueryRun(&find, params);
+}
+
+/* Read the claims of a plan and of the plans nested in it. */
+static Rows
+ClaimsInTree(Params *params)
+{
+	static KeptQuery find = {
+		"WITH RECURSIVE tree AS (SELECT $2 AS id UNION ALL"
+		" SELECT n.id FROM tree AS t JOIN stepwise.step AS h ON h.tenant = $1 AND h.plan_id = t.id"
+		" AND h.workflow IS NOT NULL AND h.status IN ('in_progress', 'awaiting_input')"
+		" JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = h.id AND n.completed_at IS NULL) "
+		CLAIMS_FROM("SELECT " CLAIM_COLUMNS " FROM tree AS t JOIN stepwise.plan AS p ON p.tenant = $1 AND p.id = t.id"
+					" JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = t.id WHERE p.in_progress > 0 AND s.status = 'in_progress'"),
+		4, {TEXTOID, UUIDOID, INTERVALOID, INT4OID}
+	};
+
+	return QueryRun(&find, params);
+}
+
+/* Read the ids of the claims that have been silent for longest. */
+static List *
+OldestIds(const Rows *rows)
+{
+	bool		isnull;
+	Datum		array = RowDatum(rows, 0, CLAIMS_OLDEST, &isnull);
+	List	   *ids = NIL;
+	Datum	   *values;
+	int			count;
+
+	if (isnull)
+		return NIL;
+	deconstruct_array(DatumGetArrayTypePCopy(array), UUIDOID, UUID_LEN, false, TYPALIGN_CHAR, &values, NULL, &count);
+	for (int i = 0; i < count; i++)
+		ids = lappend(ids, DatumGetUUIDP(values[i]));
+	return ids;
+}
+
+/* Read the step that a column names; NULL if it names none. */
+static StepRow *
+ClaimAt(Call *call, const Rows *rows, int column)
+{
+	pg_uuid_t	id = RowUuid(rows, 0, column);
+
+	return RowIsNull(rows, 0, column) ? NULL : StepMustRead(call, &id);
+}
+
+/* Find the claims in a plan and below it. */
+Claims *
+ClaimsOf(Call *call, const PlanRow *asked)
+{
+	Claims	   *claims = palloc0(sizeof(Claims));
+	Params		params = {0};
+	Rows		rows;
+
+	claims->end = NO_TIME;
+	if (asked->counts[STEP_IN_PROGRESS] + asked->counts[STEP_AWAITING_INPUT] == 0)
+		return claims;
+	ParamKey(&params, call, &asked->id);
+	ParamDatum(&params, IntervalPGetDatum(DefaultStallAfter()));
+	ParamInt(&params, CLAIMS_SHOWN);
+	rows = PlanMustRead(call, &asked->root_id)->nests ? ClaimsInTree(&params) : ClaimsInPlan(asked, &params);
+	claims->count = RowInt(&rows, 0, CLAIMS_COUNT);
+	claims->end = RowTime(&rows, 0, CLAIMS_END);
+	claims->ids = OldestIds(&rows);
+	claims->lost = ClaimAt(call, &rows, CLAIMS_LOST);
+	claims->unheld = ClaimAt(call, &rows, CLAIMS_UNHELD);
+	RowsFree(&rows);
+	return claims;
+}
+
+/* Read the claim that has been silent for longest; NULL if there is none. */
+StepRow *
+OldestClaim(Call *call, const Claims *claims)
+{
+	return claims->ids == NIL ? NULL : StepMustRead(call, linitial(claims->ids));
+}
+
+/* Put in how many milliseconds a claim ends by itself, if one does. */
+void
+PutRetryAfter(JsonBuilder *b, const Claims *claims)
+{
+	if (claims != NULL && TimeIsSet(claims->end))
+		JsonPutInt(b, "retryAfterMs", Max((claims->end - GetCurrentTimestamp()) / 1000, 0) + 1);
+}
+
+/* Put one claim for which others wait. */
+static void
+PutClaim(JsonBuilder *b, const PlanRow *plan, const StepRow *step)
+{
+	JsonObjectStart(b, NULL);
+	JsonPutUuid(b, "stepId", &step->id);
+	JsonPutText(b, "name", step->name);
+	PutPath(b, plan, step);
+	JsonPutTextIfSet(b, "worker", step->worker);
+	JsonPutTime(b, "since", step->started_at);
+	JsonPutTimeIfSet(b, "leaseExpiresAt", step->lease_expires_at);
+	JsonPutBool(b, "stalled", ClaimIsStalled(plan, step));
+	JsonObjectEnd(b);
+}
+
+/* Put "waitingFor": the claims that have to end first, those that are silent for longest. */
+void
+PutWaitingFor(JsonBuilder *b, Call *call, const Claims *claims)
+{
+	ListCell   *cell;
+
+	JsonArrayStart(b, "waitingFor");
+	foreach(cell, claims ? claims->ids : NIL)
+	{
+		StepRow    *step = StepMustRead(call, lfirst(cell));
+
+		PutClaim(b, PlanMustRead(call, &step->plan_id), step);
+	}
+	JsonArrayEnd(b);
+	if (claims != NULL && claims->count > CLAIMS_SHOWN)
+		JsonPutInt(b, "waitingForCount", claims->count);
+}

@@ -1,0 +1,137 @@
+/*
+ * mcp.c
+ *	  mcp(): answer a message of the Model Context Protocol
+ *
+ * Each request is handled in a subtransaction. An error rolls back what it did
+ * and becomes its answer: a result for those methods that say so, a JSON-RPC
+ * error for others. The transaction of the caller goes on. Errors of the
+ * transaction or the server are thrown on.
+ */
+#include "mcp/mcp.h"
+
+#include "miscadmin.h"
+
+#define BATCH_MAX	100			/* requests in a batch */
+
+/* one request on its way */
+typedef struct Handling
+{
+	Request		request;
+	const Jsonb *message;
+	const Method *method;		/* NULL: not known yet */
+	Jsonb	   *result;
+} Handling;
+
+static void
+RequestHandle(void *arg)
+{
+	Handling   *handling = arg;
+
+	RequestRead(&handling->request, handling->message);
+	handling->method = MethodFind(&handling->request);
+	handling->result = handling->method->handle(&handling->request);
+}
+
+/* Choose the code for an error that no handler has chosen one for. */
+static int
+CodeOfFault(const ToolFault *fault)
+{
+	return strncmp(fault->code, "SW", 2) == 0 ? RPC_INVALID_PARAMS : RPC_INTERNAL;
+}
+
+/* Make the answer to a request that failed. */
+static Jsonb *
+FaultReply(Handling *handling, const ToolFault *fault)
+{
+	Request    *request = &handling->request;
+
+	request->is_error = true;
+	request->beside = NULL;
+	if (request->error_code != 0)
+		return ReplyError(request, fault->message);
+	if (handling->method != NULL && handling->method->explain != NULL)
+		return ReplyResult(request, handling->method->explain(request, fault), false);
+	request->error_code = CodeOfFault(fault);
+	return ReplyError(request, FaultText(fault));
+}
+
+/* Answer one message; NULL if there is no answer to it. */
+static Jsonb *
+MessageAnswer(const Jsonb *message)
+{
+	Handling	handling = {.request.memory = CurrentMemoryContext, .message = message};
+	TimestampTz since = GetCurrentTimestamp();
+	ToolFault  *fault;
+	Jsonb	   *answer;
+
+	if (!RequestIsExpected(message))
+		return NULL;
+	if (Attempt(RequestHandle, &handling, &fault))
+		answer = ReplyResult(&handling.request, handling.result, handling.method->caching);
+	else
+		answer = FaultReply(&handling, fault);
+	if (handling.request.method != NULL && !handling.request.comes_again && (handling.method == NULL || !handling.method->unlogged))
+		LogCall(&handling.request, since, message, answer);
+	return answer;
+}
+
+/* ---------- batches ---------- */
+
+/* Say what is wrong with a batch; NULL if nothing is. Only one version has batches. */
+static const char *
+BatchFault(const Jsonb *batch)
+{
+	bool		allowed = false;
+	JsonbValue	element;
+
+	if (JB_ROOT_COUNT(batch) == 0)
+		return "a batch must not be empty";
+	if (JB_ROOT_COUNT(batch) > BATCH_MAX)
+		return "a batch has at most 100 messages";
+	for (int i = 0; !allowed && JsonGetIndex(batch, i, &element); i++)
+		allowed = MessageIsOfBatchVersion(JsonFromValue(&element));
+	return allowed ? NULL : "batches exist in version " BATCH_VERSION " only";
+}
+
+/* Answer a batch; NULL if no message in it has an answer. */
+static Jsonb *
+BatchAnswer(const Jsonb *batch)
+{
+	JsonBuilder b = {0};
+	JsonbValue	element;
+	int			count = 0;
+
+	JsonArrayStart(&b, NULL);
+	for (int i = 0; JsonGetIndex(batch, i, &element); i++)
+	{
+		Jsonb	   *answer = MessageAnswer(JsonFromValue(&element));
+
+		CHECK_FOR_INTERRUPTS();
+		if (answer != NULL)
+			JsonPutJson(&b, NULL, answer);
+		count += answer != NULL;
+	}
+	JsonArrayEnd(&b);
+	return count > 0 ? JsonFinish(&b) : NULL;
+}
+
+/* Answer a message, or a batch of them. */
+PG_FUNCTION_INFO_V1(stepwise_mcp);
+Datum
+stepwise_mcp(PG_FUNCTION_ARGS)
+{
+	Jsonb	   *message = PG_ARGISNULL(0) ? JsonNull() : ArgumentJson(fcinfo, 0);
+	Request		nameless = {.error_code = RPC_INVALID_REQUEST};
+	const char *fault;
+	Jsonb	   *answer;
+
+	if (!JsonIsArray(message))
+		answer = MessageAnswer(message);
+	else if ((fault = BatchFault(message)) != NULL)
+		answer = ReplyError(&nameless, fault);
+	else
+		answer = BatchAnswer(message);
+	if (answer == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_JSONB_P(answer);
+}

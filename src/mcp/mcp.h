@@ -1,0 +1,308 @@
+/*
+ * mcp.h
+ *	  the Model Context Protocol: requests, methods and tools
+ *
+ * It stands on functions called by name (api/callable.c). Each section needs
+ * only the sections above it.
+ */
+#ifndef STEPWISE_MCP_H
+#define STEPWISE_MCP_H
+
+#include "api/api.h"
+
+/* ---------- request.c: read a JSON-RPC request ---------- */
+
+/* the codes of JSON-RPC errors */
+#define RPC_INVALID_REQUEST		(-32600)
+#define RPC_NO_METHOD			(-32601)
+#define RPC_INVALID_PARAMS		(-32602)
+#define RPC_INTERNAL			(-32603)
+#define RPC_NO_RESOURCE			(-32002)	/* of legacy clients */
+#define RPC_NO_CAPABILITY		(-32021)
+#define RPC_NO_VERSION			(-32022)
+
+#define MODERN_VERSION			"2026-07-28"
+#define LEGACY_VERSION			"2025-11-25"	/* the newest */
+#define BATCH_VERSION			"2025-03-26"	/* the only one that has batches */
+
+#define RESULT_BYTES			25000	/* of the text of a tool's result, unless more is asked for */
+#define RESULT_BYTES_MIN		2000
+#define RESULT_BYTES_MAX		(16 * 1024 * 1024)
+
+typedef struct Request
+{
+	MemoryContext memory;		/* lives until the answer is written */
+	Jsonb	   *id;				/* NULL: none, or not valid */
+	char	   *method;
+	Jsonb	   *params;			/* an object; empty if there are none */
+	Jsonb	   *meta;			/* params._meta, likewise */
+	const char *version;		/* of the protocol */
+	bool		modern;			/* the generation without sessions */
+	Jsonb	   *capabilities;	/* of the client; an object */
+	bool		pipe;			/* the caller is stepwise-mcp, and understands "stepwise" beside the result */
+	bool		all_tools;		/* list a tool for each function */
+	bool		read_only;		/* list and call only what reads */
+	bool		reads;			/* it calls a tool that reads, and writes nothing by the way either */
+	int			max_bytes;		/* of the text of a tool's result */
+
+	/* set while it is handled */
+	const char *tool;			/* that it calls, for the log; or NULL */
+	pg_uuid_t	plan_id;		/* that it is about, for the log */
+	bool		has_plan;
+	bool		is_error;		/* its result is an error */
+	bool		comes_again;	/* the pipe will send it again; it is logged then */
+	Jsonb	   *beside;			/* for the pipe: the member "stepwise" of the response; or NULL */
+	int			error_code;		/* of the JSON-RPC error; 0: none */
+	Jsonb	   *error_data;		/* or NULL */
+} Request;
+
+extern const char *LegacyVersion(const char *asked);	/* the newest, if it is not known */
+extern bool MessageIsOfBatchVersion(const Jsonb *message);
+extern bool RequestIsExpected(const Jsonb *message);	/* an answer is expected: it is not a notification */
+extern void RequestRead(Request *request, const Jsonb *message);	/* -32600, -32602, -32022 */
+pg_noreturn extern void RequestRefuse(Request *request, int code, const Jsonb *data, const char *format,...) pg_attribute_printf(4, 5);
+extern char *ParamRequiredText(Request *request, const char *key);	/* -32602; likewise the next */
+extern Jsonb *ParamObject(Request *request, const char *key);	/* an empty one if it is not there */
+extern void RequestNotePlan(Request *request, const char *plan_id); /* the first one counts; NULL: none */
+
+/* ---------- reply.c: write responses ---------- */
+
+/* whether modern results have ttlMs and cacheScope, and what they say */
+typedef enum Caching
+{
+	CACHE_UNSAID,
+	CACHE_NOT,					/* a plan changes with every call */
+	CACHE_BRIEFLY
+} Caching;
+
+extern Jsonb *ReplyResult(const Request *request, const Jsonb *result, Caching caching);
+extern Jsonb *ReplyError(const Request *request, const char *message);
+extern char *FaultText(const ToolFault *fault); /* code, message, detail and hint, one a line */
+extern void PutServerInfo(JsonBuilder *b, const char *key);
+
+/* ---------- listing.c: lists in pages ---------- */
+
+#define PAGE_ENTRIES	100
+
+/* one page of a list that is gone through from its beginning */
+typedef struct Listing
+{
+	JsonBuilder builder;		/* of the result */
+	int			start;			/* entries before this page */
+	int			seen;			/* entries gone through */
+	int			shown;
+	size_t		bytes;			/* of those shown */
+} Listing;
+
+extern void ListingBegin(Listing *listing, Request *request, const char *key);	/* -32602 */
+extern bool ListingWants(Listing *listing);	/* counts an entry; is it to be put? */
+extern void ListingPut(Listing *listing, const Jsonb *entry);
+extern void ListingSkip(Listing *listing, int entries);	/* counts entries that are before the page */
+extern Jsonb *ListingEnd(Listing *listing, Request *request);	/* -32602 */
+
+/* ---------- log.c: keep the calls in stepwise.tool_call ---------- */
+
+extern void LogCall(const Request *request, TimestampTz since, const Jsonb *message, const Jsonb *answer);
+
+/* which generation of clients has a method or a capability */
+typedef enum Generation
+{
+	LEGACY = 1,
+	MODERN = 2,
+	BOTH = 3
+} Generation;
+
+/* ---------- session.c: initialize, discover, ping, logging ---------- */
+
+extern Jsonb *Initialize(Request *request);
+extern Jsonb *Discover(Request *request);
+extern Jsonb *Ping(Request *request);
+extern Jsonb *SetLevel(Request *request);
+
+/* ---------- arguments.c: the arguments of a call of a tool ---------- */
+
+extern Jsonb *ArgumentsInSnakeCase(const Jsonb *arguments); /* SW005; likewise the next */
+extern Jsonb *ArgumentTake(Jsonb **arguments, const char *name);	/* takes it out; NULL if it is not there or null */
+extern char *ArgumentTakeText(Jsonb **arguments, const char *name);
+extern bool ArgumentTakeFlag(Jsonb **arguments, const char *name, bool otherwise);
+extern int	ArgumentTakeInt(Jsonb **arguments, const char *name, int otherwise);
+extern bool ArgumentIsGiven(const Jsonb *arguments, const char *name);
+extern int	ArgumentChoose(const char *name, const char *word, const char *const *words, int count);
+extern bool ArgumentsNameStep(Jsonb **arguments);	/* false: no step is given; SW002 */
+
+/* ---------- function.c: call functions of the extension for tools ---------- */
+
+extern bool FunctionHas(const Callable *callable, const char *argument);
+extern Jsonb *FunctionApply(const Request *request, const char *name, const Jsonb *arguments);	/* SW005, 42501 */
+
+/* ---------- tool_map.c: how the tools of a model become calls of functions ---------- */
+
+extern Jsonb *StartWorkflow(Request *request, Jsonb *arguments);
+extern Jsonb *SubmitStepResult(Request *request, Jsonb *arguments);
+extern Jsonb *UpdateStep(Request *request, Jsonb *arguments);
+extern Jsonb *RequestUserReview(Request *request, Jsonb *arguments);
+extern Jsonb *SubmitUserDecision(Request *request, Jsonb *arguments);
+extern Jsonb *ModifyPlan(Request *request, Jsonb *arguments);
+extern Jsonb *GetPlanStatus(Request *request, Jsonb *arguments);
+extern Jsonb *StoreArtifact(Request *request, Jsonb *arguments);
+extern Jsonb *SearchArtifacts(Request *request, Jsonb *arguments);
+
+/* ---------- tool_table.c: the tools that a model sees by default ---------- */
+
+typedef struct ToolParam
+{
+	const char *name;			/* NULL: the end of the list */
+	const char *schema;			/* JSON, without the description */
+	const char *description;
+	bool		required;
+} ToolParam;
+
+#define MODEL_TOOL_FUNCTIONS	8
+
+typedef struct ModelTool
+{
+	const char *name;
+	const char *title;
+	const char *description;
+	const ToolParam *params;
+	const char *functions[MODEL_TOOL_FUNCTIONS];	/* behind it; who may call the first one sees the tool */
+	Jsonb	   *(*call) (Request *request, Jsonb *arguments);	/* NULL: calls the first function */
+	const char *output;			/* schema of the answer, or NULL */
+	bool		reads;			/* it changes nothing */
+	bool		destructive;	/* it may end or replace what is there */
+	bool		idempotent;		/* the same call again changes nothing more */
+} ModelTool;
+#define MODEL_TOOLS		12
+
+extern const ModelTool ModelTools[MODEL_TOOLS];
+
+extern const ModelTool *ModelToolFind(const char *name);	/* NULL if there is none */
+
+extern void PutAnnotations(JsonBuilder *b, bool reads, bool destructive, bool idempotent, bool open_world);
+
+/* ---------- translate.c: answers as a model needs them ---------- */
+
+extern char *TranslateText(const Request *request, const char *text);	/* names tools instead of functions */
+extern Jsonb *TranslateAnswer(const Request *request, const Jsonb *answer); /* likewise; leaves out what is null */
+
+/* ---------- shorten.c: cut an answer to a length ---------- */
+
+extern Jsonb *Shorten(const Jsonb *answer, int max_bytes);
+
+/* ---------- result.c: the results of tools ---------- */
+
+extern Jsonb *ToolResult(Request *request, const Jsonb *answer);
+extern Jsonb *ToolErrorResult(const Request *request, const char *text);
+extern Jsonb *ToolFaultResult(const Request *request, const ToolFault *fault);
+
+/* ---------- param_table.c: what the arguments of functions mean ---------- */
+
+extern void PutArgumentSchema(JsonBuilder *b, const CallableArgument *argument);
+
+/* ---------- tool_name.c: names of tools ---------- */
+
+extern const char *NameMeant(const char *name); /* for the names that other engines have */
+extern bool IsOwnTool(const char *name);
+extern bool AnswersUserValues(const char *name);
+
+/* ---------- task_support.c: which tools can be tasks ---------- */
+
+extern bool VersionHasTasks(const Request *request);
+extern bool ToolCanBeTask(const char *name);	/* of ours */
+extern void PutTaskSupport(JsonBuilder *b, const Request *request);
+
+/* ---------- elicit.c: ask the person behind the client ---------- */
+
+extern Jsonb *PlanArguments(const pg_uuid_t *plan_id);	/* {"plan_id": ...} */
+extern Jsonb *InputRequests(Request *request, const char *checkpoint);	/* NULL: nobody is asked */
+extern Jsonb *QuestionOf(Request *request, const Jsonb *answer);	/* a result that asks; NULL: nobody is asked */
+extern Jsonb *InputResponses(Request *request); /* NULL: none; -32602 */
+extern bool InputsDecide(Request *request, const pg_uuid_t *plan_id);	/* true: something was accepted; -32602 */
+extern Jsonb *AnswerAfterInput(Request *request, const char *name, const Jsonb *arguments); /* NULL: the tool is to be called */
+extern Jsonb *ToolQuestion(Request *request, const char *name, const Jsonb *answer);	/* NULL: nobody is asked */
+
+/* ---------- exposed.c: tools in the database that are registered for clients ---------- */
+
+extern Tool *ExposedFind(const char *name); /* NULL: there is no such tool */
+extern void ExposedCheck(const Tool *tool, const Jsonb *arguments); /* SW005 */
+extern Jsonb *ExposedResult(Request *request, const Jsonb *result);
+extern Jsonb *ExposedCall(Request *request, const char *name, const Jsonb *arguments);	/* NULL: there is no such tool */
+extern void ExposedPut(Listing *listing, const Request *request);
+
+/* ---------- markdown.c: a plan as Markdown ---------- */
+
+extern char *PlanMarkdown(const Jsonb *context);	/* from the answer of get_plan_context */
+
+/* ---------- resources.c: plans and what they have produced ---------- */
+
+typedef struct ResourceView ResourceView;
+
+typedef struct ResourceUri
+{
+	const char *text;
+	pg_uuid_t	plan_id;
+	const ResourceView *view;
+	char	   *name;			/* of an artifact; or NULL */
+} ResourceUri;
+
+extern bool UriRead(const char *text, ResourceUri *uri);	/* false: it is none of ours */
+extern bool IsResourceTemplate(const char *template);
+pg_noreturn extern void ResourceNotFound(Request *request, const char *uri);	/* -32002, -32602 */
+extern Jsonb *PlanPage(Request *request, KeptQuery *query, const char *key);	/* -32602 */
+extern Jsonb *ResourcesList(Request *request);
+extern Jsonb *ResourceTemplatesList(Request *request);
+extern Jsonb *ResourceRead(Request *request);
+
+/* ---------- prompts.c: workflows that a person can start ---------- */
+
+extern Jsonb *PromptDefinition(Request *request, const char *name); /* -32602 */
+extern Jsonb *PromptsList(Request *request);
+extern Jsonb *PromptsGet(Request *request);
+
+/* ---------- complete.c: propose values ---------- */
+
+extern Jsonb *CompletionComplete(Request *request);
+
+/* ---------- task.c: calls that go on after their answer ---------- */
+
+#define WAIT_MS	(NotifyChanges ? 30000 : 1000)	/* without notifications, one has to look now and then */
+
+extern Jsonb *TaskCall(Request *request, const char *name, const Jsonb *arguments); /* NULL: it is called as usual */
+extern Jsonb *TaskNotice(Request *request, const pg_uuid_t *id);	/* NULL: there is no such task */
+extern Jsonb *TasksGet(Request *request);
+extern Jsonb *TasksResult(Request *request);
+extern Jsonb *TasksList(Request *request);
+extern Jsonb *TasksCancel(Request *request);
+extern Jsonb *TasksUpdate(Request *request);
+extern Jsonb *StepwiseWork(Request *request);
+
+/* ---------- subscribe.c: tell clients what has changed ---------- */
+
+extern Jsonb *ResourcesSubscribe(Request *request);
+extern Jsonb *ResourcesUnsubscribe(Request *request);
+extern Jsonb *SubscriptionsListen(Request *request);
+extern Jsonb *StepwiseChanges(Request *request);
+
+/* ---------- tool_list.c: tools/list ---------- */
+
+extern Jsonb *ToolsList(Request *request);
+
+/* ---------- tool_call.c: tools/call ---------- */
+
+extern Jsonb *ToolsCall(Request *request);
+
+/* ---------- method.c: the methods ---------- */
+
+typedef struct Method
+{
+	const char *name;
+	Generation	generation;
+	Jsonb	   *(*handle) (Request *request);	/* returns the result, an object; may raise errors */
+	Jsonb	   *(*explain) (const Request *request, const ToolFault *fault);	/* makes a result of an error; NULL: it is a JSON-RPC error */
+	Caching		caching;
+	bool		unlogged;		/* not kept in stepwise.tool_call */
+} Method;
+
+extern const Method *MethodFind(Request *request);	/* -32601 */
+
+#endif							/* STEPWISE_MCP_H */

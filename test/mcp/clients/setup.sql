@@ -1,0 +1,21 @@
+-- What the clients find: a tool of the database, a workflow, a role that may not decide.
+
+CREATE EXTENSION pg_stepwise;
+CREATE ROLE owner SUPERUSER LOGIN;
+CREATE ROLE worker LOGIN;
+SELECT stepwise.add_member('worker', 'default'), stepwise.grant_agent('worker', decide => false);
+
+CREATE FUNCTION brew(args jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
+BEGIN
+    IF args ->> 'leaf' = 'none' THEN
+        RAISE 'there is no leaf';
+    END IF;
+    PERFORM pg_sleep(coalesce((args ->> 'seconds')::float8, 0));
+    RETURN jsonb_build_object('cup', args ->> 'leaf');
+END $$;
+SELECT stepwise.register_tool('brew', 'brew(jsonb)',
+    '{"type": "object", "properties": {"leaf": {"type": "string"}, "seconds": {"type": "number"}}, "required": ["leaf"]}', expose => true);
+SELECT stepwise.define_workflow('{"name": "tea", "description": "Make tea",
+    "inputs": {"leaf": {"type": "string", "description": "which tea", "default": "assam"}, "cups": {"type": "integer", "default": 1}},
+    "steps": [{"name": "brew", "tool": "brew", "arguments": {"leaf": "${inputs.leaf}"}}, {"name": "milk", "prompt": "Milk in ${inputs.cups} cups?"}],
+    "outputs": {"cup": "${steps.brew.outputs.cup}", "milk": "${steps.milk.outputs}"}}');
