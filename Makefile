@@ -147,7 +147,7 @@ endif
 PG_CONFIG ?= pg_config
 
 # These targets find or install PostgreSQL themselves, so they work without PGXS.
-OWN_GOALS = help demo test ack calls format typedefs psql mcp-demo mcp-config bench fuzz fresh matrix
+OWN_GOALS = help demo test ack calls format typedefs psql mcp-demo mcp-config bench fuzz walk fresh matrix
 
 .PHONY: all $(OWN_GOALS)
 all:
@@ -193,7 +193,7 @@ $(JOINED_SQL): $(SQL_PARTS) sql $(EXTENSION).control
 
 # --- targets that run the extension, each on its own temporary cluster -------
 
-export PG_CONFIG REGRESS ISOLATION TESTS KEEP KINDS ROOTS
+export PG_CONFIG REGRESS ISOLATION TESTS KEEP KINDS ROOTS SEEDS PLANS CHECKS
 
 help: ## list the targets
 	@echo 'make, make install, make installcheck, make clean: as in every PGXS extension,'
@@ -233,6 +233,9 @@ bench: ## measure against handwritten PL/pgSQL
 
 fuzz: ## feed random input to the parsers, for longer than make test does
 	@$(run_if_there)
+
+walk: ## take random walks through plans, with the seeds SEEDS="1 2 3" (0 to 1000000)
+	@test/walk
 
 fresh: ## as root: run demo and test on new Debian systems that debootstrap makes
 	@test/fresh

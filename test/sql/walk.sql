@@ -3,12 +3,13 @@
 -- the functions tell agrees with what they do: the calls that why names, the alternatives too, change something, or why says to wait; handoff,
 -- get_plan_context, get_next_step and run name the same call; the pause reason of a plan is that of its first blocking step, and no ready step is
 -- passed over.
--- The seed is fixed. psql -v seed=0.7 -v plans=5000 -v checks=1 -f takes another walk, and checks after every call.
+-- The seed is fixed: each run makes the same calls, whatever the clock and the ids are. So every choice among rows sorts them by id first; the ids of
+-- one session are in the order in which they were made. "make walk SEEDS=..." takes other walks.
 
 \set ECHO none
 SET client_min_messages = warning;
 SET jit = off;
-\if :{?seed} \else \set seed 0.42 \endif
+\if :{?seed} \else \set seed 42 \endif
 \if :{?plans} \else \set plans 100 \endif
 \if :{?checks} \else \set checks 0.05 \endif
 CREATE SCHEMA walk;
@@ -27,7 +28,7 @@ CREATE FUNCTION upto(n int) RETURNS int LANGUAGE sql AS $$ SELECT 1 + floor(rand
 
 CREATE FUNCTION random_parents(i int) RETURNS jsonb LANGUAGE sql AS $$
     SELECT jsonb_agg(jsonb_build_object('step', parent, 'required', random() < 0.6))
-    FROM (SELECT DISTINCT 's' || upto(i - 1) AS parent FROM generate_series(1, upto(2))) AS p
+    FROM (SELECT DISTINCT 's' || upto(i - 1) AS parent FROM generate_series(1, upto(2)) ORDER BY parent OFFSET 0) AS p
 $$;
 
 CREATE FUNCTION random_step(i int, depends boolean, level int) RETURNS jsonb LANGUAGE plpgsql AS $$
@@ -140,14 +141,16 @@ CREATE FUNCTION tree(root uuid) RETURNS SETOF stepwise.plan STABLE LANGUAGE sql 
 $$;
 -- Some step of the tree, mostly one of a state in a plan that is open.
 CREATE FUNCTION some_step(root uuid, state text) RETURNS uuid LANGUAGE sql AS $$
-    SELECT s.id FROM tree(root) AS p JOIN stepwise.step AS s ON s.tenant = p.tenant AND s.plan_id = p.id
-    ORDER BY random() < 0.85 AND s.status::text = state AND p.completed_at IS NULL DESC, random() LIMIT 1
+    SELECT x.id FROM (SELECT s.id, s.status::text = state AND p.completed_at IS NULL AS fits
+                      FROM tree(root) AS p JOIN stepwise.step AS s ON s.tenant = p.tenant AND s.plan_id = p.id ORDER BY s.id OFFSET 0) AS x
+    ORDER BY random() < 0.85 AND x.fits DESC, random() LIMIT 1
 $$;
 CREATE FUNCTION some_plan(root uuid) RETURNS uuid LANGUAGE sql AS $$
-    SELECT p.id FROM tree(root) AS p ORDER BY random() < 0.5 AND p.id = root DESC, random() < 0.8 AND p.completed_at IS NULL DESC, random() LIMIT 1
+    SELECT x.id FROM (SELECT p.id, p.completed_at IS NULL AS open FROM tree(root) AS p ORDER BY p.id OFFSET 0) AS x
+    ORDER BY random() < 0.5 AND x.id = root DESC, random() < 0.8 AND x.open DESC, random() LIMIT 1
 $$;
 CREATE FUNCTION some_checkpoint(root uuid) RETURNS uuid LANGUAGE sql AS $$
-    SELECT k.id FROM stepwise.checkpoint AS k WHERE k.root_id = root ORDER BY random() LIMIT 1
+    SELECT x.id FROM (SELECT k.id FROM stepwise.checkpoint AS k WHERE k.root_id = root ORDER BY k.id OFFSET 0) AS x ORDER BY random() LIMIT 1
 $$;
 CREATE FUNCTION move_by_hand(step_id uuid, status text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -439,7 +442,7 @@ CREATE FUNCTION open_step(root uuid, blocked boolean, VARIADIC states text[]) RE
     SELECT s.id FROM stepwise.step AS s JOIN stepwise.plan AS p ON p.id = s.plan_id
     WHERE s.root_id = root AND p.completed_at IS NULL AND s.status::text = ANY (states) AND (s.pause_reason IS NOT NULL) = blocked
       AND (s.workflow IS NULL OR s.status <> 'in_progress')
-    ORDER BY s.workflow IS NOT NULL, s.step_order LIMIT 1
+    ORDER BY s.workflow IS NOT NULL, s.step_order, s.id LIMIT 1
 $$;
 
 -- Do what the last answer asks for; how the plan cannot be brought on, or NULL.
@@ -589,7 +592,7 @@ SELECT stepwise.register_tool('fine', 'walk.fine(jsonb)') IS NOT NULL, stepwise.
 \pset tuples_only on
 \set ECHO all
 
-SELECT setseed(:seed) \g /dev/null
+SELECT setseed(:seed / 1000000.0) \g /dev/null
 CALL walk(:plans, :checks);
 
 -- what calls came to, of which there must have been enough of either kind
