@@ -88,6 +88,7 @@ REGRESS = \
 	complete \
 	claim_found \
 	walk \
+	walked \
 	altered \
 	emptied \
 	place \

@@ -394,6 +394,7 @@ typedef struct Next
 {
 	bool		run;			/* set by the caller: a run asks, not an agent */
 	bool		run_tools;		/* set by the caller: an agent asks that stops where a run stops, or the run before it */
+	bool		moves;			/* set by the caller of NextPeek: only a step that would move counts */
 	PlanRow    *plan;
 	StepRow    *step;
 	char	   *instructions;	/* filled, or NULL */
