@@ -174,8 +174,9 @@ $(error "$(PG_CONFIG) --pgxs" leads nowhere: install PostgreSQL's server develop
 endif
 endif
 
+# The libraries are named here, since libpq_pgport does not name them in every version.
 $(MCP): $(MCP_OBJS)
-	$(CC) $(CFLAGS) $^ $(libpq_pgport) $(LDFLAGS) $(LDFLAGS_EX) -lm -o $@
+	$(CC) $(CFLAGS) $^ -L$(dir $(lastword $(MCP_NEEDS))) -lpgcommon -lpgport $(libpq) $(LDFLAGS) $(LDFLAGS_EX) -lm -o $@
 
 # The headers of libpq are in a folder of their own.
 $(MCP_OBJS): override CPPFLAGS += -I$(libpq_srcdir)

@@ -24,6 +24,8 @@ LogOpen(const char *path)
 	setvbuf(log_file, NULL, _IOLBF, 0);
 }
 
+static void WriteLine(FILE *file, const char *prefix, const char *format, va_list arguments) pg_attribute_printf(3, 0);
+
 static void
 WriteLine(FILE *file, const char *prefix, const char *format, va_list arguments)
 {
