@@ -24,12 +24,18 @@ CREATE TABLE bench.run (
 );
 
 -- The definition of a plan with the given number of realistic steps.
-CREATE FUNCTION bench.steps(size int) RETURNS jsonb
+CREATE FUNCTION bench.steps(size int, tool text = 'inspect') RETURNS jsonb
 LANGUAGE sql IMMUTABLE AS $$
-    SELECT jsonb_agg(jsonb_build_object('name', 'step_' || i, 'tool', 'inspect', 'instructions', 'Look at item ' || i || ' and say what it is',
+    SELECT jsonb_agg(jsonb_build_object('name', 'step_' || i, 'tool', tool, 'instructions', 'Look at item ' || i || ' and say what it is',
                                         'arguments', jsonb_build_object('item', i, 'deep', true)) ORDER BY i)
     FROM generate_series(1, size) AS i
 $$;
+
+-- Tools in the database that do nothing, in three languages.
+CREATE FUNCTION bench.nothing_c(jsonb) RETURNS jsonb LANGUAGE internal IMMUTABLE AS 'jsonb_build_object_noargs';
+CREATE FUNCTION bench.nothing_sql(jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$ SELECT '{}'::jsonb $$;
+CREATE FUNCTION bench.nothing_plpgsql(jsonb) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN '{}'; END $$;
+SELECT stepwise.register_tool('nothing_' || l, ('bench.nothing_' || l || '(jsonb)')::regprocedure) FROM unnest('{c,sql,plpgsql}'::text[]) AS l \g /dev/null
 
 CREATE FUNCTION bench.new_plan(steps jsonb, name text = 'bench', on_failure text = 'continue') RETURNS uuid
 LANGUAGE sql AS $$
