@@ -148,7 +148,7 @@ endif
 PG_CONFIG ?= pg_config
 
 # These targets find or install PostgreSQL themselves, so they work without PGXS.
-OWN_GOALS = help demo test ack calls format typedefs psql mcp-demo mcp-config bench fuzz walk fresh matrix
+OWN_GOALS = help demo test ack cost calls format typedefs psql mcp-demo mcp-config bench fuzz walk fresh matrix
 
 .PHONY: all $(OWN_GOALS)
 all:
@@ -208,6 +208,9 @@ demo: ## show what the extension does, step by step
 
 test: ## run all suites; the last line is the sum
 	@test/run
+
+cost: ## take the numbers anew with which make test compares the cost of a call
+	@test/cost
 
 calls: ## print which file of src/ calls which, from the objects of the last make test
 	@test/floors --calls

@@ -1,10 +1,11 @@
 # Counts of what statements cost that do not depend on the clock: instructions, bytes of WAL, index entries, pages.
 #
-# A test is a list of cases. A case is a reference to a hash: the statements of "before" come first and are not counted; those of
-# "count" are counted, each for itself. What is returned for a case is a list with a number for each counted statement.
+# What is to be counted comes as a list of cases. A case is a hash: the statements of "before" come first and are not counted. Those
+# of "count" are counted. Each is a statement, or a reference to a list of statements that are counted together. What is returned for
+# a case is a reference to a list, with a mean per statement for each element of "count".
 #
-# Instructions are counted by callgrind, in a backend without a server around it. The backend calls a function of the extension
-# that does nothing, before and after each counted statement; there callgrind writes down what it has counted, and begins anew.
+# Instructions are counted by callgrind, in a backend without a server around it. Before and after what is counted, the backend calls
+# a function of the extension that does nothing; there callgrind writes down what it has counted so far, and begins anew.
 package Count;
 
 use strict;
@@ -26,14 +27,22 @@ sub mean
 	return @numbers ? $sum / @numbers : 0;
 }
 
-# Whether this machine can run a backend under callgrind.
-sub can_count_instructions
+# The statements of an element of "count".
+sub statements
 {
-	my $found = eval { run([qw(valgrind --tool=callgrind --version)], '>', \my $out, '2>', \my $err) };
-	return $found ? 1 : 0;
+	my ($element) = @_;
+	my @statements = ref $element ? @$element : ($element);
+	return @statements;
 }
 
-# Count the instructions of each statement: instructions POSTGRES, DATA, DATABASE, BEFORE, CASE ... The server must be stopped.
+# Whether this machine can run a program of the server under callgrind: can_count_instructions POSTGRES
+sub can_count_instructions
+{
+	my ($postgres) = @_;
+	return eval { run([ qw(valgrind --tool=callgrind --callgrind-out-file=/dev/null), $postgres, '--version' ], '>', \my $out, '2>', \my $err) };
+}
+
+# Count instructions: instructions POSTGRES, DATA, DATABASE, BEFORE, CASE ... The server must be stopped.
 # The statements of the list BEFORE come first in the session, such as PREPARE.
 sub instructions
 {
@@ -41,7 +50,7 @@ sub instructions
 	my $folder = tempdir(CLEANUP => 1);
 	# The first marks fill the caches. Between the last two of them there is nothing, so that is the cost of a mark.
 	my @script = (@$before, (MARK) x 5);
-	push @script, @{ $_->{before} }, map { (MARK, $_, MARK) } @{ $_->{count} } foreach @cases;
+	push @script, @{ $_->{before} }, map { (MARK, statements($_), MARK) } @{ $_->{count} } foreach @cases;
 
 	my ($out, $err);
 	run([ qw(valgrind --tool=callgrind), '--dump-before=' . MARK_FUNCTION, "--callgrind-out-file=$folder/out",
@@ -53,7 +62,7 @@ sub instructions
 	my $dump = 5;
 	my $mark = counted("$folder/out.$dump");
 	return map {
-		[ map { $dump += 2; counted("$folder/out.$dump") - $mark } @{ $_->{count} } ]
+		[ map { $dump += 2; (counted("$folder/out.$dump") - $mark) / statements($_) } @{ $_->{count} } ]
 	} @cases;
 }
 
@@ -61,23 +70,26 @@ sub counted
 {
 	my ($file) = @_;
 	open(my $in, '<', $file) or die "callgrind wrote no $file: a mark is missing";
-	while (<$in>) { return $1 if /^totals: (\d+)/ }
+	while (my $line = <$in>)
+	{
+		return $1 if $line =~ /^totals: (\d+)/;
+	}
 	die "callgrind counted nothing in $file";
 }
 
-# Count what each statement writes: wal NODE, DATABASE, BEFORE, CASE ... Each counted statement gives a reference to a hash: bytes,
-# the number of records, and among them the number of index entries.
+# Count what is written to the WAL: wal NODE, DATABASE, BEFORE, CASE ... Each element of "count" gives a reference to a hash: bytes, records,
+# and how many of the records are index entries.
 sub wal
 {
 	my ($node, $database, $before, @cases) = @_;
 	my $lsn = "\\o\nSELECT pg_current_wal_insert_lsn();\n\\o /dev/null";
 	my @script = ("\\o /dev/null", @$before);
-	push @script, @{ $_->{before} }, map { ($lsn, $_, $lsn) } @{ $_->{count} } foreach @cases;
+	push @script, @{ $_->{before} }, map { ($lsn, statements($_), $lsn) } @{ $_->{count} } foreach @cases;
 
 	my @lsns = split(/\n/, $node->safe_psql($database, join("\n", @script)));
 	my @records = wal_records($node, $lsns[0], $lsns[-1]);
 	return map {
-		[ map { wal_between(\@records, splice(@lsns, 0, 2)) } @{ $_->{count} } ]
+		[ map { wal_between(\@records, splice(@lsns, 0, 2), scalar(statements($_))) } @{ $_->{count} } ]
 	} @cases;
 }
 
@@ -104,23 +116,27 @@ sub wal_records
 
 sub wal_between
 {
-	my ($records, $from, $to) = map { ref $_ ? $_ : position($_) } @_;
+	my ($records, $from, $to, $statements) = @_;
+	($from, $to) = (position($from), position($to));
 	my @within = grep { $_->{at} >= $from && $_->{at} < $to } @$records;
-	return { bytes => $to - $from, records => scalar(@within), entries => scalar(grep { $_->{entry} } @within) };
+	return {
+		bytes => ($to - $from) / $statements,
+		records => @within / $statements,
+		entries => grep({ $_->{entry} } @within) / $statements };
 }
 
-# Count the pages that each statement touches: pages NODE, DATABASE, BEFORE, CASE ... A statement must be one that EXPLAIN takes.
+# Count the pages that are touched: pages NODE, DATABASE, BEFORE, CASE ... The statements must be such that EXPLAIN takes them.
 sub pages
 {
 	my ($node, $database, $before, @cases) = @_;
+	my $explain = "\\o\nEXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF)";
 	my @script = ("\\o /dev/null", @$before);
-	push @script, @{ $_->{before} },
-	  map { ("\\o\nEXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF)", $_, "\\o /dev/null") } @{ $_->{count} } foreach @cases;
+	push @script, @{ $_->{before} }, map { ($explain, $_, "\\o /dev/null") } map { statements($_) } @{ $_->{count} } foreach @cases;
 
 	# the pages of the execution are indented; those of the planning are not
-	my @pages = $node->safe_psql($database, join("\n", @script)) =~ /^  +Buffers: shared (.*)/mg;
+	my @pages = $node->safe_psql($database, join("\n", @script)) =~ /^  Buffers: shared (.*)/mg;
 	return map {
-		[ map { touched(shift @pages) } @{ $_->{count} } ]
+		[ map { mean(map { touched($_) } splice(@pages, 0, scalar(statements($_)))) } @{ $_->{count} } ]
 	} @cases;
 }
 
