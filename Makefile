@@ -32,6 +32,7 @@ REGRESS = \
 	state \
 	audit \
 	tenant \
+	slot \
 	resolve \
 	condition \
 	default \

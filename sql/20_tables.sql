@@ -1,6 +1,6 @@
--- The tables. Every key starts with the tenant. There are no foreign keys, since a parallel restore would lose rows to them.
--- The engine maintains the references, and stepwise.check_integrity() checks them. Columns that change often come first, so
--- that an update writes little.
+-- The tables. Ids are unique over all tenants, so a key that has one does not contain the tenant; the engine compares the tenant
+-- of each row that it finds. Indexes that find what a tenant has start with the tenant. There are no foreign keys, since a parallel
+-- restore would lose rows to them. The engine maintains the references, and stepwise.check_integrity() checks them.
 
 CREATE TABLE stepwise.engine (used boolean NOT NULL);
 INSERT INTO stepwise.engine VALUES (false);
@@ -15,8 +15,8 @@ CREATE TABLE stepwise.member (
 COMMENT ON TABLE stepwise.member IS 'which role may work in which tenant';
 
 CREATE TABLE stepwise.plan (
-    tenant            text COLLATE "C" NOT NULL,
     id                uuid NOT NULL,
+    tenant            text COLLATE "C" NOT NULL,
     root_id           uuid NOT NULL,
     parent_step_id    uuid,
     status            stepwise.plan_status NOT NULL DEFAULT 'planning',
@@ -62,14 +62,15 @@ CREATE TABLE stepwise.plan (
     idempotency_key   text COLLATE "C",
     inputs            jsonb NOT NULL DEFAULT '{}',
     parent_names      jsonb,
-    PRIMARY KEY (tenant, id),
+    PRIMARY KEY (id),
     CONSTRAINT plan_outcome CHECK (stepwise.plan_fits(status, outcome, completed_at))
 ) WITH (fillfactor = 70, toast_tuple_target = 512);
+CREATE INDEX plan_root ON stepwise.plan (tenant, id) WHERE parent_step_id IS NULL;
 CREATE INDEX plan_open ON stepwise.plan (tenant, id) WHERE completed_at IS NULL;
 CREATE INDEX plan_finished ON stepwise.plan (tenant, completed_at) WHERE completed_at IS NOT NULL AND parent_step_id IS NULL;
-CREATE INDEX plan_nested ON stepwise.plan (tenant, root_id) WHERE parent_step_id IS NOT NULL;
-CREATE INDEX plan_parent_step ON stepwise.plan (tenant, parent_step_id, id) WHERE parent_step_id IS NOT NULL;
-CREATE INDEX plan_workable ON stepwise.plan (tenant, root_id, depth DESC, id) WHERE workable;
+CREATE INDEX plan_nested ON stepwise.plan (root_id) WHERE parent_step_id IS NOT NULL;
+CREATE INDEX plan_parent_step ON stepwise.plan (parent_step_id, id) WHERE parent_step_id IS NOT NULL;
+CREATE INDEX plan_workable ON stepwise.plan (root_id, depth DESC, id) WHERE workable;
 CREATE UNIQUE INDEX plan_idempotency_key ON stepwise.plan (tenant, idempotency_key) WHERE idempotency_key IS NOT NULL;
 COMMENT ON TABLE stepwise.plan IS 'one execution of a workflow, or of a definition passed to create_plan';
 COMMENT ON COLUMN stepwise.plan.root_id IS 'the plan at the top of the tree; locking its row locks the tree';
@@ -110,8 +111,8 @@ COMMENT ON COLUMN stepwise.plan.inputs IS 'values that steps refer to, with defa
 COMMENT ON COLUMN stepwise.plan.parent_names IS 'nested plans only: names of the steps above it, from the root down';
 
 CREATE TABLE stepwise.plan_detail (
-    tenant                  text COLLATE "C" NOT NULL,
     plan_id                 uuid NOT NULL,
+    tenant                  text COLLATE "C" NOT NULL,
     outputs                 jsonb NOT NULL DEFAULT '{}',
     variables               jsonb NOT NULL DEFAULT '{}',
     description             text,
@@ -121,7 +122,7 @@ CREATE TABLE stepwise.plan_detail (
     final_output            text,
     final_media_type        text,
     forked_from             uuid,
-    PRIMARY KEY (tenant, plan_id)
+    PRIMARY KEY (plan_id)
 );
 COMMENT ON TABLE stepwise.plan_detail IS 'wide columns of a plan that are seldom written';
 COMMENT ON COLUMN stepwise.plan_detail.outputs IS 'template of the outputs of the plan';
@@ -131,8 +132,8 @@ COMMENT ON COLUMN stepwise.plan_detail.final_output IS 'output that store_output
 COMMENT ON COLUMN stepwise.plan_detail.forked_from IS 'the plan from which fork_plan made this one';
 
 CREATE TABLE stepwise.step (
+    id                      uuid NOT NULL,
     tenant                  text COLLATE "C" NOT NULL,
-    id                      uuid NOT NULL DEFAULT stepwise.uuid7(),
     plan_id                 uuid NOT NULL,
     root_id                 uuid,
     step_order              int NOT NULL,
@@ -185,18 +186,18 @@ CREATE TABLE stepwise.step (
     feedback                text,
     previous                jsonb,
     previous_error          text,
-    PRIMARY KEY (tenant, id),
-    CONSTRAINT step_order_unique UNIQUE (tenant, plan_id, step_order) DEFERRABLE,
+    PRIMARY KEY (id),
+    CONSTRAINT step_order_unique UNIQUE (plan_id, step_order) DEFERRABLE,
     CONSTRAINT step_outcome CHECK (stepwise.step_fits(status, outcome))
 ) WITH (fillfactor = 65, toast_tuple_target = 1024);
-CREATE UNIQUE INDEX step_name ON stepwise.step (tenant, plan_id, name);
-CREATE UNIQUE INDEX step_binding ON stepwise.step (tenant, plan_id, binding) WHERE binding IS NOT NULL;
-CREATE INDEX step_ready ON stepwise.step (tenant, plan_id, step_order) WHERE ready;
-CREATE INDEX step_holder ON stepwise.step (tenant, root_id, holder) WHERE holder IS NOT NULL;
-CREATE INDEX step_lease ON stepwise.step (tenant, root_id, lease_expires_at) WHERE lease_expires_at IS NOT NULL;
-CREATE INDEX step_holds ON stepwise.step (tenant, plan_id, step_order) WHERE holds;
-CREATE INDEX step_sent_back ON stepwise.step (tenant, root_id) WHERE sent_back;
-CREATE INDEX step_paused ON stepwise.step (tenant, plan_id, step_order) WHERE pause_reason IS NOT NULL;
+CREATE UNIQUE INDEX step_name ON stepwise.step (plan_id, name);
+CREATE UNIQUE INDEX step_binding ON stepwise.step (plan_id, binding) WHERE binding IS NOT NULL;
+CREATE INDEX step_ready ON stepwise.step (plan_id, step_order) WHERE ready;
+CREATE INDEX step_holder ON stepwise.step (root_id, holder) WHERE holder IS NOT NULL;
+CREATE INDEX step_lease ON stepwise.step (root_id, lease_expires_at) WHERE lease_expires_at IS NOT NULL;
+CREATE INDEX step_holds ON stepwise.step (plan_id, step_order) WHERE holds;
+CREATE INDEX step_sent_back ON stepwise.step (root_id) WHERE sent_back;
+CREATE INDEX step_paused ON stepwise.step (plan_id, step_order) WHERE pause_reason IS NOT NULL;
 COMMENT ON TABLE stepwise.step IS 'one unit of work of a plan';
 COMMENT ON COLUMN stepwise.step.root_id IS 'the plan at the top of the tree';
 COMMENT ON COLUMN stepwise.step.step_order IS 'place in the plan, from 1, without holes';
@@ -248,10 +249,10 @@ CREATE TABLE stepwise.dependency (
     depends_on uuid NOT NULL,
     required   boolean NOT NULL DEFAULT true,
     ended      boolean NOT NULL DEFAULT false,
-    PRIMARY KEY (tenant, step_id, depends_on),
+    PRIMARY KEY (step_id, depends_on),
     CHECK (NOT (required AND ended))
 );
-CREATE INDEX dependency_of ON stepwise.dependency (tenant, depends_on);
+CREATE INDEX dependency_of ON stepwise.dependency (depends_on);
 COMMENT ON TABLE stepwise.dependency IS 'which step waits for which';
 COMMENT ON COLUMN stepwise.dependency.step_id IS 'the step that waits';
 COMMENT ON COLUMN stepwise.dependency.depends_on IS 'the step that it waits for';
@@ -269,7 +270,7 @@ CREATE TABLE stepwise.branching_condition (
     expression  text NOT NULL,
     path        jsonpath NOT NULL,
     operands    text[],
-    PRIMARY KEY (tenant, step_id, position)
+    PRIMARY KEY (step_id, position)
 );
 COMMENT ON TABLE stepwise.branching_condition IS 'conditions that are evaluated when a step completes, and what they do';
 COMMENT ON COLUMN stepwise.branching_condition.step_id IS 'the step after which it is evaluated';
@@ -292,8 +293,8 @@ CREATE TABLE stepwise.workflow (
 COMMENT ON TABLE stepwise.workflow IS 'named, versioned, immutable definitions';
 
 CREATE TABLE stepwise.checkpoint (
-    tenant        text COLLATE "C" NOT NULL,
     id            uuid NOT NULL,
+    tenant        text COLLATE "C" NOT NULL,
     root_id       uuid NOT NULL,
     plan_id       uuid NOT NULL,
     step_id       uuid NOT NULL,
@@ -306,10 +307,11 @@ CREATE TABLE stepwise.checkpoint (
     gate          text CHECK (gate IN ('before', 'after')),
     submission    jsonb,
     since         timestamptz NOT NULL DEFAULT clock_timestamp(),
-    PRIMARY KEY (tenant, id),
-    UNIQUE (tenant, step_id)
+    PRIMARY KEY (id),
+    UNIQUE (step_id)
 );
-CREATE INDEX checkpoint_root ON stepwise.checkpoint (tenant, root_id, id);
+CREATE INDEX checkpoint_tenant ON stepwise.checkpoint (tenant, id);
+CREATE INDEX checkpoint_root ON stepwise.checkpoint (root_id, id);
 COMMENT ON TABLE stepwise.checkpoint IS 'a step that waits for a person; the row is removed when it is answered';
 COMMENT ON COLUMN stepwise.checkpoint.root_id IS 'the plan at the top of the tree';
 COMMENT ON COLUMN stepwise.checkpoint.kind IS 'prompt: answered by stepwise.resume; review: decided by stepwise.submit_user_decision';
@@ -355,8 +357,8 @@ CREATE TABLE stepwise.state (
 COMMENT ON TABLE stepwise.state IS 'named JSON state that outlives plans; the built-in state tools read and write it';
 
 CREATE TABLE stepwise.artifact (
-    tenant     text COLLATE "C" NOT NULL,
     id         uuid NOT NULL,
+    tenant     text COLLATE "C" NOT NULL,
     plan_id    uuid NOT NULL,
     step_id    uuid,
     name       text NOT NULL,
@@ -369,9 +371,9 @@ CREATE TABLE stepwise.artifact (
     search     tsvector GENERATED ALWAYS AS
                (setweight(to_tsvector('pg_catalog.english', name), 'A') || to_tsvector('pg_catalog.english', left(content, CASE WHEN octet_length(left(content, 250000)) <= 260000 THEN 250000 ELSE 65000 END))
                 || array_to_tsvector(ARRAY['tenant ' || hashtextextended(tenant, 0)::text])) STORED,
-    PRIMARY KEY (tenant, id)
+    PRIMARY KEY (id)
 );
-CREATE UNIQUE INDEX artifact_version ON stepwise.artifact (tenant, plan_id, name, version);
+CREATE UNIQUE INDEX artifact_version ON stepwise.artifact (plan_id, name, version);
 CREATE INDEX artifact_search ON stepwise.artifact USING gin (search);
 COMMENT ON TABLE stepwise.artifact IS 'texts, data and sources that steps produced beside their results';
 COMMENT ON COLUMN stepwise.artifact.step_id IS 'the step of the tree that produced it; null: none was named, or the step was removed';
@@ -379,8 +381,8 @@ COMMENT ON COLUMN stepwise.artifact.version IS 'counts the artifacts of this nam
 COMMENT ON COLUMN stepwise.artifact.search IS 'words of the name and the content for searching; names weigh more. One more word stands for the tenant; no text contains it';
 
 CREATE TABLE stepwise.skill_execution (
-    tenant        text COLLATE "C" NOT NULL,
     id            uuid NOT NULL,
+    tenant        text COLLATE "C" NOT NULL,
     session_id    text COLLATE "C",
     plan_id       uuid,
     skill_name    text NOT NULL,
@@ -389,17 +391,17 @@ CREATE TABLE stepwise.skill_execution (
     error_message text,
     started_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
     completed_at  timestamptz,
-    PRIMARY KEY (tenant, id)
+    PRIMARY KEY (id)
 );
 CREATE INDEX skill_execution_session ON stepwise.skill_execution (tenant, session_id, id);
-CREATE INDEX skill_execution_plan ON stepwise.skill_execution (tenant, plan_id, id) WHERE plan_id IS NOT NULL;
+CREATE INDEX skill_execution_plan ON stepwise.skill_execution (plan_id, id) WHERE plan_id IS NOT NULL;
 COMMENT ON TABLE stepwise.skill_execution IS 'executions of an agent''s skills, linked to the plans that they made';
 COMMENT ON COLUMN stepwise.skill_execution.plan_id IS 'the plan that it created or works on; null: none, or the plan was purged';
 COMMENT ON COLUMN stepwise.skill_execution.metadata IS 'metadata from the agent; outputMediaType and outputFormattingInstructions are shown when the plan completes';
 
 CREATE TABLE stepwise.tool_call (
-    tenant       text COLLATE "C" NOT NULL,
     id           uuid NOT NULL,
+    tenant       text COLLATE "C" NOT NULL,
     plan_id      uuid,
     tool         text NOT NULL,
     at           timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -407,7 +409,7 @@ CREATE TABLE stepwise.tool_call (
     is_error     boolean NOT NULL,
     request_size int,
     answer_size  int,
-    PRIMARY KEY (tenant, id)
+    PRIMARY KEY (id)
 );
 COMMENT ON TABLE stepwise.tool_call IS 'calls through MCP, except ping';
 

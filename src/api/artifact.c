@@ -52,11 +52,11 @@ typedef struct Artifact
 
 /* Read and check the arguments of store_artifact. */
 static Artifact
-ArgumentArtifact(FunctionCallInfo fcinfo)
+ArgumentArtifact(const Call *call, FunctionCallInfo fcinfo)
 {
 	Artifact	a = {0};
 
-	a.id = UuidNew();
+	a.id = IdNew(call);
 	a.name = ArgumentText(fcinfo, SA_NAME);
 	a.content = ArgumentText(fcinfo, SA_CONTENT);
 	a.step_id = ArgumentUuid(fcinfo, SA_STEP);
@@ -178,7 +178,7 @@ stepwise_store_artifact(PG_FUNCTION_ARGS)
 	Artifact	a;
 
 	CallBegin(&call);
-	a = ArgumentArtifact(fcinfo);
+	a = ArgumentArtifact(&call, fcinfo);
 	return CallEnd(&call, StoreArtifact(&call, ArgumentUuid(fcinfo, SA_PLAN), &a));
 }
 

@@ -130,7 +130,7 @@ PlanCopies(Call *call, const PlanRow *plan, const StepRow *from)
 	for (uint64 i = 0; i < rows.count; i++)
 	{
 		pg_uuid_t	old_id = RowUuid(&rows, i, J_ID);
-		pg_uuid_t	new_id = UuidNew();
+		pg_uuid_t	new_id = IdNew(call);
 
 		copies.old_ids[i] = UuidCopy(&old_id);
 		copies.new_ids[i] = UuidCopy(&new_id);
@@ -226,7 +226,7 @@ CopyPlan(Call *call, const PlanRow *plan, PlanRow *root, const Jsonb *over)
 		" WHERE p.tenant = $1 AND p.plan_id = $2",
 		4, {TEXTOID, UUIDOID, UUIDOID, BOOLOID}
 	};
-	pg_uuid_t	id = UuidNew();
+	pg_uuid_t	id = IdNew(call);
 	Params		params = {0};
 
 	ParamKey(&params, call, &plan->id);

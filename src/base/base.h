@@ -106,7 +106,7 @@ extern const char *Arrow(void); /* between the names of a chain */
 
 /* ---------- uuid.c: make, compare, read and show UUIDs ---------- */
 
-extern pg_uuid_t UuidNew(void); /* version 7, ascending within the backend */
+extern pg_uuid_t UuidNew(int slot); /* version 7, ascending within the backend; ends with the slot */
 extern char *UuidText(const pg_uuid_t *uuid);
 extern bool UuidEqual(const pg_uuid_t *a, const pg_uuid_t *b);
 extern bool UuidParse(const char *text, pg_uuid_t *uuid);
@@ -353,7 +353,7 @@ typedef struct Changes
 	bool		replaces[TABLE_MAX_COLUMNS];
 } Changes;
 
-/* columns are counted from 0; plans and steps have their id in column 1 */
+/* columns are counted from 0; plans and steps have their id in column 0 */
 typedef bool (*TupleTest) (TupleTableSlot *slot, const void *arg);
 typedef void *(*TupleMake) (HeapTuple tuple, TupleDesc desc);
 
@@ -433,6 +433,12 @@ extern char *CallKeepText(Call *call, char *text);	/* NULL for NULL */
 extern struct varlena *CallKeep(Call *call, struct varlena *value); /* likewise */
 extern bool MayCommit(FunctionCallInfo fcinfo); /* for procedures */
 extern void CommitAs(Oid caller);	/* no call is open */
+
+/* ---------- slot.c: ids that carry the slot of their tenant ---------- */
+
+extern int	TenantSlot(const char *tenant); /* 0 to 4095 */
+extern int	SlotOf(const pg_uuid_t *id);
+extern pg_uuid_t IdNew(const Call *call);	/* of the tenant of the call */
 
 /* ---------- lock.c: lock words of a tenant, where there is no row to lock ---------- */
 

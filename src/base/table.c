@@ -12,6 +12,11 @@
  * A call opens each table and index once. A caller may tell where it has last
  * seen a row; if the row is still there, no index is searched.
  *
+ * Ids are unique over all tenants, so most keys do not contain the tenant. Each
+ * row that is found is compared with the tenant of the call, before it is
+ * locked or returned (IsOurs). A row of another tenant is treated as if it did
+ * not exist.
+ *
  * What an UPDATE does and this does not: CHECK constraints (the engine keeps
  * to them, and store.c verifies), policies (they do not apply to the owner),
  * and row triggers (ours let the engine pass). If a user has added a trigger,
@@ -76,6 +81,75 @@ void
 KeyIntFrom(Key *key, int value)
 {
 	KeyAdd(key, BTGreaterEqualStrategyNumber, InvalidOid, F_INT4GE, Int32GetDatum(value));
+}
+
+/* ---------- facts about tables ---------- */
+
+/* what is known about a table, until it changes */
+typedef struct Facts
+{
+	Oid			relid;
+	AttrNumber	tenant;			/* number of its column tenant */
+	bool		judged;			/* has Judge been asked? */
+	bool		altered;		/* its answer */
+} Facts;
+
+static Facts facts[16];			/* more than the engine has tables that it reads here */
+
+static void
+FactsForget(Datum arg, Oid relid)
+{
+	for (size_t i = 0; i < lengthof(facts); i++)
+		if (relid == InvalidOid || facts[i].relid == relid)
+			facts[i].relid = InvalidOid;
+}
+
+/* Register the invalidation callback. */
+void
+TableInit(void)
+{
+	CacheRegisterRelcacheCallback(FactsForget, (Datum) 0);
+}
+
+/* Find the column tenant of a table. */
+static AttrNumber
+TenantColumn(Relation relation)
+{
+	TupleDesc	desc = RelationGetDescr(relation);
+
+	for (int i = 0; i < desc->natts; i++)
+		if (strcmp(NameStr(TupleDescAttr(desc, i)->attname), "tenant") == 0)
+			return i + 1;
+	elog(ERROR, "table %s has no column tenant", RelationGetRelationName(relation));
+}
+
+/* Find the entry of a table, or else a free one. */
+static Facts *
+FactsEntry(Oid relid)
+{
+	Facts	   *unused = &facts[0];
+
+	for (size_t i = 0; i < lengthof(facts); i++)
+	{
+		if (facts[i].relid == relid)
+			return &facts[i];
+		if (!OidIsValid(facts[i].relid))
+			unused = &facts[i];
+	}
+	return unused;
+}
+
+static Facts *
+FactsOf(Relation relation)
+{
+	Facts	   *f = FactsEntry(RelationGetRelid(relation));
+
+	if (f->relid == RelationGetRelid(relation))
+		return f;
+	f->tenant = TenantColumn(relation);
+	f->judged = false;
+	f->relid = RelationGetRelid(relation);
+	return f;
 }
 
 /* ---------- open tables ---------- */
@@ -231,6 +305,25 @@ ScanNext(IndexScanDesc scan, TupleTableSlot *slot)
 	return index_getnext_slot(scan, ForwardScanDirection, slot);
 }
 
+/* Check whether a row belongs to the tenant of the call. */
+static bool
+IsOurs(Relation relation, TupleTableSlot *slot, const Call *call)
+{
+	bool		isnull;
+	text	   *ours = DatumGetTextPP(call->tenant_datum);
+	text	   *tenant = DatumGetTextPP(slot_getattr(slot, FactsOf(relation)->tenant, &isnull));
+
+	return VARSIZE_ANY_EXHDR(tenant) == VARSIZE_ANY_EXHDR(ours) &&
+		memcmp(VARDATA_ANY(tenant), VARDATA_ANY(ours), VARSIZE_ANY_EXHDR(ours)) == 0;
+}
+
+/* Check whether a row is of the tenant and passes the test; NULL: any row does. */
+static bool
+IsWanted(Relation relation, TupleTableSlot *slot, const Call *call, TupleTest test, const void *arg)
+{
+	return IsOurs(relation, slot, call) && (test == NULL || test(slot, arg));
+}
+
 /* Check whether a row has the key, which is that of the first columns of the table. */
 static bool
 HasKey(TupleTableSlot *slot, Key *key)
@@ -276,7 +369,7 @@ PreparePlace(Relation relation, const Key *key)
 	return true;
 }
 
-/* Find the first row of a key that passes the test; NULL: none. */
+/* Find the first row of a key that is of the tenant and passes the test; NULL: none. */
 static TupleTableSlot *
 Seek(Relation relation, const char *index, Key *key, TupleTest test, const void *arg)
 {
@@ -284,12 +377,12 @@ Seek(Relation relation, const char *index, Key *key, TupleTest test, const void 
 	IndexScanDesc scan;
 	bool		found;
 
-	if (PreparePlace(relation, key) && FetchPlace(relation, key, slot) && (test == NULL || test(slot, arg)))
+	if (PreparePlace(relation, key) && FetchPlace(relation, key, slot) && IsWanted(relation, slot, key->call, test, arg))
 		return slot;
 	scan = ScanBegin(relation, index, key);
 	do
 		found = ScanNext(scan, slot);
-	while (found && test != NULL && !test(slot, arg));
+	while (found && !IsWanted(relation, slot, key->call, test, arg));
 	index_endscan(scan);
 	if (found)
 		return slot;
@@ -354,7 +447,7 @@ TableReadAll(const char *table, const char *index, Key *key, TupleMake make)
 
 	while (ScanNext(scan, slot))
 	{
-		void	   *row = MakeRow(relation, slot, make);
+		void	   *row = IsOurs(relation, slot, key->call) ? MakeRow(relation, slot, make) : NULL;
 
 		if (row != NULL)
 			rows = lappend(rows, row);
@@ -392,28 +485,6 @@ TableLock(const char *table, const char *index, Key *key, TupleTest test, const 
 
 /* ---------- writing by a statement ---------- */
 
-/* cached answers of Judge, until a table changes */
-static struct
-{
-	Oid			relid;
-	bool		altered;
-}			judged[64];
-
-static void
-JudgedForget(Datum arg, Oid relid)
-{
-	for (size_t i = 0; i < lengthof(judged); i++)
-		if (relid == InvalidOid || judged[i].relid == relid)
-			judged[i].relid = InvalidOid;
-}
-
-/* Register the invalidation callback. */
-void
-TableInit(void)
-{
-	CacheRegisterRelcacheCallback(JudgedForget, (Datum) 0);
-}
-
 /* keys that foreign keys may refer to, or that are checked at the end of a statement; we never change their columns */
 static const char *const FixedKeys[] = {"plan_pkey", "step_pkey", "step_order_unique"};
 
@@ -446,7 +517,7 @@ CheckIsOurs(const ConstrCheck *check)
  * with the script that creates them.
  */
 static const char *const OurIndexes[] = {
-	"plan_pkey", "plan_open", "plan_finished", "plan_nested", "plan_parent_step", "plan_workable", "plan_idempotency_key",
+	"plan_pkey", "plan_root", "plan_open", "plan_finished", "plan_nested", "plan_parent_step", "plan_workable", "plan_idempotency_key",
 	"step_pkey", "step_order_unique", "step_name", "step_binding", "step_ready", "step_holder", "step_lease", "step_holds",
 	"step_sent_back", "step_paused", "audit_chain"
 };
@@ -490,28 +561,26 @@ Judge(Relation relation)
 static bool
 IsAltered(Relation relation)
 {
-	Oid			relid = RelationGetRelid(relation);
-	size_t		i = relid % lengthof(judged);
-
+	Facts	   *f = FactsOf(relation);
 	bool		altered;
 
-	if (judged[i].relid == relid)
-		return judged[i].altered;
+	if (f->judged)
+		return f->altered;
 
 	/*
-	 * if Judge fails, the table counts as altered; if an invalidation clears the entry meanwhile, it is judged again
-	 * next time
+	 * if Judge fails, the table counts as altered; if an invalidation comes meanwhile, the facts are found again next
+	 * time
 	 */
-	judged[i].relid = relid;
-	judged[i].altered = true;
+	f->judged = true;
+	f->altered = true;
 	altered = Judge(relation);
-	judged[i].altered = altered;
+	f->altered = altered;
 	return altered;
 }
 
 /*
- * Run a statement whose parameters are the columns to set and then the columns
- * of the key, if there is one.
+ * Run a statement whose parameters are the columns to set and then, if there is
+ * a key, the tenant and the column of the key.
  */
 static void
 StatementRun(Relation relation, const char *sql, const Changes *changes, const Key *key)
@@ -530,19 +599,18 @@ StatementRun(Relation relation, const char *sql, const Changes *changes, const K
 			ParamDatum(&params, changes->values[i]);
 		types[params.count - 1] = TupleDescAttr(desc, i)->atttypid;
 	}
-	for (int i = 0; key != NULL && i < key->count; i++)
+	if (key != NULL)
 	{
-		ParamDatum(&params, key->columns[i].sk_argument);
-		types[params.count - 1] = TupleDescAttr(desc, i)->atttypid;
+		ParamDatum(&params, key->call->tenant_datum);
+		types[params.count - 1] = TEXTOID;
+		ParamDatum(&params, key->columns[0].sk_argument);
+		types[params.count - 1] = UUIDOID;
 	}
 	if (QueryRunOnce(sql, types, &params) != 1)
 		elog(ERROR, "row of table %s could not be saved", RelationGetRelationName(relation));
 }
 
-/*
- * Update a row by a statement. The key is that of the first columns, tenant
- * and id.
- */
+/* Update a row by a statement. The key is the id. */
 static void
 StatementUpdate(Relation relation, const Key *key, const Changes *changes)
 {
@@ -558,7 +626,7 @@ StatementUpdate(Relation relation, const Key *key, const Changes *changes)
 			appendStringInfo(&sql, "%s %s = $%d", set > 0 ? "," : "", quote_identifier(NameStr(TupleDescAttr(desc, i)->attname)), set + 1);
 			set++;
 		}
-	if (key->count != 2)
+	if (key->count != 1)
 		elog(ERROR, "key of table %s has %d columns", RelationGetRelationName(relation), key->count);
 	appendStringInfo(&sql, " WHERE tenant = $%d AND id = $%d", set + 1, set + 2);
 	StatementRun(relation, sql.data, changes, key);
@@ -660,7 +728,7 @@ SeekAgain(Relation relation, const char *index, Key *key)
 	if (ItemPointerIsValid(&key->place))
 	{
 		slot = table_slot_create(relation, NULL);
-		if (FetchPlace(relation, key, slot))
+		if (FetchPlace(relation, key, slot) && IsOurs(relation, slot, key->call))
 			return slot;
 		ExecDropSingleTupleTableSlot(slot);
 		ItemPointerSetInvalid(&key->place);
@@ -725,8 +793,8 @@ Update(Relation relation, TupleTableSlot *old, Changes *changes, ItemPointer pla
 }
 
 /*
- * Update one row. The key is that of its first columns, tenant and id, and has
- * the place where the call has seen the row; afterwards it has the new place.
+ * Update one row. The key is its id, and has the place where the call has seen
+ * the row; afterwards it has the new place.
  */
 void
 TableUpdate(const char *table, const char *index, Key *key, Changes *changes)

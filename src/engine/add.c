@@ -143,7 +143,7 @@ InsertAddition(Call *call, Addition *a, const KnownStep *known)
 	JsonArrayStart(&steps, NULL);
 	for (int i = 0; i < a->definition->nsteps; i++)
 	{
-		a->ids[i] = UuidNew();
+		a->ids[i] = IdNew(call);
 		PutStep(&steps, &a->definition->steps[i], &a->ids[i], a->after + i + 1, a->plan->sequential, false, AdditionBlockers(a, i, known));
 	}
 	JsonArrayEnd(&steps);
@@ -338,7 +338,7 @@ PlanAddCheckpointStep(Call *call, PlanRow *plan, const StepRow *after)
 {
 	StepDefinition definition = {0};
 	JsonBuilder b = {0};
-	pg_uuid_t	id = UuidNew();
+	pg_uuid_t	id = IdNew(call);
 	StepRow    *step;
 
 	definition.name = FreeStepName(call, plan, after->name);

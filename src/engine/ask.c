@@ -48,7 +48,7 @@ StepRequestReview(Call *call, PlanRow *plan, StepRow *step, const char *summary,
 {
 	Waiting    *waiting = palloc0(sizeof(Waiting));
 
-	waiting->checkpoint_id = UuidNew();
+	waiting->checkpoint_id = IdNew(call);
 	waiting->review = true;
 	waiting->prompt = summary;
 	waiting->questions = questions;
@@ -67,7 +67,7 @@ CheckpointRenew(Call *call, PlanRow *plan, StepRow *step, char *shown)
 		" WHERE tenant = $1 AND step_id = $2",
 		4, {TEXTOID, UUIDOID, UUIDOID, TEXTOID}
 	};
-	pg_uuid_t	id = UuidNew();
+	pg_uuid_t	id = IdNew(call);
 	Params		params = {0};
 	JsonBuilder b = {0};
 
@@ -89,7 +89,7 @@ StepPrompt(Call *call, PlanRow *plan, StepRow *step, const char *prompt)
 {
 	Waiting    *waiting = palloc0(sizeof(Waiting));
 
-	waiting->checkpoint_id = UuidNew();
+	waiting->checkpoint_id = IdNew(call);
 	waiting->prompt = prompt;
 	StepMove(call, plan, step, STEP_IN_PROGRESS, NULL);
 	step->waiting = waiting;

@@ -134,7 +134,7 @@ PlanFromDefinition(Call *call, const Definition *definition, const PlanOrigin *o
 {
 	PlanRow    *plan = palloc0(sizeof(PlanRow));
 
-	plan->id = UuidNew();
+	plan->id = IdNew(call);
 	plan->root = plan;
 	plan->root_id = plan->id;
 	plan->status = PLAN_PLANNING;
@@ -230,7 +230,7 @@ InsertDefinition(Call *call, const PlanRow *plan, const Definition *definition)
 	pg_uuid_t  *ids = palloc(sizeof(pg_uuid_t) * definition->nsteps);
 
 	for (int i = 0; i < definition->nsteps; i++)
-		ids[i] = UuidNew();
+		ids[i] = IdNew(call);
 	InsertDefinedSteps(call, plan, definition, ids);
 	if (!definition->sequential)
 		InsertDefinedDependencies(call, plan, definition, ids);

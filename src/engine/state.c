@@ -226,11 +226,11 @@ StepStamp(StepRow *step, StepStatus to, TimestampTz now)
  * counts as a review, unless the step is a prompt.
  */
 static Waiting *
-DefaultWaiting(const StepRow *step)
+DefaultWaiting(const Call *call, const StepRow *step)
 {
 	Waiting    *waiting = palloc0(sizeof(Waiting));
 
-	waiting->checkpoint_id = UuidNew();
+	waiting->checkpoint_id = IdNew(call);
 	waiting->review = StepKindOf(step) != KIND_PROMPT;
 	waiting->prompt = !waiting->review ? TextOf(step->prompt) : psprintf("Step \"%s\" waits for a decision.", step->name);
 	return waiting;
@@ -297,7 +297,7 @@ StepStampInPlan(Call *call, PlanRow *plan, StepRow *step)
 		(!StepNests(step) || step->waiting != NULL || !TimeIsSet(step->started_at)))
 	{
 		if (step->waiting == NULL)
-			step->waiting = DefaultWaiting(step);
+			step->waiting = DefaultWaiting(call, step);
 		step->pause_reason = (struct varlena *) WaitingReason(step);
 		changed = true;
 	}

@@ -19,13 +19,12 @@
 
 #include "access/htup_details.h"
 #include "access/xact.h"
-#include "common/hashfn.h"
 #include "utils/memutils.h"
 
 /* columns of stepwise.plan, in the order of its definition */
 enum
 {
-	PLAN_COL_TENANT, PLAN_COL_ID, PLAN_COL_ROOT_ID, PLAN_COL_PARENT_STEP_ID, PLAN_COL_STATUS, PLAN_COL_OUTCOME,
+	PLAN_COL_ID, PLAN_COL_TENANT, PLAN_COL_ROOT_ID, PLAN_COL_PARENT_STEP_ID, PLAN_COL_STATUS, PLAN_COL_OUTCOME,
 	PLAN_COL_ON_FAILURE, PLAN_COL_SEQUENTIAL, PLAN_COL_SEPARATE_REVIEWER, PLAN_COL_STRICT_ORDER, PLAN_COL_LEASES, PLAN_COL_NESTS, PLAN_COL_STALLS,
 	PLAN_COL_WORKABLE, PLAN_COL_DEPTH, PLAN_COL_COUNTS, PLAN_COL_UNSUCCESSFUL = PLAN_COL_COUNTS + STEP_STATUSES, PLAN_COL_PAUSED,
 	PLAN_COL_HOLDING, PLAN_COL_OPEN_FAILURES, PLAN_COL_SENT_BACK, PLAN_COL_CROWDED,
@@ -39,7 +38,7 @@ enum
 /* columns of stepwise.step, in the order of its definition */
 enum
 {
-	STEP_COL_TENANT, STEP_COL_ID, STEP_COL_PLAN_ID, STEP_COL_ROOT_ID, STEP_COL_ORDER, STEP_COL_WAVE, STEP_COL_STATUS,
+	STEP_COL_ID, STEP_COL_TENANT, STEP_COL_PLAN_ID, STEP_COL_ROOT_ID, STEP_COL_ORDER, STEP_COL_WAVE, STEP_COL_STATUS,
 	STEP_COL_OUTCOME, STEP_COL_ATTEMPT, STEP_COL_EXECUTION_ORDER, STEP_COL_BLOCKERS, STEP_COL_READY, STEP_COL_HOLDS, STEP_COL_SENT_BACK, STEP_COL_BRANCHES,
 	STEP_COL_DYNAMIC, STEP_COL_RETRYABLE, STEP_COL_MAX_ATTEMPTS, STEP_COL_ATTEMPTS_BEFORE, STEP_COL_STARTED_AT,
 	STEP_COL_COMPLETED_AT, STEP_COL_ACTIVE_AT, STEP_COL_LEASE_EXPIRES_AT, STEP_COL_STALL_AFTER, STEP_COL_CONFIDENCE, STEP_COL_WORKER,
@@ -187,11 +186,11 @@ typedef struct RowPlace
 
 static RowPlace places[PLACES];
 
-/* Find the entry for a row. It is chosen by the last bytes of the id, which are random. */
+/* Find the entry for a row. It is chosen by random bytes of the id. */
 static RowPlace *
 PlaceOf(const pg_uuid_t *id)
 {
-	return &places[(id->data[14] << 8 | id->data[15]) % PLACES];
+	return &places[(id->data[12] << 8 | id->data[13]) % PLACES];
 }
 
 /* Remember where a row is. */
@@ -204,13 +203,12 @@ PlaceRemember(const pg_uuid_t *id, ItemPointerData tid)
 	place->tid = tid;
 }
 
-/* Make an index key of the tenant and an id. */
+/* Make an index key of an id. */
 static Key
 IdKey(Call *call, const pg_uuid_t *id)
 {
 	Key			key = {.call = call};
 
-	KeyText(&key, call->tenant_datum);
 	KeyUuid(&key, id);
 	return key;
 }
@@ -563,14 +561,13 @@ PlanTouch(PlanRow *plan)
 /*
  * A step never changes its plan, and a plan never changes its root. So each
  * backend remembers where steps belong, which saves a query. If a step was
- * purged since, that is noticed when the step itself is read. The same id may be
- * another step in another tenant, so an entry also has a hash of the tenant.
+ * purged since, or belongs to another tenant, that is noticed when its tree is
+ * locked.
  */
 #define HOMES	1024
 
 typedef struct StepHome
 {
-	uint64		tenant;			/* hash of its name */
 	pg_uuid_t	step_id;
 	pg_uuid_t	plan_id;
 	pg_uuid_t	root_id;
@@ -578,26 +575,19 @@ typedef struct StepHome
 
 static StepHome homes[HOMES];
 
-/* Find the entry for a step. It is chosen by the last bytes of the id, which are random. */
+/* Find the entry for a step. It is chosen by random bytes of the id. */
 static StepHome *
 HomeOf(const pg_uuid_t *step_id)
 {
-	return &homes[(step_id->data[14] << 8 | step_id->data[15]) % HOMES];
-}
-
-static uint64
-TenantHash(const Call *call)
-{
-	return hash_bytes_extended((const unsigned char *) call->tenant, strlen(call->tenant), 0);
+	return &homes[(step_id->data[12] << 8 | step_id->data[13]) % HOMES];
 }
 
 /* Remember where a step belongs. */
 static void
-HomeRemember(const Call *call, const StepRow *step)
+HomeRemember(const StepRow *step)
 {
 	StepHome   *home = HomeOf(&step->id);
 
-	home->tenant = TenantHash(call);
 	home->step_id = step->id;
 	home->plan_id = step->plan_id;
 	home->root_id = step->root_id;
@@ -615,7 +605,7 @@ HomeFind(Call *call, const pg_uuid_t *step_id, StepHome *home)
 	bool		found;
 
 	*home = *HomeOf(step_id);
-	if (UuidEqual(&home->step_id, step_id) && home->tenant == TenantHash(call))
+	if (UuidEqual(&home->step_id, step_id))
 		return true;
 	rows = QueryById(call, &find, step_id);
 	found = rows.count > 0;
@@ -650,7 +640,7 @@ PlanLockIfStep(Call *call, const pg_uuid_t *step_id, StepRow **step)
 	*step = plan ? StepRead(call, step_id) : NULL;
 	if (*step == NULL)
 		return NULL;
-	HomeRemember(call, *step);
+	HomeRemember(*step);
 	return plan;
 }
 
@@ -911,7 +901,7 @@ StepSave(Call *call, StepRow *step)
 	/* TableUpdate does not check constraints */
 	if ((step->status == STEP_COMPLETED) != (step->outcome != OUTCOME_NA))
 		elog(ERROR, "step %s does not fit its constraint", UuidText(&step->id));
-	HomeRemember(call, step);
+	HomeRemember(step);
 	RowWrite(call, "step", "step_pkey", &step->id, &step->tid, &c);
 }
 

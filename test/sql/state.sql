@@ -346,7 +346,7 @@ SELECT * FROM pg_temp.sound();
 -- other statements that write: INSERT ... ON CONFLICT, MERGE
 SELECT pg_temp.plan('merged', pg_temp.names('a', 'b'));
 INSERT INTO stepwise.step (tenant, id, plan_id, step_order, name) SELECT tenant, id, plan_id, step_order, name FROM stepwise.step WHERE plan_id = pg_temp.id('merged')
-ON CONFLICT (tenant, id) DO UPDATE SET status = 'in_progress';
+ON CONFLICT (id) DO UPDATE SET status = 'in_progress';
 MERGE INTO stepwise.step AS s USING (VALUES ('a', 1), ('c', 3)) AS w (name, step_order) ON s.plan_id = pg_temp.id('merged') AND s.name = w.name
 WHEN MATCHED THEN UPDATE SET status = 'completed'
 WHEN NOT MATCHED THEN INSERT (tenant, plan_id, step_order, name) VALUES ('default', pg_temp.id('merged'), w.step_order, w.name);
