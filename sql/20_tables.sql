@@ -250,7 +250,7 @@ CREATE TABLE stepwise.dependency (
     required   boolean NOT NULL DEFAULT true,
     ended      boolean NOT NULL DEFAULT false,
     PRIMARY KEY (step_id, depends_on),
-    CHECK (NOT (required AND ended))
+    CONSTRAINT dependency_need CHECK (NOT (required AND ended))
 );
 CREATE INDEX dependency_of ON stepwise.dependency (depends_on);
 COMMENT ON TABLE stepwise.dependency IS 'which step waits for which';

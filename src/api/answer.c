@@ -82,7 +82,7 @@ DuplicateAnswer(Call *call, const PlanRow *plan, const StepRow *step)
 static void
 PutFormattingNotes(JsonBuilder *b, Call *call, const PlanRow *asked)
 {
-	char	   *of_plan = PlanDetailRead(call, &asked->id)->output_formatting_notes;
+	const char *of_plan = PlanDetailRead(call, &asked->id).output_formatting_notes;
 	List	   *notes = FormattingNotes(call, &asked->id);
 	/* a few notes are shown whole */
 	int			text = list_length(notes) > 4 ? SHOWN_TEXT / 16 : SHOWN_TEXT;

@@ -220,10 +220,11 @@ CopyPlan(Call *call, const PlanRow *plan, PlanRow *root, const Jsonb *over)
 		5, {TEXTOID, UUIDOID, UUIDOID, JSONBOID, TIMESTAMPTZOID}
 	};
 	static KeptQuery detail = {
-		"INSERT INTO stepwise.plan_detail SELECT r.* FROM stepwise.plan_detail AS p,"
-		" LATERAL pg_catalog.jsonb_populate_record(p, pg_catalog.jsonb_build_object('plan_id', $3, 'forked_from', $2,"
-		" 'request_digest', NULL) || CASE WHEN $4 THEN '{}' ELSE '{\"final_output\": null, \"final_media_type\": null}'::jsonb END) AS r"
-		" WHERE p.tenant = $1 AND p.plan_id = $2",
+		"INSERT INTO stepwise.plan_detail SELECT r.* FROM (SELECT) AS one"
+		" LEFT JOIN stepwise.plan_detail AS p ON p.tenant = $1 AND p.plan_id = $2,"
+		" LATERAL pg_catalog.jsonb_populate_record(p, CASE WHEN p.plan_id IS NULL THEN '{\"outputs\": {}, \"variables\": {}}'::jsonb ELSE '{}' END"
+		" || pg_catalog.jsonb_build_object('tenant', $1, 'plan_id', $3, 'forked_from', $2, 'request_digest', NULL)"
+		" || CASE WHEN $4 THEN '{}' ELSE '{\"final_output\": null, \"final_media_type\": null}'::jsonb END) AS r",
 		4, {TEXTOID, UUIDOID, UUIDOID, BOOLOID}
 	};
 	pg_uuid_t	id = IdNew(call);

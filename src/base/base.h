@@ -369,6 +369,25 @@ extern void TableUpdate(const char *table, const char *index, Key *key, Changes 
 extern void TableInsert(Call *call, const char *table, Changes *changes);	/* all columns must be set */
 extern void TablesClose(Call *call);
 
+/* rows that are being inserted, many at a time; by a statement if a user has added something to the table */
+typedef struct Batch
+{
+	Call	   *call;
+	Relation	relation;
+	bool		by_statement;
+	MemoryContext memory;		/* of the rows that are not inserted yet */
+	TupleTableSlot **slots;
+	int			nslots;
+	int			count;			/* of the rows that are not inserted yet */
+	size_t		bytes;			/* their size */
+	ItemPointerData place;		/* of the last row that was inserted; invalid: not known */
+	Changes		row;			/* what BatchAdd adds */
+} Batch;
+
+extern Batch *BatchBegin(Call *call, const char *table, int columns);
+extern void BatchAdd(Batch *batch); /* batch->row */
+extern void BatchEnd(Batch *batch);
+
 extern void SetDatum(Changes *c, int column, Datum value, bool isnull);
 extern void SetInt(Changes *c, int column, int value);
 extern void SetPositive(Changes *c, int column, int value); /* null unless positive */
@@ -378,6 +397,7 @@ extern void SetTime(Changes *c, int column, TimestampTz value); /* NO_TIME: null
 extern void SetUuid(Changes *c, int column, const pg_uuid_t *value);	/* NULL: null; likewise the next two */
 extern void SetVarlena(Changes *c, int column, const void *value);
 extern void SetText(Changes *c, int column, const char *value);
+extern void SetInterval(Changes *c, int column, const Interval *value); /* NULL: null */
 extern void SetEnum(Changes *c, int column, const char *type, const char *label);
 
 /* ---------- tenant.c: who may work in which tenant ---------- */

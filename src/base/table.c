@@ -44,6 +44,8 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+static void TablesForget(Datum arg, Oid relid);
+
 /* ---------- keys ---------- */
 
 static void
@@ -109,6 +111,7 @@ void
 TableInit(void)
 {
 	CacheRegisterRelcacheCallback(FactsForget, (Datum) 0);
+	CacheRegisterRelcacheCallback(TablesForget, (Datum) 0);
 }
 
 /* Find the column tenant of a table. */
@@ -507,7 +510,9 @@ TriggerIsHarmless(const Trigger *trigger, Relation relation)
 static bool
 CheckIsOurs(const ConstrCheck *check)
 {
-	return strcmp(check->ccname, "plan_outcome") == 0 || strcmp(check->ccname, "step_outcome") == 0;
+	static const char *const names[] = {"plan_outcome", "step_outcome", "dependency_need"};
+
+	return NameIndex(check->ccname, names, lengthof(names)) >= 0;
 }
 
 /*
@@ -519,7 +524,7 @@ CheckIsOurs(const ConstrCheck *check)
 static const char *const OurIndexes[] = {
 	"plan_pkey", "plan_root", "plan_open", "plan_finished", "plan_nested", "plan_parent_step", "plan_workable", "plan_idempotency_key",
 	"step_pkey", "step_order_unique", "step_name", "step_binding", "step_ready", "step_holder", "step_lease", "step_holds",
-	"step_sent_back", "step_paused", "audit_chain"
+	"step_sent_back", "step_paused", "dependency_pkey", "dependency_of", "plan_detail_pkey", "plan_detail_search", "audit_chain"
 };
 
 static bool
@@ -681,42 +686,217 @@ IndexOpen(Call *call, Oid index)
 	return OpenedKeep(call, index_open(index, RowExclusiveLock), RowExclusiveLock);
 }
 
-/* Check whether an index has an entry for every row, made of columns alone, and is checked at once. */
+/* ---------- index entries ---------- */
+
+/*
+ * How new rows get into an index. Our indexes are B-trees over columns; some
+ * have entries only for rows in which certain columns are null, not null, or
+ * true. So their entries need no executor. What an index is made of never
+ * changes while it exists.
+ */
+
+#define INDEXES_MAX		16		/* of a table */
+#define TESTS_MAX		2		/* in the predicate of an index */
+
+typedef struct ColumnTest
+{
+	AttrNumber	column;
+	enum
+	{
+		COLUMN_IS_NULL,
+		COLUMN_IS_NOT_NULL,
+		COLUMN_IS_TRUE
+	}			kind;
+} ColumnTest;
+
+typedef struct IndexFacts
+{
+	Oid			index;
+	bool		plain;			/* a B-tree over columns, in use */
+	bool		unique;
+	int			ncolumns;
+	AttrNumber	columns[KEY_MAX_COLUMNS];
+	int			ntests;			/* all must hold for an entry; -1: the predicate is not understood */
+	ColumnTest	tests[TESTS_MAX];
+} IndexFacts;
+
+typedef struct TableFacts
+{
+	Oid			relid;
+	int			nindexes;		/* -1: too many */
+	IndexFacts	indexes[INDEXES_MAX];
+} TableFacts;
+
+static TableFacts tables[8];	/* more than the engine has tables that it inserts into */
+
+static void
+TablesForget(Datum arg, Oid relid)
+{
+	for (size_t i = 0; i < lengthof(tables); i++)
+		if (relid == InvalidOid || tables[i].relid == relid)
+			tables[i].relid = InvalidOid;
+}
+
+/* Read one test of a predicate. Returns false if it is of another kind. */
 static bool
-IndexIsPlain(Relation index)
+TestRead(const Node *node, ColumnTest *test)
 {
-	return index->rd_rel->relam == BTREE_AM_OID && index->rd_index->indisready && index->rd_index->indimmediate &&
-		RelationGetIndexExpressions(index) == NIL && RelationGetIndexPredicate(index) == NIL;
+	const NullTest *null_test = (const NullTest *) node;
+
+	if (IsA(node, Var))
+		test->kind = COLUMN_IS_TRUE;
+	else if (IsA(node, NullTest) && IsA(null_test->arg, Var) && !null_test->argisrow)
+	{
+		test->kind = null_test->nulltesttype == IS_NULL ? COLUMN_IS_NULL : COLUMN_IS_NOT_NULL;
+		node = (const Node *) null_test->arg;
+	}
+	else
+		return false;
+	test->column = ((const Var *) node)->varattno;
+	return test->column > 0;
 }
 
-/* Add the entry of a new row to a plain index. A B-tree needs no IndexInfo, as in toast_internals.c. */
-static void
-EntryAdd(Relation relation, Relation index, TupleTableSlot *slot)
+/* Read the predicate of an index, a list of tests. Returns their number; -1: it is not understood. */
+static int
+TestsRead(Relation index, ColumnTest *tests)
 {
-	Datum		values[INDEX_MAX_KEYS];
-	bool		nulls[INDEX_MAX_KEYS];
-	bool		unique = index->rd_index->indisunique;
+	List	   *predicate = RelationGetIndexPredicate(index);
+	ListCell   *cell;
+	int			count = 0;
 
-	for (int i = 0; i < index->rd_index->indnatts; i++)
-		values[i] = slot_getattr(slot, index->rd_index->indkey.values[i], &nulls[i]);
-	index_insert(index, values, nulls, &slot->tts_tid, relation, unique ? UNIQUE_CHECK_YES : UNIQUE_CHECK_NO, false, NULL);
+	foreach(cell, predicate)
+		if (count == TESTS_MAX || !TestRead(lfirst(cell), &tests[count++]))
+		return -1;
+	return count;
 }
 
-/* Add the entries of a new row. If all indexes are plain, this needs no executor. */
+/* Read from the catalog how rows get into an index. */
 static void
-EntriesAdd(Call *call, Relation relation, TupleTableSlot *slot)
+IndexFactsRead(Call *call, Oid oid, IndexFacts *facts)
 {
-	List	   *indexes = RelationGetIndexList(relation);
+	Relation	index = IndexOpen(call, oid);
+	Form_pg_index form = index->rd_index;
+
+	facts->index = oid;
+	facts->unique = form->indisunique;
+	facts->ncolumns = form->indnatts;
+	facts->plain = index->rd_rel->relam == BTREE_AM_OID && form->indisready && form->indnatts <= KEY_MAX_COLUMNS &&
+		RelationGetIndexExpressions(index) == NIL;
+	for (int i = 0; facts->plain && i < facts->ncolumns; i++)
+		facts->columns[i] = form->indkey.values[i];
+	facts->ntests = TestsRead(index, facts->tests);
+}
+
+/* Find or make room for what is known about a table. */
+static TableFacts *
+TableFactsEntry(Oid relid)
+{
+	TableFacts *unused = &tables[0];
+
+	for (size_t i = 0; i < lengthof(tables); i++)
+	{
+		if (tables[i].relid == relid)
+			return &tables[i];
+		if (!OidIsValid(tables[i].relid))
+			unused = &tables[i];
+	}
+	return unused;
+}
+
+/*
+ * Say how rows get into the indexes of a table. It is read into memory of the
+ * call first, because an invalidation may come meanwhile; then it is not kept.
+ */
+static const TableFacts *
+TableFactsOf(Call *call, Relation relation)
+{
+	TableFacts *kept = TableFactsEntry(RelationGetRelid(relation));
+	TableFacts *facts;
+	List	   *indexes;
 	ListCell   *cell;
 
-	foreach(cell, indexes)
-		if (!IndexIsPlain(IndexOpen(call, lfirst_oid(cell))))
+	if (kept->relid == RelationGetRelid(relation))
+		return kept;
+	facts = MemoryContextAllocZero(call->context, sizeof(TableFacts));
+	facts->relid = kept->relid = RelationGetRelid(relation);
+	indexes = RelationGetIndexList(relation);
+	if (list_length(indexes) > INDEXES_MAX)
+		facts->nindexes = -1;
+	else
+		foreach(cell, indexes)
+			IndexFactsRead(call, lfirst_oid(cell), &facts->indexes[facts->nindexes++]);
+	if (kept->relid == facts->relid)
+		*kept = *facts;
+	return facts;
+}
+
+static bool
+TestHolds(const ColumnTest *test, TupleTableSlot *slot)
+{
+	bool		isnull;
+	Datum		value = slot_getattr(slot, test->column, &isnull);
+
+	if (test->kind == COLUMN_IS_TRUE)
+		return !isnull && DatumGetBool(value);
+	return isnull == (test->kind == COLUMN_IS_NULL);
+}
+
+/* Check whether an index has an entry for a row. */
+static bool
+HasEntry(const IndexFacts *facts, TupleTableSlot *slot)
+{
+	for (int i = 0; i < facts->ntests; i++)
+		if (!TestHolds(&facts->tests[i], slot))
+			return false;
+	return true;
+}
+
+/*
+ * Add the entry of a new row to an index. A B-tree needs no IndexInfo, as in
+ * toast_internals.c.
+ *
+ * A deferrable constraint is checked at once too, which is stricter than it
+ * asks for: the executor would check it at the end of the statement. No
+ * statement of ours leaves duplicates to be resolved by the next one.
+ */
+static void
+EntryAdd(Relation relation, Relation index, const IndexFacts *facts, TupleTableSlot *slot)
+{
+	Datum		values[KEY_MAX_COLUMNS];
+	bool		nulls[KEY_MAX_COLUMNS];
+
+	for (int i = 0; i < facts->ncolumns; i++)
+		values[i] = slot_getattr(slot, facts->columns[i], &nulls[i]);
+	index_insert(index, values, nulls, &slot->tts_tid, relation, facts->unique ? UNIQUE_CHECK_YES : UNIQUE_CHECK_NO, false, NULL);
+}
+
+/* Check whether the entries of a row need the executor. */
+static bool
+NeedsExecutor(const TableFacts *facts, TupleTableSlot *slot)
+{
+	for (int i = 0; i < facts->nindexes; i++)
+		if (facts->indexes[i].ntests < 0 || (!facts->indexes[i].plain && HasEntry(&facts->indexes[i], slot)))
+			return true;
+	return facts->nindexes < 0;
+}
+
+/* Add the entries of new rows, one index after the other. An index without entries is not even opened. */
+static void
+EntriesAdd(Call *call, Relation relation, TupleTableSlot **slots, int count)
+{
+	const TableFacts *facts = TableFactsOf(call, relation);
+
+	for (int row = 0; row < count; row++)
+		if (NeedsExecutor(facts, slots[row]))
 		{
-			IndexesAdd(relation, slot, false, false);
+			for (row = 0; row < count; row++)
+				IndexesAdd(relation, slots[row], false, false);
 			return;
 		}
-	foreach(cell, indexes)
-		EntryAdd(relation, IndexOpen(call, lfirst_oid(cell)), slot);
+	for (int i = 0; i < facts->nindexes; i++)
+		for (int row = 0; row < count; row++)
+			if (HasEntry(&facts->indexes[i], slots[row]))
+				EntryAdd(relation, IndexOpen(call, facts->indexes[i].index), &facts->indexes[i], slots[row]);
 }
 
 /* Find the row to be updated: where the call has seen it, or by its key. */
@@ -825,7 +1005,7 @@ Insert(Call *call, Relation relation, Changes *changes)
 	CheckNotNulls(relation, changes);
 	ExecStoreHeapTuple(heap_form_tuple(desc, changes->values, changes->nulls), slot, true);
 	table_tuple_insert(relation, slot, GetCurrentCommandId(true), 0, NULL);
-	EntriesAdd(call, relation, slot);
+	EntriesAdd(call, relation, &slot, 1);
 	ExecDropSingleTupleTableSlot(slot);
 }
 
@@ -845,6 +1025,136 @@ TableInsert(Call *call, const char *table, Changes *changes)
 	else
 		Insert(call, relation, changes);
 	End();
+}
+
+/* ---------- inserting many rows ---------- */
+
+#define BATCH_ROWS		250
+#define BATCH_BYTES		65536
+
+/*
+ * Begin to insert rows into a table of which we know so many columns. In
+ * batch->row they are null until they are set; then they keep their value from
+ * row to row. What only one row needs may be allocated in batch->memory.
+ */
+Batch *
+BatchBegin(Call *call, const char *table, int columns)
+{
+	Batch	   *batch = palloc(sizeof(Batch));
+
+	if (call->reading)
+		elog(ERROR, "table %s cannot be written by a call that only reads", table);
+	CheckWritable("INSERT");
+	memset(batch, 0, offsetof(Batch, row));
+	batch->call = call;
+	batch->relation = Open(call, table, RowExclusiveLock);
+	if (RelationGetDescr(batch->relation)->natts < columns)
+		elog(ERROR, "table %s has too few columns", table);
+	batch->by_statement = IsAltered(batch->relation) || RelationGetDescr(batch->relation)->natts > columns;
+	batch->memory = AllocSetContextCreate(CurrentMemoryContext, "stepwise rows", ALLOCSET_DEFAULT_SIZES);
+	memset(batch->row.replaces, false, sizeof(batch->row.replaces));
+	memset(batch->row.replaces, true, columns);
+	memset(batch->row.nulls, true, sizeof(batch->row.nulls));
+	return batch;
+}
+
+/* Get a free slot for the next row. */
+static TupleTableSlot *
+BatchSlot(Batch *batch)
+{
+	if (batch->count == batch->nslots)
+	{
+		if (batch->nslots % 16 == 0)
+			batch->slots = batch->slots ? repalloc(batch->slots, sizeof(TupleTableSlot *) * (batch->nslots + 16)) :
+				palloc(sizeof(TupleTableSlot *) * 16);
+		batch->slots[batch->nslots++] = MakeSingleTupleTableSlot(RelationGetDescr(batch->relation), &TTSOpsHeapTuple);
+	}
+	return batch->slots[batch->count++];
+}
+
+/* Make the row of a slot a value of the row type of its table. */
+static Datum
+SlotDatum(TupleTableSlot *slot)
+{
+	return heap_copy_tuple_as_datum(ExecFetchSlotHeapTuple(slot, false, NULL), slot->tts_tupleDescriptor);
+}
+
+/*
+ * Insert the collected rows by one statement: their columns are those of an
+ * array of rows. Columns that we do not know get their defaults.
+ */
+static void
+BatchInsertByStatement(Batch *batch)
+{
+	TupleDesc	desc = RelationGetDescr(batch->relation);
+	Oid			type = batch->relation->rd_rel->reltype;
+	Oid			types[] = {get_array_type(type)};
+	Datum	   *rows = palloc(sizeof(Datum) * batch->count);
+	Params		params = {0};
+	StringInfoData names;
+
+	initStringInfo(&names);
+	for (int i = 0; i < desc->natts; i++)
+		if (batch->row.replaces[i])
+			appendStringInfo(&names, "%s%s", i > 0 ? ", " : "", quote_identifier(NameStr(TupleDescAttr(desc, i)->attname)));
+	for (int i = 0; i < batch->count; i++)
+		rows[i] = SlotDatum(batch->slots[i]);
+	ParamDatum(&params, PointerGetDatum(construct_array(rows, batch->count, type, -1, false, TYPALIGN_DOUBLE)));
+	if (QueryRunOnce(psprintf("INSERT INTO stepwise.%s (%s) SELECT %s FROM pg_catalog.unnest($1)",
+							  quote_identifier(RelationGetRelationName(batch->relation)), names.data, names.data),
+					 types, &params) != batch->count)
+		elog(ERROR, "rows of table %s could not be saved", RelationGetRelationName(batch->relation));
+}
+
+/* Insert the collected rows. */
+static void
+BatchInsert(Batch *batch)
+{
+	MemoryContext outer = MemoryContextSwitchTo(batch->memory);
+
+	if (batch->by_statement)
+		BatchInsertByStatement(batch);
+	else if (batch->count > 0)
+	{
+		table_multi_insert(batch->relation, batch->slots, batch->count, GetCurrentCommandId(true), 0, NULL);
+		EntriesAdd(batch->call, batch->relation, batch->slots, batch->count);
+		batch->place = batch->slots[batch->count - 1]->tts_tid;
+	}
+	for (int i = 0; i < batch->count; i++)
+		ExecClearTuple(batch->slots[i]);
+	batch->count = 0;
+	batch->bytes = 0;
+	MemoryContextSwitchTo(outer);
+	MemoryContextReset(batch->memory);
+}
+
+/* Add a row as it is in batch->row. */
+void
+BatchAdd(Batch *batch)
+{
+	MemoryContext outer;
+	HeapTuple	tuple;
+
+	if (!batch->by_statement)
+		CheckNotNulls(batch->relation, &batch->row);
+	outer = MemoryContextSwitchTo(batch->memory);
+	tuple = heap_form_tuple(RelationGetDescr(batch->relation), batch->row.values, batch->row.nulls);
+	MemoryContextSwitchTo(outer);
+	ExecStoreHeapTuple(tuple, BatchSlot(batch), true);
+	batch->bytes += tuple->t_len;
+	if (batch->count == BATCH_ROWS || batch->bytes >= BATCH_BYTES)
+		BatchInsert(batch);
+}
+
+/* Insert the rows that are left. Afterwards batch->place is that of the last row, if we know it. */
+void
+BatchEnd(Batch *batch)
+{
+	if (batch->count > 0)
+		BatchInsert(batch);
+	for (int i = 0; i < batch->nslots; i++)
+		ExecDropSingleTupleTableSlot(batch->slots[i]);
+	MemoryContextDelete(batch->memory);
 }
 
 /* ---------- what a write sets ---------- */
@@ -914,6 +1224,13 @@ void
 SetText(Changes *c, int column, const char *value)
 {
 	SetVarlena(c, column, value ? cstring_to_text(value) : NULL);
+}
+
+/* Set an interval column; NULL for null. */
+void
+SetInterval(Changes *c, int column, const Interval *value)
+{
+	SetDatum(c, column, IntervalPGetDatum(value), value == NULL);
 }
 
 /* Set an enum column by its label. */

@@ -18,6 +18,53 @@ extern PlanStatus PlanDeriveStatus(const int counts[STEP_STATUSES], OnFailure on
 
 /* ---------- store.c: read, lock and write the rows of plans and steps ---------- */
 
+/* columns of stepwise.plan, in the order of its definition */
+enum
+{
+	PLAN_COL_ID, PLAN_COL_TENANT, PLAN_COL_ROOT_ID, PLAN_COL_PARENT_STEP_ID, PLAN_COL_STATUS, PLAN_COL_OUTCOME,
+	PLAN_COL_ON_FAILURE, PLAN_COL_SEQUENTIAL, PLAN_COL_SEPARATE_REVIEWER, PLAN_COL_STRICT_ORDER, PLAN_COL_LEASES, PLAN_COL_NESTS, PLAN_COL_STALLS,
+	PLAN_COL_WORKABLE, PLAN_COL_DEPTH, PLAN_COL_COUNTS, PLAN_COL_UNSUCCESSFUL = PLAN_COL_COUNTS + STEP_STATUSES, PLAN_COL_PAUSED,
+	PLAN_COL_HOLDING, PLAN_COL_OPEN_FAILURES, PLAN_COL_SENT_BACK, PLAN_COL_CROWDED,
+	PLAN_COL_STARTED_STEPS, PLAN_COL_NEXT_ORDER, PLAN_COL_AUDIT_ENTRIES, PLAN_COL_CREATED_AT, PLAN_COL_STARTED_AT,
+	PLAN_COL_COMPLETED_AT, PLAN_COL_UPDATED_AT, PLAN_COL_STALL_AFTER, PLAN_COL_AUDIT_HEAD, PLAN_COL_SESSION_ID,
+	PLAN_COL_MESSAGE, PLAN_COL_PAUSE_REASON, PLAN_COL_OUTPUTS, PLAN_COL_NAME, PLAN_COL_GOAL, PLAN_COL_WORKFLOW,
+	PLAN_COL_VERSION, PLAN_COL_IDEMPOTENCY_KEY, PLAN_COL_INPUTS, PLAN_COL_PARENT_NAMES,
+	PLAN_COLUMNS
+};
+
+/* columns of stepwise.step, in the order of its definition */
+enum
+{
+	STEP_COL_ID, STEP_COL_TENANT, STEP_COL_PLAN_ID, STEP_COL_ROOT_ID, STEP_COL_ORDER, STEP_COL_WAVE, STEP_COL_STATUS,
+	STEP_COL_OUTCOME, STEP_COL_ATTEMPT, STEP_COL_EXECUTION_ORDER, STEP_COL_BLOCKERS, STEP_COL_READY, STEP_COL_HOLDS, STEP_COL_SENT_BACK, STEP_COL_BRANCHES,
+	STEP_COL_DYNAMIC, STEP_COL_RETRYABLE, STEP_COL_MAX_ATTEMPTS, STEP_COL_ATTEMPTS_BEFORE, STEP_COL_STARTED_AT,
+	STEP_COL_COMPLETED_AT, STEP_COL_ACTIVE_AT, STEP_COL_LEASE_EXPIRES_AT, STEP_COL_STALL_AFTER, STEP_COL_CONFIDENCE, STEP_COL_WORKER,
+	STEP_COL_HOLDER, STEP_COL_MESSAGE, STEP_COL_PAUSE_REASON, STEP_COL_INPUTS, STEP_COL_RESULT,
+	STEP_COL_RESULT_SUMMARY, STEP_COL_EXECUTION_REPORT, STEP_COL_OUTPUT_FORMATTING_NOTES, STEP_COL_NAME, STEP_COL_TYPE,
+	STEP_COL_TOOL, STEP_COL_WORKFLOW, STEP_COL_VERSION, STEP_COL_BINDING, STEP_COL_PROMPT, STEP_COL_INSTRUCTIONS,
+	STEP_COL_ARGUMENTS, STEP_COL_RESOURCES, STEP_COL_CONDITION, STEP_COL_CONDITION_PATH, STEP_COL_CONDITION_OPERANDS,
+	STEP_COL_ERROR, STEP_COL_REVIEW, STEP_COL_APPROVED, STEP_COL_FIXED_VERSION, STEP_COL_FEEDBACK, STEP_COL_PREVIOUS,
+	STEP_COL_PREVIOUS_ERROR,
+	STEP_COLUMNS
+};
+
+/* columns of stepwise.dependency, in the order of its definition */
+enum
+{
+	DEPENDENCY_COL_TENANT, DEPENDENCY_COL_PLAN_ID, DEPENDENCY_COL_STEP_ID, DEPENDENCY_COL_DEPENDS_ON,
+	DEPENDENCY_COL_REQUIRED, DEPENDENCY_COL_ENDED,
+	DEPENDENCY_COLUMNS
+};
+
+/* columns of stepwise.plan_detail, in the order of its definition */
+enum
+{
+	DETAIL_COL_PLAN_ID, DETAIL_COL_TENANT, DETAIL_COL_OUTPUTS, DETAIL_COL_VARIABLES, DETAIL_COL_DESCRIPTION,
+	DETAIL_COL_DESIGN_RATIONALE, DETAIL_COL_OUTPUT_FORMATTING_NOTES, DETAIL_COL_REQUEST_DIGEST, DETAIL_COL_FINAL_OUTPUT,
+	DETAIL_COL_FINAL_MEDIA_TYPE, DETAIL_COL_FORKED_FROM,
+	DETAIL_COLUMNS
+};
+
 /* a row of stepwise.plan */
 typedef struct PlanRow
 {
@@ -159,11 +206,15 @@ typedef struct StepRow
 	Waiting    *waiting;		/* to be set before a move to awaiting_input; NULL: a default is used */
 } StepRow;
 
-/* columns of a plan that are seldom read */
+/* columns of a plan that are seldom used: a row of stepwise.plan_detail, which is not there if all have their defaults */
 typedef struct PlanDetail
 {
-	Jsonb	   *outputs;		/* templates */
-	char	   *output_formatting_notes;	/* or NULL */
+	Jsonb	   *outputs;		/* templates; NULL: none */
+	const char *output_formatting_notes;	/* or NULL */
+	/* only written */
+	const char *description;	/* or NULL; likewise the next two */
+	const char *design_rationale;
+	const char *request_digest;
 } PlanDetail;
 
 /* the notes of a step about how to show its result */
@@ -198,8 +249,10 @@ extern StepRow *StepReadByOrder(Call *call, const pg_uuid_t *plan_id, int order)
 extern StepRow *StepNextPending(Call *call, const PlanRow *plan, int from_order);
 extern StepRow *StepNextReady(Call *call, const PlanRow *plan, int from_order);
 extern StepRow *StepFromTuple(HeapTuple tuple, TupleDesc desc);
+extern void PlanSetState(Changes *c, const PlanRow *plan);	/* the columns that change */
+extern void PlanInserted(PlanRow *plan, ItemPointerData place);
 extern void StepSave(Call *call, StepRow *step);
-extern PlanDetail *PlanDetailRead(Call *call, const pg_uuid_t *plan_id);
+extern PlanDetail PlanDetailRead(Call *call, const pg_uuid_t *plan_id);
 extern Jsonb *PlanVariables(Call *call, const pg_uuid_t *plan_id);	/* only those that are stored */
 extern List *FormattingNotes(Call *call, const pg_uuid_t *plan_id); /* of FormattingNote */
 extern Jsonb *SkillMetadata(Call *call, const pg_uuid_t *plan_id);	/* NULL: none */
@@ -531,20 +584,27 @@ extern void SubmissionApply(StepRow *step, const Jsonb *submission);
 extern void StepSubmit(Call *call, PlanRow *plan, StepRow *step, Jsonb *detail);
 extern bool ReviewLookAgain(Call *call, PlanRow *plan, StepRow *step, const OpenReview *review);
 
-/* ---------- insert.c: rows of steps and dependencies ---------- */
+/* ---------- insert.c: new rows of plans, steps and dependencies ---------- */
 
-typedef struct Links Links;		/* a batch of dependencies that are not inserted yet */
+/* what a new step has beside its definition */
+typedef struct NewStep
+{
+	const pg_uuid_t *id;
+	int			order;
+	bool		branches;		/* it has branching conditions */
+	int			blockers;		/* number of dependencies that are not settled */
+} NewStep;
 
+extern void PlanInsert(Call *call, PlanRow *plan, const char *idempotency_key); /* the key may be NULL */
+extern void DetailInsert(Call *call, const PlanRow *plan, const PlanDetail *detail);
+extern void DetailNeed(Call *call, const pg_uuid_t *plan_id);
+extern Batch *StepsBegin(Call *call, const PlanRow *plan);	/* ended by BatchEnd; likewise LinksBegin */
+extern void StepsAdd(Batch *batch, const PlanRow *plan, const StepDefinition *step, const NewStep *place);
+extern Batch *LinksBegin(Call *call, const PlanRow *plan);
+extern void LinksAdd(Batch *batch, const pg_uuid_t *step_id, const pg_uuid_t *parent_id, Need need);
 extern void PutInterval(JsonBuilder *b, const char *key, Interval *interval);
 extern void PutCondition(JsonBuilder *b, const Condition *condition, const char *source_key, const char *path_key,
 						 const char *operands_key);
-extern void PutStep(JsonBuilder *b, const StepDefinition *step, const pg_uuid_t *id, int order, bool sequential,
-					bool branches, int blockers);
-extern void InsertRows(Call *call, KeptQuery *query, const PlanRow *plan, JsonBuilder *b);
-extern void InsertSteps(Call *call, const PlanRow *plan, JsonBuilder *b);
-extern Links *LinksBegin(Call *call, const PlanRow *plan);
-extern void LinksAdd(Links *links, const pg_uuid_t *step_id, const pg_uuid_t *parent_id, Need need);
-extern void LinksEnd(Links *links);
 
 /* ---------- create.c: rows of new plans ---------- */
 
@@ -562,7 +622,8 @@ typedef struct PlanOrigin
 	StepRow    *parent_step;	/* of a nested plan; else NULL */
 } PlanOrigin;
 
-extern PlanRow *PlanCreate(Call *call, const Definition *definition, const PlanOrigin *origin);
+extern PlanRow *PlanCreate(Call *call, const Definition *definition, const PlanOrigin *origin,
+						   const pg_uuid_t **step_ids); /* may be NULL */
 extern Definition *WorkflowOpen(Call *call, PlanOrigin *origin, Faults *faults);
 extern void CheckInputsObject(Faults *faults, const Jsonb *inputs);
 

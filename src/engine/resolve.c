@@ -757,5 +757,5 @@ PlanOutputs(Call *call, PlanRow *plan)
 	ResolveFault fault = {0};
 	Resolver	r = {.call = call, .plan = plan, .lenient = true, .fault = &fault};
 
-	return (struct varlena *) FillJson(&r, PlanDetailRead(call, &plan->id)->outputs);
+	return (struct varlena *) FillJson(&r, PlanDetailRead(call, &plan->id).outputs);
 }

@@ -21,52 +21,8 @@
 #include "access/xact.h"
 #include "utils/memutils.h"
 
-/* columns of stepwise.plan, in the order of its definition */
-enum
-{
-	PLAN_COL_ID, PLAN_COL_TENANT, PLAN_COL_ROOT_ID, PLAN_COL_PARENT_STEP_ID, PLAN_COL_STATUS, PLAN_COL_OUTCOME,
-	PLAN_COL_ON_FAILURE, PLAN_COL_SEQUENTIAL, PLAN_COL_SEPARATE_REVIEWER, PLAN_COL_STRICT_ORDER, PLAN_COL_LEASES, PLAN_COL_NESTS, PLAN_COL_STALLS,
-	PLAN_COL_WORKABLE, PLAN_COL_DEPTH, PLAN_COL_COUNTS, PLAN_COL_UNSUCCESSFUL = PLAN_COL_COUNTS + STEP_STATUSES, PLAN_COL_PAUSED,
-	PLAN_COL_HOLDING, PLAN_COL_OPEN_FAILURES, PLAN_COL_SENT_BACK, PLAN_COL_CROWDED,
-	PLAN_COL_STARTED_STEPS, PLAN_COL_NEXT_ORDER, PLAN_COL_AUDIT_ENTRIES, PLAN_COL_CREATED_AT, PLAN_COL_STARTED_AT,
-	PLAN_COL_COMPLETED_AT, PLAN_COL_UPDATED_AT, PLAN_COL_STALL_AFTER, PLAN_COL_AUDIT_HEAD, PLAN_COL_SESSION_ID,
-	PLAN_COL_MESSAGE, PLAN_COL_PAUSE_REASON, PLAN_COL_OUTPUTS, PLAN_COL_NAME, PLAN_COL_GOAL, PLAN_COL_WORKFLOW,
-	PLAN_COL_VERSION, PLAN_COL_IDEMPOTENCY_KEY, PLAN_COL_INPUTS, PLAN_COL_PARENT_NAMES,
-	PLAN_COLUMNS
-};
-
-/* columns of stepwise.step, in the order of its definition */
-enum
-{
-	STEP_COL_ID, STEP_COL_TENANT, STEP_COL_PLAN_ID, STEP_COL_ROOT_ID, STEP_COL_ORDER, STEP_COL_WAVE, STEP_COL_STATUS,
-	STEP_COL_OUTCOME, STEP_COL_ATTEMPT, STEP_COL_EXECUTION_ORDER, STEP_COL_BLOCKERS, STEP_COL_READY, STEP_COL_HOLDS, STEP_COL_SENT_BACK, STEP_COL_BRANCHES,
-	STEP_COL_DYNAMIC, STEP_COL_RETRYABLE, STEP_COL_MAX_ATTEMPTS, STEP_COL_ATTEMPTS_BEFORE, STEP_COL_STARTED_AT,
-	STEP_COL_COMPLETED_AT, STEP_COL_ACTIVE_AT, STEP_COL_LEASE_EXPIRES_AT, STEP_COL_STALL_AFTER, STEP_COL_CONFIDENCE, STEP_COL_WORKER,
-	STEP_COL_HOLDER, STEP_COL_MESSAGE, STEP_COL_PAUSE_REASON, STEP_COL_INPUTS, STEP_COL_RESULT,
-	STEP_COL_RESULT_SUMMARY, STEP_COL_EXECUTION_REPORT, STEP_COL_OUTPUT_FORMATTING_NOTES, STEP_COL_NAME, STEP_COL_TYPE,
-	STEP_COL_TOOL, STEP_COL_WORKFLOW, STEP_COL_VERSION, STEP_COL_BINDING, STEP_COL_PROMPT, STEP_COL_INSTRUCTIONS,
-	STEP_COL_ARGUMENTS, STEP_COL_RESOURCES, STEP_COL_CONDITION, STEP_COL_CONDITION_PATH, STEP_COL_CONDITION_OPERANDS,
-	STEP_COL_ERROR, STEP_COL_REVIEW, STEP_COL_APPROVED, STEP_COL_FIXED_VERSION, STEP_COL_FEEDBACK, STEP_COL_PREVIOUS,
-	STEP_COL_PREVIOUS_ERROR,
-	STEP_COLUMNS
-};
-
-/* columns of stepwise.dependency that are read here; the first is 0 */
-enum
-{
-	DEPENDENCY_COL_STEP_ID = 2,
-	DEPENDENCY_COL_REQUIRED = 4,
-	DEPENDENCY_COL_ENDED = 5
-};
-
-/* columns of stepwise.plan_detail and stepwise.skill_execution that are read here; the first is 0 */
-enum
-{
-	DETAIL_COL_OUTPUTS = 2,
-	DETAIL_COL_VARIABLES = 3,
-	DETAIL_COL_OUTPUT_FORMATTING_NOTES = 6,
-	SKILL_COL_METADATA = 6
-};
+/* the column of stepwise.skill_execution that is read here; the first is 0 */
+#define SKILL_COL_METADATA	6
 
 /* a deformed row */
 typedef struct Fields
@@ -491,6 +447,40 @@ CallNow(Call *call, const PlanRow *plan)
 	return call->now;
 }
 
+/* Set the columns of a plan that change. */
+void
+PlanSetState(Changes *c, const PlanRow *plan)
+{
+	SetEnum(c, PLAN_COL_STATUS, "plan_status", PlanStatusName[plan->status]);
+	SetEnum(c, PLAN_COL_OUTCOME, "outcome", OutcomeName[plan->outcome]);
+	SetBool(c, PLAN_COL_LEASES, plan->leases);
+	SetBool(c, PLAN_COL_NESTS, plan->nests);
+	SetBool(c, PLAN_COL_STALLS, plan->stalls);
+	SetTrue(c, PLAN_COL_WORKABLE, plan->nested && plan->workable);
+	for (int i = 0; i < STEP_STATUSES; i++)
+		SetInt(c, PLAN_COL_COUNTS + i, plan->counts[i]);
+	SetInt(c, PLAN_COL_UNSUCCESSFUL, plan->unsuccessful);
+	SetInt(c, PLAN_COL_PAUSED, plan->paused);
+	SetInt(c, PLAN_COL_HOLDING, plan->holding);
+	SetInt(c, PLAN_COL_OPEN_FAILURES, plan->open_failures);
+	SetInt(c, PLAN_COL_SENT_BACK, plan->sent_back);
+	SetInt(c, PLAN_COL_CROWDED, plan->crowded);
+	SetInt(c, PLAN_COL_STARTED_STEPS, plan->started_steps);
+	SetInt(c, PLAN_COL_NEXT_ORDER, plan->next_order);
+	SetInt(c, PLAN_COL_AUDIT_ENTRIES, plan->audit_entries);
+	SetTime(c, PLAN_COL_STARTED_AT, plan->started_at);
+	SetTime(c, PLAN_COL_COMPLETED_AT, plan->completed_at);
+	SetTime(c, PLAN_COL_UPDATED_AT, plan->updated_at);
+	SetVarlena(c, PLAN_COL_AUDIT_HEAD, cstring_to_text_with_len((char *) plan->audit_head, sizeof(plan->audit_head)));
+	SetText(c, PLAN_COL_SESSION_ID, plan->session_id);
+	SetText(c, PLAN_COL_MESSAGE, plan->message);
+	SetVarlena(c, PLAN_COL_PAUSE_REASON, plan->pause_reason);
+	SetVarlena(c, PLAN_COL_OUTPUTS, plan->outputs);
+	/* constraints are not checked when the row is written */
+	if ((plan->status == PLAN_COMPLETED) != (plan->outcome != OUTCOME_NA) || PlanIsTerminal(plan->status) != TimeIsSet(plan->completed_at))
+		elog(ERROR, "plan %s does not fit its constraint", UuidText(&plan->id));
+}
+
 /* Write the row of a plan. */
 static void
 PlanWrite(Call *call, PlanRow *plan)
@@ -499,35 +489,17 @@ PlanWrite(Call *call, PlanRow *plan)
 
 	plan->touched = false;
 	plan->updated_at = CallNow(call, plan);
-	SetEnum(&c, PLAN_COL_STATUS, "plan_status", PlanStatusName[plan->status]);
-	SetEnum(&c, PLAN_COL_OUTCOME, "outcome", OutcomeName[plan->outcome]);
-	SetBool(&c, PLAN_COL_LEASES, plan->leases);
-	SetBool(&c, PLAN_COL_NESTS, plan->nests);
-	SetBool(&c, PLAN_COL_STALLS, plan->stalls);
-	SetTrue(&c, PLAN_COL_WORKABLE, plan->nested && plan->workable);
-	for (int i = 0; i < STEP_STATUSES; i++)
-		SetInt(&c, PLAN_COL_COUNTS + i, plan->counts[i]);
-	SetInt(&c, PLAN_COL_UNSUCCESSFUL, plan->unsuccessful);
-	SetInt(&c, PLAN_COL_PAUSED, plan->paused);
-	SetInt(&c, PLAN_COL_HOLDING, plan->holding);
-	SetInt(&c, PLAN_COL_OPEN_FAILURES, plan->open_failures);
-	SetInt(&c, PLAN_COL_SENT_BACK, plan->sent_back);
-	SetInt(&c, PLAN_COL_CROWDED, plan->crowded);
-	SetInt(&c, PLAN_COL_STARTED_STEPS, plan->started_steps);
-	SetInt(&c, PLAN_COL_NEXT_ORDER, plan->next_order);
-	SetInt(&c, PLAN_COL_AUDIT_ENTRIES, plan->audit_entries);
-	SetTime(&c, PLAN_COL_STARTED_AT, plan->started_at);
-	SetTime(&c, PLAN_COL_COMPLETED_AT, plan->completed_at);
-	SetTime(&c, PLAN_COL_UPDATED_AT, plan->updated_at);
-	SetVarlena(&c, PLAN_COL_AUDIT_HEAD, cstring_to_text_with_len((char *) plan->audit_head, sizeof(plan->audit_head)));
-	SetText(&c, PLAN_COL_SESSION_ID, plan->session_id);
-	SetText(&c, PLAN_COL_MESSAGE, plan->message);
-	SetVarlena(&c, PLAN_COL_PAUSE_REASON, plan->pause_reason);
-	SetVarlena(&c, PLAN_COL_OUTPUTS, plan->outputs);
-	/* TableUpdate does not check constraints */
-	if ((plan->status == PLAN_COMPLETED) != (plan->outcome != OUTCOME_NA) || PlanIsTerminal(plan->status) != TimeIsSet(plan->completed_at))
-		elog(ERROR, "plan %s does not fit its constraint", UuidText(&plan->id));
+	PlanSetState(&c, plan);
 	RowWrite(call, "plan", "plan_pkey", &plan->id, &plan->tid, &c);
+}
+
+/* Note that the row of a new plan was inserted, and where it is. */
+void
+PlanInserted(PlanRow *plan, ItemPointerData place)
+{
+	plan->touched = false;
+	plan->tid = place;
+	PlaceRemember(&plan->id, place);
 }
 
 /* Write the plans that this call has changed since it last wrote them. */
@@ -919,30 +891,29 @@ ColumnCopy(HeapTuple tuple, TupleDesc desc, int column)
 static void *
 DetailMake(HeapTuple tuple, TupleDesc desc)
 {
-	PlanDetail *detail = palloc(sizeof(PlanDetail));
+	PlanDetail *detail = palloc0(sizeof(PlanDetail));
 
 	detail->outputs = JsonOf(ColumnCopy(tuple, desc, DETAIL_COL_OUTPUTS));
 	detail->output_formatting_notes = TextOf(ColumnCopy(tuple, desc, DETAIL_COL_OUTPUT_FORMATTING_NOTES));
 	return detail;
 }
 
-/* Read from the row of stepwise.plan_detail what "make" makes of it. */
+/* Read from the row of stepwise.plan_detail what "make" makes of it; NULL if the plan has none. */
 static void *
 DetailRead(Call *call, const pg_uuid_t *plan_id, TupleMake make)
 {
 	Key			key = IdKey(call, plan_id);
-	void	   *detail = TableRead("plan_detail", "plan_detail_pkey", &key, NULL, NULL, make);
 
-	if (detail == NULL)
-		elog(ERROR, "plan %s has no detail", UuidText(plan_id));
-	return detail;
+	return TableRead("plan_detail", "plan_detail_pkey", &key, NULL, NULL, make);
 }
 
 /* Read the columns of a plan that are seldom needed. */
-PlanDetail *
+PlanDetail
 PlanDetailRead(Call *call, const pg_uuid_t *plan_id)
 {
-	return DetailRead(call, plan_id, DetailMake);
+	PlanDetail *detail = DetailRead(call, plan_id, DetailMake);
+
+	return detail ? *detail : (PlanDetail) {.outputs = JsonEmptyObject()};
 }
 
 /* Read the variables from a row of stepwise.plan_detail. */
@@ -956,7 +927,9 @@ VariablesMake(HeapTuple tuple, TupleDesc desc)
 Jsonb *
 PlanVariables(Call *call, const pg_uuid_t *plan_id)
 {
-	return DetailRead(call, plan_id, VariablesMake);
+	Jsonb	   *variables = DetailRead(call, plan_id, VariablesMake);
+
+	return variables ? variables : JsonEmptyObject();
 }
 
 /* Make a FormattingNote from a row of stepwise.step; NULL if the step has no notes. */

@@ -203,7 +203,7 @@ SELECT pg_temp.id('watched') IS NULL;
 
 -- with all rows that belong to them, also nested plans; in batches; open plans stay
 SELECT stepwise.log_skill_execution('a skill', 'started', 'audit.sql session') IS NOT NULL;
-SELECT stepwise.create_plan('purged', 'audit.sql', '[{"name": "a", "workflow": "audit.sql nested"}, {"name": "b", "dependsOn": ["a"]}]', session_id => 'audit.sql session',
+SELECT stepwise.create_plan('purged', 'audit.sql', '[{"name": "a", "workflow": "audit.sql nested"}, {"name": "b", "dependsOn": ["a"]}]', session_id => 'audit.sql session', outputs => '{"o": "${steps.b.outputs}"}',
     branching_conditions => '[{"afterStepOrder": 1, "conditionExpression": "outcome == \"failure\"", "ifTrueAction": "fail"}]') ->> 'status';
 SELECT stepwise.get_next_step(pg_temp.id('purged')) ->> 'name';
 SELECT stepwise.store_artifact(pg_temp.id('purged'), 'an artifact', 'content') IS NOT NULL;
