@@ -66,6 +66,7 @@ REGRESS = \
 	skill \
 	tool \
 	runner \
+	look \
 	run_ended \
 	pause \
 	resource \

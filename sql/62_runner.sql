@@ -8,7 +8,8 @@ CREATE PROCEDURE stepwise.run_steps(plan_id uuid, max_steps int = NULL, tenant t
 LANGUAGE C AS 'MODULE_PATHNAME', 'stepwise_run_steps';
 COMMENT ON PROCEDURE stepwise.run_steps(uuid, int, text, jsonb) IS 'like run, but each step runs in its own transaction';
 
--- Internal: the tenant is an argument. A run shows all steps ("max" is 0); other answers show the last done and the next to come.
+-- Internal: the tenant is an argument. The answer of a run ("max" is 0) shows all steps, and C adds them; other answers show the last
+-- done and the next to come.
 CREATE FUNCTION stepwise.task_json(tenant text, plan_id uuid, max int) RETURNS SETOF jsonb
 LANGUAGE sql STABLE
 BEGIN ATOMIC
@@ -16,16 +17,15 @@ BEGIN ATOMIC
         'task_id', p.id,
         'task_status', CASE p.status WHEN 'awaiting_review' THEN 'input_required'
                                      WHEN 'completed' THEN 'completed' WHEN 'failed' THEN 'failed'
-                                     WHEN 'cancelled' THEN 'cancelled' ELSE 'working' END,
-        'steps', (SELECT coalesce(jsonb_agg(jsonb_build_object('name', s.name, 'status', s.status) ORDER BY s.step_order), '[]')
+                                     WHEN 'cancelled' THEN 'cancelled' ELSE 'working' END)
+        || CASE WHEN $3 = 0 THEN '{}' ELSE jsonb_build_object(
+               'steps', (SELECT coalesce(jsonb_agg(jsonb_build_object('name', s.name, 'status', s.status) ORDER BY s.step_order), '[]')
                   FROM (SELECT x.name, x.status, x.step_order, x.completed_at IS NULL AS open,
                                row_number() OVER (PARTITION BY x.completed_at IS NULL
                                                   ORDER BY x.completed_at DESC, x.status = 'pending', x.step_order) AS n
                         FROM stepwise.step AS x WHERE x.tenant = $1 AND x.plan_id = $2) AS s
-                  WHERE $3 = 0
-                     OR s.n <= greatest($3 / 2, $3 - CASE WHEN s.open THEN p.completed + p.failed + p.skipped
-                                                          ELSE p.pending + p.in_progress + p.awaiting_input END)))
-        || CASE WHEN $3 = 0 THEN '{}' ELSE jsonb_build_object(
+                  WHERE s.n <= greatest($3 / 2, $3 - CASE WHEN s.open THEN p.completed + p.failed + p.skipped
+                                                          ELSE p.pending + p.in_progress + p.awaiting_input END)),
                'stepCount', p.pending + p.in_progress + p.awaiting_input + p.completed + p.failed + p.skipped) END
         || CASE WHEN p.pause_reason IS NULL THEN '{}' ELSE jsonb_build_object('pause_reason', p.pause_reason) END
         || CASE WHEN p.status = 'completed' AND p.outputs <> '{}' THEN jsonb_build_object('outputs',

@@ -16,6 +16,9 @@ _PG_init(void)
 	CatalogInit();
 	PlannerInit();
 	TableInit();
+	CallInit();
+	LookInit();
+	InvokeInit();
 	TenantInit();
 	UsedInit();
 	ChainInit();

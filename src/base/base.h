@@ -20,6 +20,7 @@
 #include "utils/builtins.h"
 #include "utils/jsonb.h"
 #include "utils/jsonpath.h"
+#include "utils/resowner.h"
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
 
@@ -364,6 +365,8 @@ extern void KeyInt(Key *key, int value);
 extern void KeyIntFrom(Key *key, int value);	/* this value or more */
 extern void *TableRead(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make);
 extern List *TableReadAll(const char *table, const char *index, Key *key, TupleMake make);
+extern List *TableReadSome(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make, int max);
+extern bool TableIsAltered(Call *call, const char *table);
 extern void *TableLock(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make, bool wait);
 extern void TableUpdate(const char *table, const char *index, Key *key, Changes *changes);
 extern void TableInsert(Call *call, const char *table, Changes *changes);	/* all columns must be set */
@@ -433,10 +436,20 @@ struct Call
 	int			guc_level;		/* GUC level of the locked search path; 0: not locked */
 	bool		as_owner;
 	bool		reading;		/* under one snapshot, the active one (ReadBegin) */
-	void		(*save) (Call *call);	/* writes what the call has changed (CallSave), or NULL */
+	void		(*save) (Call *call, Call *by, bool plans); /* writes what the call has changed, plans only if wanted; or
+															 * NULL. If another call writes it, the call still has it to
+															 * write */
 	TimestampTz now;			/* 0: the clock has not been read yet (CallNow) */
 	List	   *plans;			/* of PlanRow, locked by this call */
 	List	   *opened;			/* tables and indexes that the call has open (table.c) */
+	CommandId	command;		/* with which it writes; InvalidCommandId: the current one */
+	struct Kept *kept;			/* rows of steps that it keeps in memory (keep.c); NULL: it writes them at once */
+	List	   *tools;			/* tools that it has read, if it keeps rows (tool.c) */
+	/* while it is suspended */
+	Call	   *below;			/* another suspended call, or NULL */
+	ResourceOwner owner;		/* of its open tables */
+	SubTransactionId suspended_in;
+	SubTransactionId shown_in;	/* where what it has changed was written; InvalidSubTransactionId: nowhere */
 	size_t		answer_bytes;	/* size of the answer, as far as it is known (AnswerTake) */
 };
 
@@ -444,10 +457,16 @@ extern void CallBegin(Call *call);	/* in the caller's tenant */
 extern void CallBeginReading(Call *call);	/* likewise, reads under one snapshot */
 extern void CallBeginIn(Call *call, const char *tenant);	/* for triggers, maintenance and procedures */
 extern Datum CallEnd(Call *call, Jsonb *answer);	/* saves the changes; answer NULL: none */
+extern void CallSave(Call *call);	/* writes the changes; CallEnd does it too */
+extern void CallSuspend(Call *call);	/* as the caller again, who may call anything */
+extern bool CallResume(Call *call); /* false: the call has ended, because somebody looked */
+extern bool CallIsSuspended(void);
+extern void CallShow(void);		/* to somebody who looks */
+extern void CallInit(void);
 extern void ReadBegin(Call *call);	/* from here on the call may not write */
 extern void ReadEnd(Call *call);	/* CallEnd does it too */
 extern void CallInSession(Call *call, char *session);	/* NULL: none was given */
-extern MemoryContext TurnBegin(Call *call); /* returns the outer context, for TurnEnd */
+extern MemoryContext TurnBegin(void); /* returns the outer context, for TurnEnd */
 extern void TurnEnd(MemoryContext outer, bool keep);
 extern char *CallKeepText(Call *call, char *text);	/* NULL for NULL */
 extern struct varlena *CallKeep(Call *call, struct varlena *value); /* likewise */
@@ -459,6 +478,10 @@ extern void CommitAs(Oid caller);	/* no call is open */
 extern int	TenantSlot(const char *tenant); /* 0 to 4095 */
 extern int	SlotOf(const pg_uuid_t *id);
 extern pg_uuid_t IdNew(const Call *call);	/* of the tenant of the call */
+
+/* ---------- look.c: notice who looks at our tables while a call is suspended ---------- */
+
+extern void LookInit(void);
 
 /* ---------- lock.c: lock words of a tenant, where there is no row to lock ---------- */
 

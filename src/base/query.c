@@ -254,8 +254,8 @@ QueryRun(KeptQuery *query, const Params *params)
 
 	if (params->count != query->nparams)
 		elog(ERROR, "query got %d parameters instead of %d: %s", params->count, query->nparams, query->sql);
-	if (query->reads_plans && params->call != NULL && params->call->save != NULL)
-		params->call->save(params->call);
+	if (params->call != NULL && params->call->save != NULL && (query->reads_plans || params->call->kept != NULL))
+		params->call->save(params->call, params->call, query->reads_plans);
 	level = SearchPathLock();
 	if (level != 0 && params->call != NULL)
 	{

@@ -439,18 +439,21 @@ TableRead(const char *table, const char *index, Key *key, TupleTest test, const 
 	return row;
 }
 
-/* Read all rows of a key. Rows for which "make" returns NULL are left out. */
+/*
+ * Read the first rows of a key that pass the test, at most max. Rows for which
+ * "make" returns NULL are left out.
+ */
 List *
-TableReadAll(const char *table, const char *index, Key *key, TupleMake make)
+TableReadSome(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make, int max)
 {
 	Relation	relation = Begin(key->call, table, AccessShareLock);
 	IndexScanDesc scan = ScanBegin(relation, index, key);
 	TupleTableSlot *slot = table_slot_create(relation, NULL);
 	List	   *rows = NIL;
 
-	while (ScanNext(scan, slot))
+	while (list_length(rows) < max && ScanNext(scan, slot))
 	{
-		void	   *row = IsOurs(relation, slot, key->call) ? MakeRow(relation, slot, make) : NULL;
+		void	   *row = IsWanted(relation, slot, key->call, test, arg) ? MakeRow(relation, slot, make) : NULL;
 
 		if (row != NULL)
 			rows = lappend(rows, row);
@@ -459,6 +462,13 @@ TableReadAll(const char *table, const char *index, Key *key, TupleMake make)
 	ExecDropSingleTupleTableSlot(slot);
 	End();
 	return rows;
+}
+
+/* Read all rows of a key. Rows for which "make" returns NULL are left out. */
+List *
+TableReadAll(const char *table, const char *index, Key *key, TupleMake make)
+{
+	return TableReadSome(table, index, key, NULL, NULL, make, INT_MAX);
 }
 
 /*
@@ -581,6 +591,13 @@ IsAltered(Relation relation)
 	altered = Judge(relation);
 	f->altered = altered;
 	return altered;
+}
+
+/* Lock a table for writing, and check whether a user has added something to it. */
+bool
+TableIsAltered(Call *call, const char *table)
+{
+	return IsAltered(Open(call, table, RowExclusiveLock));
 }
 
 /*
@@ -937,12 +954,19 @@ CheckNotNulls(Relation relation, const Changes *changes)
 					 errtablecol(relation, i + 1)));
 }
 
+/* Return the command id with which a call writes. */
+static CommandId
+CommandOf(const Call *call)
+{
+	return call->command != InvalidCommandId ? call->command : GetCurrentCommandId(true);
+}
+
 /*
  * Write the new version of a row. Returns false if the row was updated since
  * it was read.
  */
 static bool
-WriteVersion(Relation relation, TupleTableSlot *old, TupleTableSlot *new, Changes *changes, UpdateIndexes *indexes)
+WriteVersion(const Call *call, Relation relation, TupleTableSlot *old, TupleTableSlot *new, Changes *changes, UpdateIndexes *indexes)
 {
 	HeapTuple	tuple = heap_modify_tuple(ExecFetchSlotHeapTuple(old, false, NULL), RelationGetDescr(relation),
 										  changes->values, changes->nulls, changes->replaces);
@@ -950,12 +974,26 @@ WriteVersion(Relation relation, TupleTableSlot *old, TupleTableSlot *new, Change
 	LockTupleMode mode;
 
 	ExecStoreHeapTuple(tuple, new, true);
-	return table_tuple_update(relation, &old->tts_tid, new, GetCurrentCommandId(true), GetActiveSnapshot(), InvalidSnapshot,
+	return table_tuple_update(relation, &old->tts_tid, new, CommandOf(call), GetActiveSnapshot(), InvalidSnapshot,
 							  true, &failure, &mode, indexes) == TM_Ok;
 }
 
+/*
+ * Add the entries of a new version of a row. The executor lets indexes look for
+ * entries of dead versions first. A call that writes many rows in one
+ * transaction leaves none, so it adds the entries itself.
+ */
 static void
-Update(Relation relation, TupleTableSlot *old, Changes *changes, ItemPointer place)
+EntriesOfUpdate(Call *call, Relation relation, TupleTableSlot *slot, bool summaries)
+{
+	if (call->kept == NULL || summaries)
+		IndexesAdd(relation, slot, true, summaries);
+	else
+		EntriesAdd(call, relation, &slot, 1);
+}
+
+static void
+Update(Call *call, Relation relation, TupleTableSlot *old, Changes *changes, ItemPointer place)
 {
 	TupleTableSlot *new = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsHeapTuple);
 	UpdateIndexes indexes;
@@ -963,11 +1001,11 @@ Update(Relation relation, TupleTableSlot *old, Changes *changes, ItemPointer pla
 	CheckCmdReplicaIdentity(relation, CMD_UPDATE);
 	CheckNotNulls(relation, changes);
 	/* A concurrent update cannot conflict with ours, since we hold the tree lock; lock the new version and retry. */
-	while (!WriteVersion(relation, old, new, changes, &indexes))
+	while (!WriteVersion(call, relation, old, new, changes, &indexes))
 		if (IsolationUsesXactSnapshot() || !Lock(relation, old, LockWaitBlock))
 			RefuseConcurrentUpdate();
 	if (indexes != NO_INDEXES)
-		IndexesAdd(relation, new, true, OnlySummaries(indexes));
+		EntriesOfUpdate(call, relation, new, OnlySummaries(indexes));
 	*place = new->tts_tid;
 	ExecDropSingleTupleTableSlot(new);
 }
@@ -991,7 +1029,7 @@ TableUpdate(const char *table, const char *index, Key *key, Changes *changes)
 		ItemPointerSetInvalid(&key->place);
 	}
 	else
-		Update(relation, old, changes, &key->place);
+		Update(key->call, relation, old, changes, &key->place);
 	ExecDropSingleTupleTableSlot(old);
 	End();
 }
@@ -1004,7 +1042,7 @@ Insert(Call *call, Relation relation, Changes *changes)
 
 	CheckNotNulls(relation, changes);
 	ExecStoreHeapTuple(heap_form_tuple(desc, changes->values, changes->nulls), slot, true);
-	table_tuple_insert(relation, slot, GetCurrentCommandId(true), 0, NULL);
+	table_tuple_insert(relation, slot, CommandOf(call), 0, NULL);
 	EntriesAdd(call, relation, &slot, 1);
 	ExecDropSingleTupleTableSlot(slot);
 }
@@ -1128,7 +1166,7 @@ BatchInsert(Batch *batch)
 		BatchInsertByStatement(batch);
 	else if (batch->count > 0)
 	{
-		table_multi_insert(batch->relation, batch->slots, batch->count, GetCurrentCommandId(true), 0, NULL);
+		table_multi_insert(batch->relation, batch->slots, batch->count, CommandOf(batch->call), 0, NULL);
 		EntriesAdd(batch->call, batch->relation, batch->slots, batch->count);
 		batch->place = batch->slots[batch->count - 1]->tts_tid;
 	}

@@ -16,7 +16,7 @@ extern char *StepTransitionsText(StepStatus from);
 extern int	StepTotal(const int counts[STEP_STATUSES]);
 extern PlanStatus PlanDeriveStatus(const int counts[STEP_STATUSES], OnFailure on_failure);
 
-/* ---------- store.c: read, lock and write the rows of plans and steps ---------- */
+/* ---------- the rows of plans and steps ---------- */
 
 /* columns of stepwise.plan, in the order of its definition */
 enum
@@ -118,6 +118,7 @@ typedef struct PlanRow
 	bool		reads_below;	/* a step waits for a step of a nested plan */
 	bool		rejected;		/* a review in it was rejected: the plans above fail too */
 	bool		touched;		/* changed since it was last written */
+	bool		stamped;		/* updated_at is the time of its last change */
 	const char *ending;			/* the plan is being cancelled: the reason for its nested plans; otherwise NULL */
 	List	   *settled;		/* of StepRow: ended or pending again; PlanDrain draws the consequences */
 	int			drained;		/* index in settled of the step that PlanDrain is at */
@@ -225,12 +226,44 @@ typedef struct FormattingNote
 	struct varlena *notes;		/* text, may be toasted */
 } FormattingNote;
 
+/* how far a step is */
+typedef struct StepState
+{
+	char	   *name;
+	StepStatus	status;
+} StepState;
+
 /* a step that depends on another */
 typedef struct Dependent
 {
 	pg_uuid_t	step_id;
 	Need		need;
 } Dependent;
+
+/* ---------- keep.c: rows of steps that a run keeps in memory ---------- */
+
+typedef struct KeptStep
+{
+	pg_uuid_t	id;
+	StepRow    *row;
+	bool		changed;		/* it is to be written */
+	bool		unblocked;		/* its blockers too */
+	bool		again;			/* it is in the list of those that may be candidates again */
+} KeptStep;
+
+/* reads candidates of a plan from an order on, at most max; of StepRow */
+typedef List *ReadAhead(Call *call, const pg_uuid_t *plan_id, int from, int max);
+
+extern void KeptBegin(Call *call);
+extern void KeptForget(Call *call);
+extern KeptStep *KeptFind(const Call *call, const pg_uuid_t *step_id);	/* NULL: not kept */
+extern KeptStep *KeptChange(Call *call, const StepRow *step);
+extern StepRow *KeptRow(const KeptStep *entry);
+extern List *KeptChanged(const Call *call); /* of KeptStep */
+extern StepRow *KeptNext(Call *call, const PlanRow *plan, int from, ReadAhead *read);
+extern void StepCounted(StepRow *step);
+
+/* ---------- store.c: read, lock and write the rows of plans and steps ---------- */
 
 extern PlanRow *PlanLock(Call *call, const pg_uuid_t *plan_id); /* SW001 */
 extern PlanRow *PlanLockOfStep(Call *call, const pg_uuid_t *step_id, StepRow **step);	/* SW002 */
@@ -241,6 +274,9 @@ extern PlanRow *PlanInTree(Call *call, PlanRow *root, const pg_uuid_t *plan_id);
 extern TimestampTz CallNow(Call *call, const PlanRow *plan);	/* the time of its changes */
 extern PlanRow *PlanKeep(Call *call, PlanRow *plan, PlanRow *root); /* root NULL: the plan is a root */
 extern void PlanTouch(PlanRow *plan);
+extern void RowsKeep(Call *call);	/* until the call ends, or runs a query */
+extern int	RowsKept(const Call *call);
+extern void PlansStamp(Call *call);
 extern StepRow *StepRead(Call *call, const pg_uuid_t *step_id); /* NULL: none */
 extern StepRow *StepMustRead(Call *call, const pg_uuid_t *step_id); /* SW002 */
 extern StepRow *StepReadByName(Call *call, const pg_uuid_t *plan_id, const char *name);
@@ -255,6 +291,7 @@ extern void StepSave(Call *call, StepRow *step);
 extern PlanDetail PlanDetailRead(Call *call, const pg_uuid_t *plan_id);
 extern Jsonb *PlanVariables(Call *call, const pg_uuid_t *plan_id);	/* only those that are stored */
 extern List *FormattingNotes(Call *call, const pg_uuid_t *plan_id); /* of FormattingNote */
+extern List *StepStates(Call *call, const pg_uuid_t *plan_id);	/* of StepState */
 extern Jsonb *SkillMetadata(Call *call, const pg_uuid_t *plan_id);	/* NULL: none */
 extern List *StepDependents(Call *call, const pg_uuid_t *step_id);	/* of Dependent */
 extern void StepUnblock(Call *call, const pg_uuid_t *step_id);

@@ -118,7 +118,7 @@ PrepareStep(Call *call, PlanRow *plan, StepRow *step, Next *next)
 static Verdict
 Prepare(Call *call, PlanRow *plan, StepRow *step, Next *next)
 {
-	MemoryContext outer = TurnBegin(call);
+	MemoryContext outer = TurnBegin();
 	Verdict		verdict = PrepareStep(call, plan, step, next);
 
 	if (verdict == VERDICT_GONE)
@@ -450,7 +450,7 @@ static bool
 PeekStep(Call *call, PlanRow *plan, StepRow *step, bool moves, StepRow **awaited)
 {
 	StepRow    *before = *awaited;
-	MemoryContext outer = TurnBegin(call);
+	MemoryContext outer = TurnBegin();
 	bool		due = IsDue(call, plan, step, moves, awaited);
 
 	TurnEnd(outer, due || *awaited != before);

@@ -739,7 +739,7 @@ BranchConditionDecide(Call *call, PlanRow *plan, StepRow *completed, Datum path,
 {
 	Resolver	r = {.call = call, .plan = plan, .completed = completed};
 	ResolveFault open = {0};
-	MemoryContext outer = TurnBegin(call);
+	MemoryContext outer = TurnBegin();
 	ConditionResult result = Decide(&r, path, operands, why, &open);
 
 	if (*why != NULL)

@@ -10,7 +10,8 @@
  * and in the memory of the call. A function that changes it calls PlanTouch.
  * The row is written at the end of the call, or earlier if a query has to see
  * it (CallSave). A StepRow is a copy of the row as it was read. StepSave writes
- * it at once, with all the columns that a move can change.
+ * it at once, with all the columns that a move can change. A call of a run keeps
+ * it in memory instead (keep.c), and writes it as it writes plans.
  *
  * Statements about many steps are in the files that need them: insert.c and
  * add.c insert and renumber steps, others read with a KeptQuery.
@@ -31,7 +32,8 @@ typedef struct Fields
 	bool		nulls[TABLE_MAX_COLUMNS];
 } Fields;
 
-static void PlansWrite(Call *call);
+static void RowsWrite(Call *call, Call *by, bool plans);
+static void KeptWrite(Call *call, const KeptStep *kept);
 
 /* ---------- fields ---------- */
 
@@ -291,7 +293,7 @@ PlanKeep(Call *call, PlanRow *plan, PlanRow *root)
 
 	plan->root = root ? root : plan;
 	call->plans = lappend(call->plans, plan);
-	call->save = PlansWrite;
+	call->save = RowsWrite;
 	MemoryContextSwitchTo(current);
 	return plan;
 }
@@ -481,6 +483,30 @@ PlanSetState(Changes *c, const PlanRow *plan)
 		elog(ERROR, "plan %s does not fit its constraint", UuidText(&plan->id));
 }
 
+/* Note the time of the last change of a plan, unless that is done. */
+static void
+PlanStamp(Call *call, PlanRow *plan)
+{
+	if (!plan->stamped)
+		plan->updated_at = CallNow(call, plan);
+	plan->stamped = true;
+}
+
+/* Note the time of the changes to plans, because the call goes on later. */
+void
+PlansStamp(Call *call)
+{
+	ListCell   *cell;
+
+	foreach(cell, call->plans)
+	{
+		PlanRow    *plan = lfirst(cell);
+
+		if (plan->touched)
+			PlanStamp(call, plan);
+	}
+}
+
 /* Write the row of a plan. */
 static void
 PlanWrite(Call *call, PlanRow *plan)
@@ -488,7 +514,7 @@ PlanWrite(Call *call, PlanRow *plan)
 	Changes		c = {0};
 
 	plan->touched = false;
-	plan->updated_at = CallNow(call, plan);
+	PlanStamp(call, plan);
 	PlanSetState(&c, plan);
 	RowWrite(call, "plan", "plan_pkey", &plan->id, &plan->tid, &c);
 }
@@ -502,19 +528,42 @@ PlanInserted(PlanRow *plan, ItemPointerData place)
 	PlaceRemember(&plan->id, place);
 }
 
-/* Write the plans that this call has changed since it last wrote them. */
+/* Write the steps that a call has kept, and the plans that it has changed since it last wrote them. */
 static void
-PlansWrite(Call *call)
+RowsWrite(Call *call, Call *by, bool plans)
 {
 	ListCell   *cell;
 
-	foreach(cell, call->plans)
+	foreach(cell, KeptChanged(call))
+		KeptWrite(by, lfirst(cell));
+	foreach(cell, plans ? call->plans : NIL)
 	{
 		PlanRow    *plan = lfirst(cell);
+		PlanRow		shown = *plan;
 
 		if (plan->touched)
-			PlanWrite(call, plan);
+			PlanWrite(by, by == call ? plan : &shown);
 	}
+	if (by == call && call->kept != NULL)
+		KeptForget(call);
+}
+
+/*
+ * Keep the rows that the call changes in memory, and write them together, if
+ * nobody has added something to the tables that must see each change.
+ */
+void
+RowsKeep(Call *call)
+{
+	if (!TableIsAltered(call, "step") && !TableIsAltered(call, "plan") && !TableIsAltered(call, "audit"))
+		KeptBegin(call);
+}
+
+/* Count the rows that are to be written. */
+int
+RowsKept(const Call *call)
+{
+	return list_length(KeptChanged(call)) + list_length(call->plans);
 }
 
 /*
@@ -526,6 +575,7 @@ void
 PlanTouch(PlanRow *plan)
 {
 	plan->touched = true;
+	plan->stamped = false;
 }
 
 /* ---------- where a step belongs ---------- */
@@ -699,10 +749,7 @@ StepFromTuple(HeapTuple tuple, TupleDesc desc)
 	step->execution_report = FieldVarlena(&f, STEP_COL_EXECUTION_REPORT);
 	step->output_formatting_notes = FieldVarlena(&f, STEP_COL_OUTPUT_FORMATTING_NOTES);
 	StepReadDefinition(step, &f);
-	step->was_paused = step->pause_reason != NULL;
-	step->was_open_failure = step->status == STEP_FAILED && step->pause_reason != NULL;
-	step->was_holding = step->holds;
-	step->was_sent_back = step->sent_back;
+	StepCounted(step);
 	return step;
 }
 
@@ -736,12 +783,25 @@ StepMake(HeapTuple tuple, TupleDesc desc)
 	return StepFromTuple(tuple, desc);
 }
 
+/* Take the kept row of a step instead of the stored one; NULL for NULL. */
+static StepRow *
+StepAsKept(Call *call, StepRow *stored)
+{
+	const KeptStep *kept = stored ? KeptFind(call, &stored->id) : NULL;
+
+	return kept ? KeptRow(kept) : stored;
+}
+
 /* Read a step by its id; NULL if there is none. */
 StepRow *
 StepRead(Call *call, const pg_uuid_t *step_id)
 {
-	Key			key = PlaceKey(call, step_id);
+	const KeptStep *kept = KeptFind(call, step_id);
+	Key			key;
 
+	if (kept != NULL)
+		return KeptRow(kept);
+	key = PlaceKey(call, step_id);
 	return TableRead("step", "step_pkey", &key, NULL, NULL, StepMake);
 }
 
@@ -765,7 +825,7 @@ StepReadByWord(Call *call, const char *index, const pg_uuid_t *plan_id, const ch
 	if (word == NULL)
 		return NULL;
 	KeyText(&key, CStringGetTextDatum(word));
-	return TableRead("step", index, &key, NULL, NULL, StepMake);
+	return StepAsKept(call, TableRead("step", index, &key, NULL, NULL, StepMake));
 }
 
 /* Read the step of a plan by its name; NULL if there is none. */
@@ -789,7 +849,7 @@ StepReadByOrder(Call *call, const pg_uuid_t *plan_id, int order)
 	Key			key = IdKey(call, plan_id);
 
 	KeyInt(&key, order);
-	return TableRead("step", "step_order_unique", &key, NULL, NULL, StepMake);
+	return StepAsKept(call, TableRead("step", "step_order_unique", &key, NULL, NULL, StepMake));
 }
 
 /* Read the first step of a plan, from this order on, that is in the index and passes the test. */
@@ -811,6 +871,46 @@ HasStatus(TupleTableSlot *slot, const void *status)
 	return DatumGetObjectId(slot_getattr(slot, STEP_COL_STATUS + 1, &isnull)) == *(const Oid *) status;
 }
 
+/* Check that a row of stepwise.step is not among those that the call has changed. */
+static bool
+IsUnchanged(TupleTableSlot *slot, const void *call)
+{
+	bool		isnull;
+	Datum		id = slot_getattr(slot, STEP_COL_ID + 1, &isnull);
+	const KeptStep *kept = KeptFind(call, DatumGetUUIDP(id));
+
+	return kept == NULL || !kept->changed;
+}
+
+/* Check that a row of stepwise.step is pending, and not among those that the call has changed. */
+static bool
+IsUnchangedPending(TupleTableSlot *slot, const void *call)
+{
+	Oid			pending = EnumValue("step_status", StepStatusName[STEP_PENDING]);
+
+	return HasStatus(slot, &pending) && IsUnchanged(slot, call);
+}
+
+/* Read pending steps of a plan from this order on, but those that the call has changed. */
+static List *
+PendingAhead(Call *call, const pg_uuid_t *plan_id, int from, int max)
+{
+	Key			key = IdKey(call, plan_id);
+
+	KeyIntFrom(&key, from);
+	return TableReadSome("step", "step_order_unique", &key, IsUnchangedPending, call, StepMake, max);
+}
+
+/* Read ready steps of a plan from this order on, but those that the call has changed. */
+static List *
+ReadyAhead(Call *call, const pg_uuid_t *plan_id, int from, int max)
+{
+	Key			key = IdKey(call, plan_id);
+
+	KeyIntFrom(&key, from);
+	return TableReadSome("step", "step_ready", &key, IsUnchanged, call, StepMake, max);
+}
+
 /*
  * Read the first pending step of a plan from this order on; NULL if there is
  * none. Usually it is the step of that order, so look there first: a scan would
@@ -820,8 +920,11 @@ StepRow *
 StepNextPending(Call *call, const PlanRow *plan, int from_order)
 {
 	Oid			pending = EnumValue("step_status", StepStatusName[STEP_PENDING]);
-	StepRow    *step = StepReadByOrder(call, &plan->id, from_order);
+	StepRow    *step;
 
+	if (call->kept != NULL)
+		return KeptNext(call, plan, from_order, PendingAhead);
+	step = StepReadByOrder(call, &plan->id, from_order);
 	if (step != NULL && step->status == STEP_PENDING)
 		return step;
 	return StepReadFrom(call, "step_order_unique", &plan->id, from_order + 1, HasStatus, &pending);
@@ -831,15 +934,27 @@ StepNextPending(Call *call, const PlanRow *plan, int from_order)
 StepRow *
 StepNextReady(Call *call, const PlanRow *plan, int from_order)
 {
+	if (call->kept != NULL)
+		return KeptNext(call, plan, from_order, ReadyAhead);
 	return StepReadFrom(call, "step_ready", &plan->id, from_order, NULL, NULL);
 }
 
-/* Write a step. */
-void
-StepSave(Call *call, StepRow *step)
+/* Refuse a row that does not fit its constraint, since TableUpdate does not check it. */
+static void
+CheckStepFits(const StepRow *step)
+{
+	if ((step->status == STEP_COMPLETED) != (step->outcome != OUTCOME_NA))
+		elog(ERROR, "step %s does not fit its constraint", UuidText(&step->id));
+}
+
+/* Write a step; "unblocked": its blockers too. */
+static void
+StepWrite(Call *call, StepRow *step, bool unblocked)
 {
 	Changes		c = {0};
 
+	if (unblocked)
+		SetInt(&c, STEP_COL_BLOCKERS, step->blockers);
 	SetEnum(&c, STEP_COL_STATUS, "step_status", StepStatusName[step->status]);
 	SetEnum(&c, STEP_COL_OUTCOME, "outcome", OutcomeName[step->outcome]);
 	SetInt(&c, STEP_COL_ATTEMPT, step->attempt);
@@ -870,11 +985,28 @@ StepSave(Call *call, StepRow *step)
 	SetVarlena(&c, STEP_COL_FEEDBACK, step->feedback);
 	SetVarlena(&c, STEP_COL_PREVIOUS, step->previous);
 	SetText(&c, STEP_COL_PREVIOUS_ERROR, step->previous_error);
-	/* TableUpdate does not check constraints */
-	if ((step->status == STEP_COMPLETED) != (step->outcome != OUTCOME_NA))
-		elog(ERROR, "step %s does not fit its constraint", UuidText(&step->id));
-	HomeRemember(step);
 	RowWrite(call, "step", "step_pkey", &step->id, &step->tid, &c);
+}
+
+/* Write a row that the call has kept. The row itself stays as it is, because the write may be rolled back. */
+static void
+KeptWrite(Call *call, const KeptStep *kept)
+{
+	StepRow		shown = *kept->row;
+
+	StepWrite(call, &shown, kept->unblocked);
+}
+
+/* Write a step, or keep it to be written. */
+void
+StepSave(Call *call, StepRow *step)
+{
+	CheckStepFits(step);
+	HomeRemember(step);
+	if (call->kept != NULL)
+		KeptChange(call, step);
+	else
+		StepWrite(call, step, false);
 }
 
 /* Copy a column of a row, detoasted; NULL if it is null. */
@@ -958,6 +1090,27 @@ FormattingNotes(Call *call, const pg_uuid_t *plan_id)
 	return TableReadAll("step", "step_order_unique", &key, NoteMake);
 }
 
+/* Make a StepState from a row of stepwise.step. */
+static void *
+StateMake(HeapTuple tuple, TupleDesc desc)
+{
+	StepState  *state = palloc(sizeof(StepState));
+	bool		isnull;
+
+	state->name = TextOf(ColumnCopy(tuple, desc, STEP_COL_NAME));
+	state->status = EnumIndex(DatumGetObjectId(heap_getattr(tuple, STEP_COL_STATUS + 1, desc, &isnull)), StepStatusName, STEP_STATUSES);
+	return state;
+}
+
+/* List the states of the steps of a plan, in the order of the steps. */
+List *
+StepStates(Call *call, const pg_uuid_t *plan_id)
+{
+	Key			key = IdKey(call, plan_id);
+
+	return TableReadAll("step", "step_order_unique", &key, StateMake);
+}
+
 /* Read the metadata from a row of stepwise.skill_execution. */
 static void *
 MetadataMake(HeapTuple tuple, TupleDesc desc)
@@ -1000,6 +1153,18 @@ StepDependents(Call *call, const pg_uuid_t *step_id)
 	return TableReadAll("dependency", "dependency_of", &key, DependentMake);
 }
 
+/* Count one blocker less for a step, in memory. */
+static void
+StepUnblockKept(Call *call, StepRow *step)
+{
+	KeptStep   *kept;
+
+	step->ready = step->blockers == 1 && step->status == STEP_PENDING;
+	kept = KeptChange(call, step);
+	kept->row->blockers = step->blockers - 1;
+	kept->unblocked = true;
+}
+
 /* Count one blocker less for a step. A pending step without blockers is ready. */
 void
 StepUnblock(Call *call, const pg_uuid_t *step_id)
@@ -1009,6 +1174,11 @@ StepUnblock(Call *call, const pg_uuid_t *step_id)
 
 	if (step == NULL)
 		return;
+	if (call->kept != NULL)
+	{
+		StepUnblockKept(call, step);
+		return;
+	}
 	SetInt(&c, STEP_COL_BLOCKERS, step->blockers - 1);
 	SetTrue(&c, STEP_COL_READY, step->blockers == 1 && step->status == STEP_PENDING);
 	RowWrite(call, "step", "step_pkey", step_id, &step->tid, &c);

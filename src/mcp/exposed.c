@@ -189,7 +189,7 @@ ExposedCall(Request *request, const char *name, const Jsonb *arguments)
 		return NULL;
 	plan = PlanOfCall(request);
 	ExposedCheck(tool, arguments);
-	result = Invoke(tool->function, JsonbPGetDatum(arguments), "result of the tool", &fault);
+	result = Invoke(InvokablesNew(), tool->function, JsonbPGetDatum(arguments), "result of the tool", &fault);
 	request->is_error = fault != NULL || ResultIsError(result);
 	made = fault ? ToolFaultResult(request, fault) : ExposedResult(request, result);
 	if (plan == NULL)

@@ -60,9 +60,9 @@ ToolMake(HeapTuple tuple, TupleDesc desc)
 	return tool;
 }
 
-/* Find a tool by its name; NULL: it was never registered. */
-Tool *
-ToolFind(Call *call, const char *name)
+/* Read a tool; NULL: it was never registered. */
+static Tool *
+ToolRead(Call *call, const char *name)
 {
 	Key			key = {.call = call};
 	Tool	   *tool = BuiltInTool(name);
@@ -72,6 +72,33 @@ ToolFind(Call *call, const char *name)
 	KeyText(&key, call->tenant_datum);
 	KeyText(&key, CStringGetTextDatum(name));
 	return TableRead("tool", "tool_pkey", &key, NULL, NULL, ToolMake);
+}
+
+/* Read a tool into the memory of the call, and remember it there. */
+static Tool *
+ToolReadAndKeep(Call *call, const char *name)
+{
+	MemoryContext outer = MemoryContextSwitchTo(call->context);
+	Tool	   *tool = ToolRead(call, name);
+
+	if (tool != NULL)
+		call->tools = lappend(call->tools, tool);
+	MemoryContextSwitchTo(outer);
+	return tool;
+}
+
+/* Find a tool by its name; NULL: it was never registered. The call of a run reads each tool once. */
+Tool *
+ToolFind(Call *call, const char *name)
+{
+	ListCell   *cell;
+
+	if (call->kept == NULL)
+		return ToolRead(call, name);
+	foreach(cell, call->tools)
+		if (strcmp(((Tool *) lfirst(cell))->name, name) == 0)
+			return lfirst(cell);
+	return ToolReadAndKeep(call, name);
 }
 
 /* Say whether a tool is registered with a function, so that a run can call it. */
