@@ -355,7 +355,7 @@ typedef struct Changes
 
 /* columns are counted from 0; plans and steps have their id in column 0 */
 typedef bool (*TupleTest) (TupleTableSlot *slot, const void *arg);
-typedef void *(*TupleMake) (HeapTuple tuple, TupleDesc desc);
+typedef void *(*TupleMake) (TupleTableSlot *slot);
 
 extern void TableInit(void);
 extern void KeyText(Key *key, Datum value);

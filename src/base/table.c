@@ -416,12 +416,6 @@ Lock(Relation relation, TupleTableSlot *slot, LockWaitPolicy wait)
 	return result == TM_Ok;
 }
 
-static void *
-MakeRow(Relation relation, TupleTableSlot *slot, TupleMake make)
-{
-	return make(ExecFetchSlotHeapTuple(slot, false, NULL), RelationGetDescr(relation));
-}
-
 /* Read the first row of a key that passes the test; NULL: none. */
 void *
 TableRead(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make)
@@ -432,7 +426,7 @@ TableRead(const char *table, const char *index, Key *key, TupleTest test, const 
 
 	if (slot != NULL)
 	{
-		row = MakeRow(relation, slot, make);
+		row = make(slot);
 		ExecDropSingleTupleTableSlot(slot);
 	}
 	End();
@@ -450,7 +444,7 @@ TableReadAll(const char *table, const char *index, Key *key, TupleMake make)
 
 	while (ScanNext(scan, slot))
 	{
-		void	   *row = IsOurs(relation, slot, key->call) ? MakeRow(relation, slot, make) : NULL;
+		void	   *row = IsOurs(relation, slot, key->call) ? make(slot) : NULL;
 
 		if (row != NULL)
 			rows = lappend(rows, row);
@@ -479,7 +473,7 @@ TableLock(const char *table, const char *index, Key *key, TupleTest test, const 
 	if (slot != NULL)
 	{
 		if (Lock(relation, slot, wait ? LockWaitBlock : LockWaitSkip))
-			row = MakeRow(relation, slot, make);
+			row = make(slot);
 		ExecDropSingleTupleTableSlot(slot);
 	}
 	End();
