@@ -1,6 +1,9 @@
 -- The tables. Ids are unique over all tenants, so a key that has one does not contain the tenant; the engine compares the tenant
 -- of each row that it finds. Indexes that find what a tenant has start with the tenant. There are no foreign keys, since a parallel
 -- restore would lose rows to them. The engine maintains the references, and stepwise.check_integrity() checks them.
+--
+-- The order of the columns: those of fixed width, then the others. An update logs what lies between the first and the last byte
+-- that it changes. So in plan and step, what each call changes stands together, and what never changes stands around it.
 
 CREATE TABLE stepwise.engine (used boolean NOT NULL);
 INSERT INTO stepwise.engine VALUES (false);
@@ -16,11 +19,9 @@ COMMENT ON TABLE stepwise.member IS 'which role may work in which tenant';
 
 CREATE TABLE stepwise.plan (
     id                uuid NOT NULL,
-    tenant            text COLLATE "C" NOT NULL,
     root_id           uuid NOT NULL,
-    parent_step_id    uuid,
-    status            stepwise.plan_status NOT NULL DEFAULT 'planning',
-    outcome           stepwise.outcome NOT NULL DEFAULT 'n/a',
+    created_at        timestamptz NOT NULL DEFAULT clock_timestamp(),
+    depth             int NOT NULL DEFAULT 0,
     on_failure        stepwise.on_failure NOT NULL,
     sequential        boolean NOT NULL DEFAULT true,
     separate_reviewer boolean NOT NULL DEFAULT false,
@@ -28,12 +29,9 @@ CREATE TABLE stepwise.plan (
     leases            boolean NOT NULL DEFAULT false,
     nests             boolean NOT NULL DEFAULT false,
     stalls            boolean NOT NULL DEFAULT false,
-    workable          boolean,
-    depth             int NOT NULL DEFAULT 0,
-    pending           int NOT NULL DEFAULT 0,
-    in_progress       int NOT NULL DEFAULT 0,
+    outcome           stepwise.outcome NOT NULL DEFAULT 'n/a',
+    status            stepwise.plan_status NOT NULL DEFAULT 'planning',
     awaiting_input    int NOT NULL DEFAULT 0,
-    completed         int NOT NULL DEFAULT 0,
     failed            int NOT NULL DEFAULT 0,
     skipped           int NOT NULL DEFAULT 0,
     unsuccessful      int NOT NULL DEFAULT 0,
@@ -42,14 +40,20 @@ CREATE TABLE stepwise.plan (
     open_failures     int NOT NULL DEFAULT 0,
     sent_back         int NOT NULL DEFAULT 0,
     crowded           int NOT NULL DEFAULT 0,
+    tenant            text COLLATE "C" NOT NULL,
+    parent_step_id    uuid,
+    stall_after       interval,
+    version           int,
+    workable          boolean,
+    started_at        timestamptz,
+    completed_at      timestamptz,
+    pending           int NOT NULL DEFAULT 0,
+    in_progress       int NOT NULL DEFAULT 0,
+    completed         int NOT NULL DEFAULT 0,
     started_steps     int NOT NULL DEFAULT 0,
     next_order        int NOT NULL DEFAULT 1,
     audit_entries     int NOT NULL DEFAULT 0,
-    created_at        timestamptz NOT NULL DEFAULT clock_timestamp(),
-    started_at        timestamptz,
-    completed_at      timestamptz,
     updated_at        timestamptz NOT NULL DEFAULT clock_timestamp(),
-    stall_after       interval,
     audit_head        bytea,
     session_id        text,
     message           text,
@@ -58,7 +62,6 @@ CREATE TABLE stepwise.plan (
     name              text NOT NULL,
     goal              text NOT NULL,
     workflow          text COLLATE "C",
-    version           int,
     idempotency_key   text COLLATE "C",
     inputs            jsonb NOT NULL DEFAULT '{}',
     parent_names      jsonb,
@@ -112,6 +115,7 @@ COMMENT ON COLUMN stepwise.plan.parent_names IS 'nested plans only: names of the
 
 CREATE TABLE stepwise.plan_detail (
     plan_id                 uuid NOT NULL,
+    forked_from             uuid,
     tenant                  text COLLATE "C" NOT NULL,
     outputs                 jsonb NOT NULL DEFAULT '{}',
     variables               jsonb NOT NULL DEFAULT '{}',
@@ -121,7 +125,6 @@ CREATE TABLE stepwise.plan_detail (
     request_digest          text,
     final_output            text,
     final_media_type        text,
-    forked_from             uuid,
     PRIMARY KEY (plan_id)
 );
 COMMENT ON TABLE stepwise.plan_detail IS 'wide columns of a plan that are seldom written';
@@ -133,44 +136,50 @@ COMMENT ON COLUMN stepwise.plan_detail.forked_from IS 'the plan from which fork_
 
 CREATE TABLE stepwise.step (
     id                      uuid NOT NULL,
-    tenant                  text COLLATE "C" NOT NULL,
     plan_id                 uuid NOT NULL,
     root_id                 uuid,
     step_order              int NOT NULL,
     wave                    int NOT NULL DEFAULT 0,
-    status                  stepwise.step_status NOT NULL DEFAULT 'pending',
-    outcome                 stepwise.outcome NOT NULL DEFAULT 'n/a',
-    attempt                 int NOT NULL DEFAULT 0,
-    execution_order         int,
     blockers                int NOT NULL DEFAULT 0,
+    branches                boolean NOT NULL DEFAULT false,
+    dynamic                 boolean NOT NULL DEFAULT false,
+    tenant                  text COLLATE "C" NOT NULL,
     ready                   boolean,
     holds                   boolean,
     sent_back               boolean,
-    branches                boolean NOT NULL DEFAULT false,
-    dynamic                 boolean NOT NULL DEFAULT false,
     retryable               boolean,
     max_attempts            int,
+    version                 int,
     attempts_before         int,
+    fixed_version           int,
+    stall_after             interval,
+    attempt                 int NOT NULL DEFAULT 0,
+    execution_order         int,
     started_at              timestamptz,
-    completed_at            timestamptz,
     active_at               timestamptz,
     lease_expires_at        timestamptz,
-    stall_after             interval,
-    confidence              numeric,
-    worker                  text,
+    status                  stepwise.step_status NOT NULL DEFAULT 'pending',
+    outcome                 stepwise.outcome NOT NULL DEFAULT 'n/a',
+    completed_at            timestamptz,
     holder                  text COLLATE "C",
-    message                 text,
-    pause_reason            jsonb,
-    inputs                  jsonb,
+    worker                  text,
+    confidence              numeric,
     result                  jsonb,
     result_summary          text,
     execution_report        jsonb,
     output_formatting_notes text,
+    message                 text,
+    pause_reason            jsonb,
+    inputs                  jsonb,
+    error                   jsonb,
+    approved                text,
+    feedback                text,
+    previous                jsonb,
+    previous_error          text,
     name                    text COLLATE "C" NOT NULL,
     type                    text NOT NULL DEFAULT 'custom',
     tool                    text COLLATE "C",
     workflow                text COLLATE "C",
-    version                 int,
     binding                 text COLLATE "C",
     prompt                  text,
     instructions            text,
@@ -179,13 +188,7 @@ CREATE TABLE stepwise.step (
     condition               text,
     condition_path          jsonpath,
     condition_operands      text[],
-    error                   jsonb,
     review                  jsonb,
-    approved                text,
-    fixed_version           int,
-    feedback                text,
-    previous                jsonb,
-    previous_error          text,
     PRIMARY KEY (id),
     CONSTRAINT step_order_unique UNIQUE (plan_id, step_order) DEFERRABLE,
     CONSTRAINT step_outcome CHECK (stepwise.step_fits(status, outcome))
@@ -243,12 +246,12 @@ COMMENT ON COLUMN stepwise.step.previous IS 'result that the last review sent ba
 COMMENT ON COLUMN stepwise.step.previous_error IS 'how the attempt before has failed or was lost';
 
 CREATE TABLE stepwise.dependency (
-    tenant     text COLLATE "C" NOT NULL,
-    plan_id    uuid NOT NULL,
     step_id    uuid NOT NULL,
     depends_on uuid NOT NULL,
+    plan_id    uuid NOT NULL,
     required   boolean NOT NULL DEFAULT true,
     ended      boolean NOT NULL DEFAULT false,
+    tenant     text COLLATE "C" NOT NULL,
     PRIMARY KEY (step_id, depends_on),
     CONSTRAINT dependency_need CHECK (NOT (required AND ended))
 );
@@ -260,12 +263,12 @@ COMMENT ON COLUMN stepwise.dependency.required IS 'true: the step runs only if t
 COMMENT ON COLUMN stepwise.dependency.ended IS 'true: the step runs however the dependency ends; required is false then';
 
 CREATE TABLE stepwise.branching_condition (
-    tenant      text COLLATE "C" NOT NULL,
-    plan_id     uuid NOT NULL,
     step_id     uuid NOT NULL,
+    plan_id     uuid NOT NULL,
     position    int NOT NULL,
-    action      text NOT NULL,
     target_id   uuid,
+    tenant      text COLLATE "C" NOT NULL,
+    action      text NOT NULL,
     params      jsonb NOT NULL DEFAULT '{}',
     expression  text NOT NULL,
     path        jsonpath NOT NULL,
@@ -294,10 +297,11 @@ COMMENT ON TABLE stepwise.workflow IS 'named, versioned, immutable definitions';
 
 CREATE TABLE stepwise.checkpoint (
     id            uuid NOT NULL,
-    tenant        text COLLATE "C" NOT NULL,
     root_id       uuid NOT NULL,
     plan_id       uuid NOT NULL,
     step_id       uuid NOT NULL,
+    since         timestamptz NOT NULL DEFAULT clock_timestamp(),
+    tenant        text COLLATE "C" NOT NULL,
     kind          text NOT NULL CHECK (kind IN ('prompt', 'review')),
     prompt        text NOT NULL,
     questions     jsonb NOT NULL DEFAULT '[]',
@@ -306,7 +310,6 @@ CREATE TABLE stepwise.checkpoint (
     requester     text,
     gate          text CHECK (gate IN ('before', 'after')),
     submission    jsonb,
-    since         timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (id),
     UNIQUE (step_id)
 );
@@ -358,16 +361,16 @@ COMMENT ON TABLE stepwise.state IS 'named JSON state that outlives plans; the bu
 
 CREATE TABLE stepwise.artifact (
     id         uuid NOT NULL,
-    tenant     text COLLATE "C" NOT NULL,
     plan_id    uuid NOT NULL,
-    step_id    uuid,
-    name       text NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     version    int NOT NULL,
+    step_id    uuid,
+    tenant     text COLLATE "C" NOT NULL,
+    name       text NOT NULL,
     media_type text,
     content    text NOT NULL,
     data       jsonb,
     source_url text,
-    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     search     tsvector GENERATED ALWAYS AS
                (setweight(to_tsvector('pg_catalog.english', name), 'A') || to_tsvector('pg_catalog.english', left(content, CASE WHEN octet_length(left(content, 250000)) <= 260000 THEN 250000 ELSE 65000 END))
                 || array_to_tsvector(ARRAY['tenant ' || hashtextextended(tenant, 0)::text])) STORED,
@@ -382,15 +385,15 @@ COMMENT ON COLUMN stepwise.artifact.search IS 'words of the name and the content
 
 CREATE TABLE stepwise.skill_execution (
     id            uuid NOT NULL,
+    plan_id       uuid,
+    started_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
+    completed_at  timestamptz,
     tenant        text COLLATE "C" NOT NULL,
     session_id    text COLLATE "C",
-    plan_id       uuid,
     skill_name    text NOT NULL,
     status        text NOT NULL CHECK (status IN ('started', 'executing', 'completed', 'failed')),
     metadata      jsonb NOT NULL DEFAULT '{}',
     error_message text,
-    started_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
-    completed_at  timestamptz,
     PRIMARY KEY (id)
 );
 CREATE INDEX skill_execution_session ON stepwise.skill_execution (tenant, session_id, id);
@@ -401,14 +404,14 @@ COMMENT ON COLUMN stepwise.skill_execution.metadata IS 'metadata from the agent;
 
 CREATE TABLE stepwise.tool_call (
     id           uuid NOT NULL,
-    tenant       text COLLATE "C" NOT NULL,
     plan_id      uuid,
-    tool         text NOT NULL,
     at           timestamptz NOT NULL DEFAULT clock_timestamp(),
     duration     interval,
     is_error     boolean NOT NULL,
     request_size int,
     answer_size  int,
+    tenant       text COLLATE "C" NOT NULL,
+    tool         text NOT NULL,
     PRIMARY KEY (id)
 );
 COMMENT ON TABLE stepwise.tool_call IS 'calls through MCP, except ping';

@@ -356,7 +356,7 @@ typedef struct Changes
 
 /* columns are counted from 0; plans and steps have their id in column 0 */
 typedef bool (*TupleTest) (TupleTableSlot *slot, const void *arg);
-typedef void *(*TupleMake) (HeapTuple tuple, TupleDesc desc);
+typedef void *(*TupleMake) (TupleTableSlot *slot);
 
 extern void TableInit(void);
 extern void KeyText(Key *key, Datum value);
@@ -457,7 +457,6 @@ extern void CallBegin(Call *call);	/* in the caller's tenant */
 extern void CallBeginReading(Call *call);	/* likewise, reads under one snapshot */
 extern void CallBeginIn(Call *call, const char *tenant);	/* for triggers, maintenance and procedures */
 extern Datum CallEnd(Call *call, Jsonb *answer);	/* saves the changes; answer NULL: none */
-extern void CallSave(Call *call);	/* writes the changes; CallEnd does it too */
 extern void CallSuspend(Call *call);	/* as the caller again, who may call anything */
 extern bool CallResume(Call *call); /* false: the call has ended, because somebody looked */
 extern bool CallIsSuspended(void);

@@ -33,6 +33,8 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+static void CallSave(Call *call);
+
 /* ---------- identity ---------- */
 
 /* Switch to the owner of the extension. */
@@ -145,7 +147,7 @@ ReadEnd(Call *call)
  * Write what the call has changed and not yet written. CallEnd does this, and
  * so does a query that reads such rows (reads_plans).
  */
-void
+static void
 CallSave(Call *call)
 {
 	if (call->save != NULL)

@@ -416,12 +416,6 @@ Lock(Relation relation, TupleTableSlot *slot, LockWaitPolicy wait)
 	return result == TM_Ok;
 }
 
-static void *
-MakeRow(Relation relation, TupleTableSlot *slot, TupleMake make)
-{
-	return make(ExecFetchSlotHeapTuple(slot, false, NULL), RelationGetDescr(relation));
-}
-
 /* Read the first row of a key that passes the test; NULL: none. */
 void *
 TableRead(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make)
@@ -432,7 +426,7 @@ TableRead(const char *table, const char *index, Key *key, TupleTest test, const 
 
 	if (slot != NULL)
 	{
-		row = MakeRow(relation, slot, make);
+		row = make(slot);
 		ExecDropSingleTupleTableSlot(slot);
 	}
 	End();
@@ -453,7 +447,7 @@ TableReadSome(const char *table, const char *index, Key *key, TupleTest test, co
 
 	while (list_length(rows) < max && ScanNext(scan, slot))
 	{
-		void	   *row = IsWanted(relation, slot, key->call, test, arg) ? MakeRow(relation, slot, make) : NULL;
+		void	   *row = IsWanted(relation, slot, key->call, test, arg) ? make(slot) : NULL;
 
 		if (row != NULL)
 			rows = lappend(rows, row);
@@ -489,7 +483,7 @@ TableLock(const char *table, const char *index, Key *key, TupleTest test, const 
 	if (slot != NULL)
 	{
 		if (Lock(relation, slot, wait ? LockWaitBlock : LockWaitSkip))
-			row = MakeRow(relation, slot, make);
+			row = make(slot);
 		ExecDropSingleTupleTableSlot(slot);
 	}
 	End();

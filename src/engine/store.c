@@ -22,14 +22,24 @@
 #include "access/xact.h"
 #include "utils/memutils.h"
 
+/* the columns that count steps by their state */
+static const int CountColumn[STEP_STATUSES] = {
+	[STEP_PENDING] = PLAN_COL_PENDING,
+	[STEP_IN_PROGRESS] = PLAN_COL_IN_PROGRESS,
+	[STEP_AWAITING_INPUT] = PLAN_COL_AWAITING_INPUT,
+	[STEP_COMPLETED] = PLAN_COL_COMPLETED,
+	[STEP_FAILED] = PLAN_COL_FAILED,
+	[STEP_SKIPPED] = PLAN_COL_SKIPPED
+};
+
 /* the column of stepwise.skill_execution that is read here; the first is 0 */
-#define SKILL_COL_METADATA	6
+#define SKILL_COL_METADATA	8
 
 /* a deformed row */
 typedef struct Fields
 {
-	Datum		values[TABLE_MAX_COLUMNS];
-	bool		nulls[TABLE_MAX_COLUMNS];
+	const Datum *values;
+	const bool *nulls;
 } Fields;
 
 static void RowsWrite(Call *call, Call *by, bool plans);
@@ -127,6 +137,17 @@ CheckShape(TupleDesc desc, int columns, const char *table)
 				 errhint("Run ALTER EXTENSION pg_stepwise UPDATE.")));
 }
 
+/* Deform a row of a table that has at least these columns. */
+static Fields
+SlotFields(TupleTableSlot *slot, int columns, const char *table)
+{
+	Fields		f = {slot->tts_values, slot->tts_isnull};
+
+	CheckShape(slot->tts_tupleDescriptor, columns, table);
+	slot_getallattrs(slot);
+	return f;
+}
+
 /* ---------- places ---------- */
 
 /*
@@ -198,15 +219,13 @@ RowWrite(Call *call, const char *table, const char *index, const pg_uuid_t *id, 
 /* ---------- plans ---------- */
 
 /* Make a PlanRow from a row of stepwise.plan. */
-static PlanRow *
-PlanFromTuple(HeapTuple tuple, TupleDesc desc)
+static void *
+PlanMake(TupleTableSlot *slot)
 {
 	PlanRow    *plan = palloc0(sizeof(PlanRow));
-	Fields		f;
+	Fields		f = SlotFields(slot, PLAN_COLUMNS, "plan");
 
-	CheckShape(desc, PLAN_COLUMNS, "plan");
-	heap_deform_tuple(tuple, desc, f.values, f.nulls);
-	plan->tid = tuple->t_self;
+	plan->tid = slot->tts_tid;
 	plan->id = FieldUuid(&f, PLAN_COL_ID);
 	plan->root_id = FieldUuid(&f, PLAN_COL_ROOT_ID);
 	plan->nested = !f.nulls[PLAN_COL_PARENT_STEP_ID];
@@ -223,7 +242,7 @@ PlanFromTuple(HeapTuple tuple, TupleDesc desc)
 	plan->workable = FieldBool(&f, PLAN_COL_WORKABLE);
 	plan->depth = FieldInt(&f, PLAN_COL_DEPTH);
 	for (int i = 0; i < STEP_STATUSES; i++)
-		plan->counts[i] = FieldInt(&f, PLAN_COL_COUNTS + i);
+		plan->counts[i] = FieldInt(&f, CountColumn[i]);
 	plan->unsuccessful = FieldInt(&f, PLAN_COL_UNSUCCESSFUL);
 	plan->paused = FieldInt(&f, PLAN_COL_PAUSED);
 	plan->holding = FieldInt(&f, PLAN_COL_HOLDING);
@@ -250,13 +269,6 @@ PlanFromTuple(HeapTuple tuple, TupleDesc desc)
 	plan->workflow = FieldText(&f, PLAN_COL_WORKFLOW);
 	plan->version = FieldInt(&f, PLAN_COL_VERSION);
 	return plan;
-}
-
-/* Adapt PlanFromTuple to TupleMake. */
-static void *
-PlanMake(HeapTuple tuple, TupleDesc desc)
-{
-	return PlanFromTuple(tuple, desc);
 }
 
 /* Check that a row of stepwise.plan is the root of its tree; id is its own id. */
@@ -460,7 +472,7 @@ PlanSetState(Changes *c, const PlanRow *plan)
 	SetBool(c, PLAN_COL_STALLS, plan->stalls);
 	SetTrue(c, PLAN_COL_WORKABLE, plan->nested && plan->workable);
 	for (int i = 0; i < STEP_STATUSES; i++)
-		SetInt(c, PLAN_COL_COUNTS + i, plan->counts[i]);
+		SetInt(c, CountColumn[i], plan->counts[i]);
 	SetInt(c, PLAN_COL_UNSUCCESSFUL, plan->unsuccessful);
 	SetInt(c, PLAN_COL_PAUSED, plan->paused);
 	SetInt(c, PLAN_COL_HOLDING, plan->holding);
@@ -615,29 +627,30 @@ HomeRemember(const StepRow *step)
 	home->root_id = step->root_id;
 }
 
-/* Find where a step belongs, from memory or from its row; false if there is no such step. */
-static bool
-HomeFind(Call *call, const pg_uuid_t *step_id, StepHome *home)
+/* Read from a row of stepwise.step where the step belongs. */
+static void *
+HomeMake(TupleTableSlot *slot)
 {
-	static KeptQuery find = {
-		"SELECT s.plan_id, s.root_id FROM stepwise.step AS s WHERE s.tenant = $1 AND s.id = $2",
-		2, {TEXTOID, UUIDOID}
-	};
-	Rows		rows;
-	bool		found;
+	StepHome   *home = palloc(sizeof(StepHome));
+	Fields		f = SlotFields(slot, STEP_COLUMNS, "step");
 
-	*home = *HomeOf(step_id);
+	home->step_id = FieldUuid(&f, STEP_COL_ID);
+	home->plan_id = FieldUuid(&f, STEP_COL_PLAN_ID);
+	home->root_id = FieldUuid(&f, STEP_COL_ROOT_ID);
+	return home;
+}
+
+/* Find where a step belongs, from memory or from its row; NULL if there is no such step. */
+static const StepHome *
+HomeFind(Call *call, const pg_uuid_t *step_id)
+{
+	const StepHome *home = HomeOf(step_id);
+	Key			key;
+
 	if (UuidEqual(&home->step_id, step_id))
-		return true;
-	rows = QueryById(call, &find, step_id);
-	found = rows.count > 0;
-	if (found)
-	{
-		home->plan_id = RowUuid(&rows, 0, 1);
-		home->root_id = RowUuid(&rows, 0, 2);
-	}
-	RowsFree(&rows);
-	return found;
+		return home;
+	key = PlaceKey(call, step_id);
+	return TableRead("step", "step_pkey", &key, NULL, NULL, HomeMake);
 }
 
 /* Lock the root and the plan of a step; NULL if the tenant has no such tree. */
@@ -653,11 +666,9 @@ HomeLock(Call *call, const StepHome *home)
 PlanRow *
 PlanLockIfStep(Call *call, const pg_uuid_t *step_id, StepRow **step)
 {
-	StepHome	home;
-	PlanRow    *plan = NULL;
+	const StepHome *home = step_id ? HomeFind(call, step_id) : NULL;
+	PlanRow    *plan = home ? HomeLock(call, home) : NULL;
 
-	if (step_id != NULL && HomeFind(call, step_id, &home))
-		plan = HomeLock(call, &home);
 	/* read it only under the lock; before, another transaction could still change it */
 	*step = plan ? StepRead(call, step_id) : NULL;
 	if (*step == NULL)
@@ -705,52 +716,62 @@ StepReadDefinition(StepRow *step, const Fields *f)
 	step->previous_error = FieldText(f, STEP_COL_PREVIOUS_ERROR);
 }
 
+/* Make a StepRow from the columns of a row of stepwise.step. */
+static StepRow *
+StepFromFields(const Fields *f, ItemPointerData tid)
+{
+	StepRow    *step = palloc0(sizeof(StepRow));
+
+	step->tid = tid;
+	step->id = FieldUuid(f, STEP_COL_ID);
+	step->plan_id = FieldUuid(f, STEP_COL_PLAN_ID);
+	step->root_id = FieldUuid(f, STEP_COL_ROOT_ID);
+	step->order = FieldInt(f, STEP_COL_ORDER);
+	step->wave = FieldInt(f, STEP_COL_WAVE);
+	step->status = FieldEnum(f, STEP_COL_STATUS, StepStatusName, STEP_STATUSES);
+	step->outcome = FieldEnum(f, STEP_COL_OUTCOME, OutcomeName, OUTCOMES);
+	step->attempt = FieldInt(f, STEP_COL_ATTEMPT);
+	step->execution_order = FieldInt(f, STEP_COL_EXECUTION_ORDER);
+	step->blockers = FieldInt(f, STEP_COL_BLOCKERS);
+	step->ready = FieldBool(f, STEP_COL_READY);
+	step->holds = FieldBool(f, STEP_COL_HOLDS);
+	step->sent_back = FieldBool(f, STEP_COL_SENT_BACK);
+	step->branches = FieldBool(f, STEP_COL_BRANCHES);
+	step->dynamic = FieldBool(f, STEP_COL_DYNAMIC);
+	step->retryable = f->nulls[STEP_COL_RETRYABLE] ? -1 : FieldBool(f, STEP_COL_RETRYABLE);
+	step->max_attempts = FieldInt(f, STEP_COL_MAX_ATTEMPTS);
+	step->attempts_before = FieldInt(f, STEP_COL_ATTEMPTS_BEFORE);
+	step->started_at = FieldTime(f, STEP_COL_STARTED_AT);
+	step->completed_at = FieldTime(f, STEP_COL_COMPLETED_AT);
+	step->active_at = FieldTime(f, STEP_COL_ACTIVE_AT);
+	step->lease_expires_at = FieldTime(f, STEP_COL_LEASE_EXPIRES_AT);
+	step->stall_after = FieldInterval(f, STEP_COL_STALL_AFTER);
+	step->confidence = FieldVarlena(f, STEP_COL_CONFIDENCE);
+	step->worker = FieldText(f, STEP_COL_WORKER);
+	step->holder = FieldText(f, STEP_COL_HOLDER);
+	step->message = FieldText(f, STEP_COL_MESSAGE);
+	step->pause_reason = FieldVarlena(f, STEP_COL_PAUSE_REASON);
+	step->inputs = FieldVarlena(f, STEP_COL_INPUTS);
+	step->result = FieldVarlena(f, STEP_COL_RESULT);
+	step->result_summary = FieldVarlena(f, STEP_COL_RESULT_SUMMARY);
+	step->execution_report = FieldVarlena(f, STEP_COL_EXECUTION_REPORT);
+	step->output_formatting_notes = FieldVarlena(f, STEP_COL_OUTPUT_FORMATTING_NOTES);
+	StepReadDefinition(step, f);
+	StepCounted(step);
+	return step;
+}
+
 /* Make a StepRow from a row of stepwise.step. */
 StepRow *
 StepFromTuple(HeapTuple tuple, TupleDesc desc)
 {
-	StepRow    *step = palloc0(sizeof(StepRow));
-	Fields		f;
+	Datum		values[TABLE_MAX_COLUMNS];
+	bool		nulls[TABLE_MAX_COLUMNS];
+	Fields		f = {values, nulls};
 
 	CheckShape(desc, STEP_COLUMNS, "step");
-	heap_deform_tuple(tuple, desc, f.values, f.nulls);
-	step->tid = tuple->t_self;
-	step->id = FieldUuid(&f, STEP_COL_ID);
-	step->plan_id = FieldUuid(&f, STEP_COL_PLAN_ID);
-	step->root_id = FieldUuid(&f, STEP_COL_ROOT_ID);
-	step->order = FieldInt(&f, STEP_COL_ORDER);
-	step->wave = FieldInt(&f, STEP_COL_WAVE);
-	step->status = FieldEnum(&f, STEP_COL_STATUS, StepStatusName, STEP_STATUSES);
-	step->outcome = FieldEnum(&f, STEP_COL_OUTCOME, OutcomeName, OUTCOMES);
-	step->attempt = FieldInt(&f, STEP_COL_ATTEMPT);
-	step->execution_order = FieldInt(&f, STEP_COL_EXECUTION_ORDER);
-	step->blockers = FieldInt(&f, STEP_COL_BLOCKERS);
-	step->ready = FieldBool(&f, STEP_COL_READY);
-	step->holds = FieldBool(&f, STEP_COL_HOLDS);
-	step->sent_back = FieldBool(&f, STEP_COL_SENT_BACK);
-	step->branches = FieldBool(&f, STEP_COL_BRANCHES);
-	step->dynamic = FieldBool(&f, STEP_COL_DYNAMIC);
-	step->retryable = f.nulls[STEP_COL_RETRYABLE] ? -1 : FieldBool(&f, STEP_COL_RETRYABLE);
-	step->max_attempts = FieldInt(&f, STEP_COL_MAX_ATTEMPTS);
-	step->attempts_before = FieldInt(&f, STEP_COL_ATTEMPTS_BEFORE);
-	step->started_at = FieldTime(&f, STEP_COL_STARTED_AT);
-	step->completed_at = FieldTime(&f, STEP_COL_COMPLETED_AT);
-	step->active_at = FieldTime(&f, STEP_COL_ACTIVE_AT);
-	step->lease_expires_at = FieldTime(&f, STEP_COL_LEASE_EXPIRES_AT);
-	step->stall_after = FieldInterval(&f, STEP_COL_STALL_AFTER);
-	step->confidence = FieldVarlena(&f, STEP_COL_CONFIDENCE);
-	step->worker = FieldText(&f, STEP_COL_WORKER);
-	step->holder = FieldText(&f, STEP_COL_HOLDER);
-	step->message = FieldText(&f, STEP_COL_MESSAGE);
-	step->pause_reason = FieldVarlena(&f, STEP_COL_PAUSE_REASON);
-	step->inputs = FieldVarlena(&f, STEP_COL_INPUTS);
-	step->result = FieldVarlena(&f, STEP_COL_RESULT);
-	step->result_summary = FieldVarlena(&f, STEP_COL_RESULT_SUMMARY);
-	step->execution_report = FieldVarlena(&f, STEP_COL_EXECUTION_REPORT);
-	step->output_formatting_notes = FieldVarlena(&f, STEP_COL_OUTPUT_FORMATTING_NOTES);
-	StepReadDefinition(step, &f);
-	StepCounted(step);
-	return step;
+	heap_deform_tuple(tuple, desc, values, nulls);
+	return StepFromFields(&f, tuple->t_self);
 }
 
 /* Run a query that returns whole step rows, and return the first; NULL if there is none. */
@@ -776,11 +797,13 @@ StepFetchById(Call *call, KeptQuery *query, const pg_uuid_t *id)
 	return StepFetch(query, &params);
 }
 
-/* Adapt StepFromTuple to TupleMake. */
+/* The same, for TableRead. */
 static void *
-StepMake(HeapTuple tuple, TupleDesc desc)
+StepMake(TupleTableSlot *slot)
 {
-	return StepFromTuple(tuple, desc);
+	Fields		f = SlotFields(slot, STEP_COLUMNS, "step");
+
+	return StepFromFields(&f, slot->tts_tid);
 }
 
 /* Take the kept row of a step instead of the stored one; NULL for NULL. */
@@ -1011,22 +1034,22 @@ StepSave(Call *call, StepRow *step)
 
 /* Copy a column of a row, detoasted; NULL if it is null. */
 static struct varlena *
-ColumnCopy(HeapTuple tuple, TupleDesc desc, int column)
+ColumnCopy(TupleTableSlot *slot, int column)
 {
 	bool		isnull;
-	Datum		value = heap_getattr(tuple, column + 1, desc, &isnull);
+	Datum		value = slot_getattr(slot, column + 1, &isnull);
 
 	return isnull ? NULL : PG_DETOAST_DATUM_COPY(value);
 }
 
 /* Make a PlanDetail from a row of stepwise.plan_detail. */
 static void *
-DetailMake(HeapTuple tuple, TupleDesc desc)
+DetailMake(TupleTableSlot *slot)
 {
 	PlanDetail *detail = palloc0(sizeof(PlanDetail));
 
-	detail->outputs = JsonOf(ColumnCopy(tuple, desc, DETAIL_COL_OUTPUTS));
-	detail->output_formatting_notes = TextOf(ColumnCopy(tuple, desc, DETAIL_COL_OUTPUT_FORMATTING_NOTES));
+	detail->outputs = JsonOf(ColumnCopy(slot, DETAIL_COL_OUTPUTS));
+	detail->output_formatting_notes = TextOf(ColumnCopy(slot, DETAIL_COL_OUTPUT_FORMATTING_NOTES));
 	return detail;
 }
 
@@ -1050,9 +1073,9 @@ PlanDetailRead(Call *call, const pg_uuid_t *plan_id)
 
 /* Read the variables from a row of stepwise.plan_detail. */
 static void *
-VariablesMake(HeapTuple tuple, TupleDesc desc)
+VariablesMake(TupleTableSlot *slot)
 {
-	return JsonOf(ColumnCopy(tuple, desc, DETAIL_COL_VARIABLES));
+	return JsonOf(ColumnCopy(slot, DETAIL_COL_VARIABLES));
 }
 
 /* Read the variables that are stored for a plan. */
@@ -1066,17 +1089,17 @@ PlanVariables(Call *call, const pg_uuid_t *plan_id)
 
 /* Make a FormattingNote from a row of stepwise.step; NULL if the step has no notes. */
 static void *
-NoteMake(HeapTuple tuple, TupleDesc desc)
+NoteMake(TupleTableSlot *slot)
 {
-	struct varlena *notes = ColumnCopy(tuple, desc, STEP_COL_OUTPUT_FORMATTING_NOTES);
+	struct varlena *notes = ColumnCopy(slot, STEP_COL_OUTPUT_FORMATTING_NOTES);
 	FormattingNote *note;
 	bool		isnull;
 
 	if (notes == NULL)
 		return NULL;
 	note = palloc(sizeof(FormattingNote));
-	note->order = DatumGetInt32(heap_getattr(tuple, STEP_COL_ORDER + 1, desc, &isnull));
-	note->name = TextOf(ColumnCopy(tuple, desc, STEP_COL_NAME));
+	note->order = DatumGetInt32(slot_getattr(slot, STEP_COL_ORDER + 1, &isnull));
+	note->name = TextOf(ColumnCopy(slot, STEP_COL_NAME));
 	note->notes = notes;
 	return note;
 }
@@ -1092,13 +1115,13 @@ FormattingNotes(Call *call, const pg_uuid_t *plan_id)
 
 /* Make a StepState from a row of stepwise.step. */
 static void *
-StateMake(HeapTuple tuple, TupleDesc desc)
+StateMake(TupleTableSlot *slot)
 {
 	StepState  *state = palloc(sizeof(StepState));
 	bool		isnull;
 
-	state->name = TextOf(ColumnCopy(tuple, desc, STEP_COL_NAME));
-	state->status = EnumIndex(DatumGetObjectId(heap_getattr(tuple, STEP_COL_STATUS + 1, desc, &isnull)), StepStatusName, STEP_STATUSES);
+	state->name = TextOf(ColumnCopy(slot, STEP_COL_NAME));
+	state->status = EnumIndex(DatumGetObjectId(slot_getattr(slot, STEP_COL_STATUS + 1, &isnull)), StepStatusName, STEP_STATUSES);
 	return state;
 }
 
@@ -1113,9 +1136,9 @@ StepStates(Call *call, const pg_uuid_t *plan_id)
 
 /* Read the metadata from a row of stepwise.skill_execution. */
 static void *
-MetadataMake(HeapTuple tuple, TupleDesc desc)
+MetadataMake(TupleTableSlot *slot)
 {
-	return JsonOf(ColumnCopy(tuple, desc, SKILL_COL_METADATA));
+	return JsonOf(ColumnCopy(slot, SKILL_COL_METADATA));
 }
 
 /* Read the metadata of the newest skill execution of a plan; NULL if there is none. */
@@ -1130,16 +1153,16 @@ SkillMetadata(Call *call, const pg_uuid_t *plan_id)
 
 /* Make a Dependent from a row of stepwise.dependency. */
 static void *
-DependentMake(HeapTuple tuple, TupleDesc desc)
+DependentMake(TupleTableSlot *slot)
 {
 	Dependent  *dependent = palloc(sizeof(Dependent));
 	bool		isnull;
 
-	dependent->step_id = *DatumGetUUIDP(heap_getattr(tuple, DEPENDENCY_COL_STEP_ID + 1, desc, &isnull));
-	if (DatumGetBool(heap_getattr(tuple, DEPENDENCY_COL_ENDED + 1, desc, &isnull)))
+	dependent->step_id = *DatumGetUUIDP(slot_getattr(slot, DEPENDENCY_COL_STEP_ID + 1, &isnull));
+	if (DatumGetBool(slot_getattr(slot, DEPENDENCY_COL_ENDED + 1, &isnull)))
 		dependent->need = NEED_END;
 	else
-		dependent->need = DatumGetBool(heap_getattr(tuple, DEPENDENCY_COL_REQUIRED + 1, desc, &isnull)) ?
+		dependent->need = DatumGetBool(slot_getattr(slot, DEPENDENCY_COL_REQUIRED + 1, &isnull)) ?
 			NEED_SUCCESS : NEED_NO_FAILURE;
 	return dependent;
 }
