@@ -31,6 +31,7 @@ REGRESS = \
 	shape \
 	state \
 	audit \
+	entries \
 	tenant \
 	slot \
 	resolve \

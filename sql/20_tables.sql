@@ -416,30 +416,29 @@ CREATE TABLE stepwise.tool_call (
 );
 COMMENT ON TABLE stepwise.tool_call IS 'calls through MCP, except ping';
 
-CREATE TABLE stepwise.audit (
-    tenant     text COLLATE "C" NOT NULL,
-    plan_id    uuid,
+-- The column "entries" has the entries of one call in one plan; src/engine/entry.c describes its form. Columns of a fixed size come
+-- first. Most rows are far smaller than the limit. Only what is larger than a page is compressed or moved out of the table.
+CREATE TABLE stepwise.audit_log (
     id         bigint NOT NULL,
-    step_id    uuid,
     at         timestamptz NOT NULL,
-    event      text COLLATE "C" NOT NULL,
+    plan_id    uuid,
+    tenant     text COLLATE "C" NOT NULL,
     actor      text NOT NULL,
     session_id text,
-    detail     jsonb NOT NULL,
-    hash       bytea NOT NULL
-);
-CREATE UNIQUE INDEX audit_chain ON stepwise.audit (tenant, plan_id, id) NULLS NOT DISTINCT;
-ALTER TABLE stepwise.audit ALTER COLUMN hash SET STORAGE PLAIN;
-COMMENT ON TABLE stepwise.audit IS 'append-only log with one entry per change; the entries of a plan form a SHA-256 chain';
-COMMENT ON COLUMN stepwise.audit.plan_id IS 'null: the entry belongs to the chain of its tenant';
-COMMENT ON COLUMN stepwise.audit.id IS 'position in the chain of its plan, from 1';
-COMMENT ON COLUMN stepwise.audit.actor IS 'the role, followed by a slash and the name that the caller gave, if any; a role name with a slash or a double quote is quoted as in SQL';
-COMMENT ON COLUMN stepwise.audit.detail IS 'what changed: action, from and to; results, contents and values appear as digests only';
-COMMENT ON COLUMN stepwise.audit.hash IS 'SHA-256 over the previous hash and all fields of this entry';
+    entries    bytea NOT NULL
+) WITH (toast_tuple_target = 8160);
+CREATE UNIQUE INDEX audit_log_plan ON stepwise.audit_log (plan_id, id);
+CREATE UNIQUE INDEX audit_log_tenant ON stepwise.audit_log (tenant, id) WHERE plan_id IS NULL;
+COMMENT ON TABLE stepwise.audit_log IS 'append-only log with one row per call and plan; view audit shows its entries, which form a SHA-256 chain per plan';
+COMMENT ON COLUMN stepwise.audit_log.id IS 'position of the first entry in the chain of its plan, from 1';
+COMMENT ON COLUMN stepwise.audit_log.at IS 'time of the first entry';
+COMMENT ON COLUMN stepwise.audit_log.plan_id IS 'null: the entries belong to the chain of their tenant';
+COMMENT ON COLUMN stepwise.audit_log.actor IS 'the role, followed by a slash and the name that the caller gave, if any; a role name with a slash or a double quote is quoted as in SQL';
+COMMENT ON COLUMN stepwise.audit_log.entries IS 'the entries in a compact form, each with its hash; audit_entries takes them apart';
 
 -- These tables have no primary key. Without this, a publication of all tables would refuse updates and deletes.
 ALTER TABLE stepwise.engine REPLICA IDENTITY FULL;
-ALTER TABLE stepwise.audit REPLICA IDENTITY FULL;
+ALTER TABLE stepwise.audit_log REPLICA IDENTITY FULL;
 
 -- A dump contains the users' rows, but not the engine's flag. pg_dump requires one call per statement.
 -- The row of a dropped role stays in stepwise.member. Such a role has no name, so the row must not be restored.
@@ -457,4 +456,4 @@ SELECT pg_catalog.pg_extension_config_dump('stepwise.state', '');
 SELECT pg_catalog.pg_extension_config_dump('stepwise.artifact', '');
 SELECT pg_catalog.pg_extension_config_dump('stepwise.skill_execution', '');
 SELECT pg_catalog.pg_extension_config_dump('stepwise.tool_call', '');
-SELECT pg_catalog.pg_extension_config_dump('stepwise.audit', '');
+SELECT pg_catalog.pg_extension_config_dump('stepwise.audit_log', '');

@@ -110,7 +110,7 @@ BEGIN ATOMIC
         WHERE p.tenant = a.tenant AND p.id = a.plan_id AND (a.step_id IS NULL OR s.id IS NOT NULL))
     UNION ALL
     SELECT a.tenant, a.plan_id, 'audit entries of a plan that is not there'
-    FROM (SELECT DISTINCT x.tenant, x.plan_id FROM stepwise.audit AS x WHERE x.plan_id IS NOT NULL) AS a
+    FROM (SELECT DISTINCT x.tenant, x.plan_id FROM stepwise.audit_log AS x WHERE x.plan_id IS NOT NULL) AS a
     WHERE NOT EXISTS (SELECT FROM stepwise.plan AS p WHERE p.tenant = a.tenant AND p.id = a.plan_id)
     UNION ALL
     SELECT i.tenant, i.plan_id, i.kind || ' ' || i.id || ' does not carry the slot of its tenant'

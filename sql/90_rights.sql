@@ -7,13 +7,15 @@
 CREATE VIEW stepwise.grants WITH (security_invoker) AS
     WITH listed (kind, privilege, names) AS (VALUES
         ('reader', 'SELECT', 'plan plan_detail step dependency branching_condition workflow checkpoint tool resource state'),
-        ('reader', 'SELECT', 'artifact skill_execution tool_call audit'),
+        ('reader', 'SELECT', 'artifact skill_execution tool_call audit audit_log'),
         ('reader', 'SELECT', 'checkpoints plan_progress claims waiting stalled'),
         ('reader', 'EXECUTE', 'enter_tenant current_tenant derive_plan_status step_transition_allowed plan_transition_allowed'),
         ('reader', 'EXECUTE', 'get_plan_status get_plan_context get_step_context list_active_plans list_plans list_checkpoints find_plans why handoff task_variables'),
         ('reader', 'EXECUTE', 'validate_definition list_workflows get_workflow list_tools search_artifacts get_artifact get_output'),
         ('reader', 'EXECUTE', 'execution execution_as_of workflow_response verify_audit audit_head'),
         ('reader', 'EXECUTE', 'call mcp help slot_of tenant_slot'),
+        -- view audit calls these as the role that reads it
+        ('reader', 'EXECUTE', 'audit_entries audit_detail'),
         ('agent', 'EXECUTE', 'create_plan define_workflow start_workflow drop_workflow fork_plan uuid7'),
         ('agent', 'EXECUTE', 'get_next_step submit_step_result advance fail_step retry_step skip_step release_step heartbeat'),
         ('agent', 'EXECUTE', 'reclaim_stalled cancel_plan request_user_review modify_plan'),

@@ -105,7 +105,7 @@ JudgedSteps(Call *call, const PlanRow *plan, const StepRow *from)
 		" SELECT j.id, j.kept, NOT j.kept AND coalesce(a.action = 'request_review', false) FROM judged AS j"
 		" LEFT JOIN added AS a ON a.name = j.name LEFT JOIN judged AS b ON b.id = a.step_id"
 		" WHERE a.step_id IS NULL OR coalesce(b.kept, true) ORDER BY j.step_order",
-		5, {TEXTOID, UUIDOID, UUIDOID, BOOLOID, INT4OID}
+		5, {TEXTOID, UUIDOID, UUIDOID, BOOLOID, INT4OID}, .reads_log = true
 	};
 	Params		params = {0};
 
@@ -377,7 +377,7 @@ AuditBranches(Call *call, PlanRow *copy, const PlanRow *plan, const Copies *copi
 		" JOIN ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4), pg_catalog.unnest($5)) AS m (old_id, new_id, kept)"
 		" ON m.old_id = a.step_id WHERE a.tenant = $1 AND a.plan_id = $2 AND a.event = 'plan_modified'"
 		" AND a.detail ?| '{addedSteps,skippedSteps}' AND m.kept ORDER BY a.id",
-		5, {TEXTOID, UUIDOID, UUIDARRAYOID, UUIDARRAYOID, BOOLARRAYOID}
+		5, {TEXTOID, UUIDOID, UUIDARRAYOID, UUIDARRAYOID, BOOLARRAYOID}, .reads_log = true
 	};
 	Params		params = {0};
 	Rows		rows;
@@ -400,10 +400,8 @@ AuditBranches(Call *call, PlanRow *copy, const PlanRow *plan, const Copies *copi
 static void
 AuditEnded(Call *call, PlanRow *copy)
 {
-	AuditAppend(call, copy, NULL, "plan_status_changed",
-				MoveDetail(PlanStatusName[PLAN_PLANNING], PlanStatusName[PLAN_EXECUTING], ForkedDetail()));
-	AuditAppend(call, copy, NULL, "plan_status_changed",
-				MoveDetail(PlanStatusName[PLAN_EXECUTING], PlanStatusName[copy->status], ForkedDetail()));
+	PlanAudit(call, copy, PLAN_PLANNING, PLAN_EXECUTING, ForkedDetail());
+	PlanAudit(call, copy, PLAN_EXECUTING, copy->status, ForkedDetail());
 }
 
 /* ---------- forking ---------- */
@@ -495,7 +493,7 @@ ReviewAgain(Call *call, PlanRow *copy, const pg_uuid_t *old_id, const pg_uuid_t 
 		" ON a.tenant = $1 AND a.plan_id = s.plan_id AND a.step_id = s.id"
 		" WHERE s.tenant = $1 AND s.id = $2 AND a.event = 'user_reviewed' AND a.detail ->> 'action' = 'review_requested'"
 		" ORDER BY a.id DESC LIMIT 1",
-		2, {TEXTOID, UUIDOID}
+		2, {TEXTOID, UUIDOID}, .reads_log = true
 	};
 	Rows		rows = QueryById(call, &read, old_id);
 

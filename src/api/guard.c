@@ -699,14 +699,18 @@ stepwise_steps_changed(PG_FUNCTION_ARGS)
 	return PointerGetDatum(NULL);
 }
 
-/* Refuse every write to the audit log except those of the engine and of a restore. */
+/*
+ * Refuse every write to the audit log except those of the engine and of a
+ * restore, and every write through the view.
+ */
 PG_FUNCTION_INFO_V1(stepwise_audit_guard);
 Datum
 stepwise_audit_guard(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigger = TriggerOf(fcinfo);
 
-	if (!EngineWrites() && !(TRIGGER_FIRED_BY_INSERT(trigger->tg_event) && RestoreMayInsert()))
+	if (TRIGGER_FIRED_INSTEAD(trigger->tg_event) ||
+		(!EngineWrites() && !(TRIGGER_FIRED_BY_INSERT(trigger->tg_event) && RestoreMayInsert())))
 		ereport(ERROR,
 				(errcode(ERRCODE_AUDIT_IMMUTABLE),
 				 errmsg("the audit log is append-only, and only the engine appends"),

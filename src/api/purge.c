@@ -14,7 +14,7 @@
 
 /* what is removed with a plan: the rows of every table that has a plan_id, then the plans */
 static KeptQuery Deletions[] = {
-	{"DELETE FROM stepwise.audit WHERE tenant = $1 AND plan_id = ANY ($2)", 2, {TEXTOID, UUIDARRAYOID}},
+	{"DELETE FROM stepwise.audit_log WHERE tenant = $1 AND plan_id = ANY ($2)", 2, {TEXTOID, UUIDARRAYOID}},
 	{"DELETE FROM stepwise.artifact WHERE tenant = $1 AND plan_id = ANY ($2)", 2, {TEXTOID, UUIDARRAYOID}},
 	{"DELETE FROM stepwise.checkpoint WHERE tenant = $1 AND plan_id = ANY ($2)", 2, {TEXTOID, UUIDARRAYOID}},
 	{"DELETE FROM stepwise.dependency WHERE tenant = $1 AND step_id IN"

@@ -56,7 +56,7 @@ PartOfCaller(Call *call, const PlanRow *plan, const StepRow *step)
 		" OR a.event = 'step_retried' AND a.detail ->> 'to' = 'in_progress'"
 		" OR a.event = 'step_waiting' AND a.detail ->> 'from' = 'in_progress'))"
 		" AND (a.actor = $5 OR pg_catalog.starts_with(a.actor, $5 || '/')) LIMIT 1",
-		5, {TEXTOID, UUIDOID, UUIDOID, UUIDOID, TEXTOID}
+		5, {TEXTOID, UUIDOID, UUIDOID, UUIDOID, TEXTOID}, .reads_log = true
 	};
 	Call		nameless = {.caller = call->caller};
 	Params		params = {0};

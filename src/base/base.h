@@ -241,6 +241,7 @@ extern int64 JsonTextLength(const Jsonb *value);
 extern void Sha256(const void *data, size_t size, uint8 digest[32]);
 extern char *DigestHex(const uint8 digest[32]);
 extern char *DigestOfText(const char *text);	/* in hex; NULL for NULL */
+extern bool DigestJson(const void *jsonb_varlena, uint8 digest[32]);	/* of the text of a jsonb value; false for NULL */
 extern char *DigestText(const void *jsonb_varlena); /* of the text of a jsonb value; NULL for NULL */
 
 /* ---------- catalog.c: our tables, indexes, enum values and functions by name ---------- */
@@ -271,6 +272,7 @@ typedef struct KeptQuery
 	SPIPlanPtr	plan;			/* prepared at first use, kept for the backend */
 	bool		latest;			/* use the latest snapshot, at stricter isolation levels too */
 	bool		reads_plans;	/* reads what a call changes in plans; the call saves its changes first */
+	bool		reads_log;		/* reads the audit log; the call writes its entries first */
 	bool		in_order;		/* reads the first of many rows in the order of an index; they must not be sorted */
 	bool		quiet;			/* sends no notices, such as those about words that are too long to be searched for */
 } KeptQuery;
@@ -417,6 +419,10 @@ extern void TenantRestore(void *mark);	/* undoes what was entered since */
 
 /* ---------- call.c: the frame of a call ---------- */
 
+/* what a call saves beside the steps that it keeps in memory */
+#define SAVE_PLANS	1
+#define SAVE_LOG	2			/* audit entries */
+
 /*
  * One call into the engine: the caller, its tenant, and what CallEnd restores.
  * Everything that is allocated between CallBegin and CallEnd is freed there.
@@ -436,9 +442,9 @@ struct Call
 	int			guc_level;		/* GUC level of the locked search path; 0: not locked */
 	bool		as_owner;
 	bool		reading;		/* under one snapshot, the active one (ReadBegin) */
-	void		(*save) (Call *call, Call *by, bool plans); /* writes what the call has changed, plans only if wanted; or
-															 * NULL. If another call writes it, the call still has it to
-															 * write */
+	void		(*save) (Call *call, Call *by, int what);	/* writes what the call has changed, or NULL; SAVE_... says
+														 * what beside steps. If another call writes it, the call
+														 * still has it to write */
 	TimestampTz now;			/* 0: the clock has not been read yet (CallNow) */
 	List	   *plans;			/* of PlanRow, locked by this call */
 	List	   *opened;			/* tables and indexes that the call has open (table.c) */

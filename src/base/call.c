@@ -144,14 +144,14 @@ ReadEnd(Call *call)
 }
 
 /*
- * Write what the call has changed and not yet written. CallEnd does this, and
- * so does a query that reads such rows (reads_plans).
+ * Write what the call has changed and not yet written, its audit entries first.
+ * A query that reads such rows does a part of that (reads_plans, reads_log).
  */
 static void
 CallSave(Call *call)
 {
 	if (call->save != NULL)
-		call->save(call, call, true);
+		call->save(call, call, SAVE_PLANS | SAVE_LOG);
 }
 
 /* Leave SPI, and free the memory of the call. */
@@ -266,7 +266,7 @@ CallShow(void)
 	by.command = call->command;
 	by.now = call->now;
 	if (call->save != NULL)
-		call->save(call, &by, true);
+		call->save(call, &by, SAVE_PLANS | SAVE_LOG);
 	CallEnd(&by, NULL);
 }
 

@@ -528,7 +528,8 @@ CheckIsOurs(const ConstrCheck *check)
 static const char *const OurIndexes[] = {
 	"plan_pkey", "plan_root", "plan_open", "plan_finished", "plan_nested", "plan_parent_step", "plan_workable", "plan_idempotency_key",
 	"step_pkey", "step_order_unique", "step_name", "step_binding", "step_ready", "step_holder", "step_lease", "step_holds",
-	"step_sent_back", "step_paused", "dependency_pkey", "dependency_of", "plan_detail_pkey", "plan_detail_search", "audit_chain"
+	"step_sent_back", "step_paused", "dependency_pkey", "dependency_of", "plan_detail_pkey", "plan_detail_search", "audit_log_plan",
+	"audit_log_tenant"
 };
 
 static bool
@@ -646,6 +647,14 @@ StatementUpdate(Relation relation, const Key *key, const Changes *changes)
 		elog(ERROR, "key of table %s has %d columns", RelationGetRelationName(relation), key->count);
 	appendStringInfo(&sql, " WHERE tenant = $%d AND id = $%d", set + 1, set + 2);
 	StatementRun(relation, sql.data, changes, key);
+}
+
+/* Write the audit entries of a call, before a statement fires triggers, which may look at them. */
+static void
+LogShow(Call *call)
+{
+	if (call->save != NULL)
+		call->save(call, call, SAVE_LOG);
 }
 
 /* Insert a row by a statement. */
@@ -1019,6 +1028,7 @@ TableUpdate(const char *table, const char *index, Key *key, Changes *changes)
 	old = SeekAgain(relation, index, key);
 	if (IsAltered(relation))
 	{
+		LogShow(key->call);
 		StatementUpdate(relation, key, changes);
 		ItemPointerSetInvalid(&key->place);
 	}
@@ -1137,6 +1147,7 @@ BatchInsertByStatement(Batch *batch)
 	Params		params = {0};
 	StringInfoData names;
 
+	LogShow(batch->call);
 	initStringInfo(&names);
 	for (int i = 0; i < desc->natts; i++)
 		if (batch->row.replaces[i])

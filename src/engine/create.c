@@ -214,6 +214,10 @@ PlanCreate(Call *call, const Definition *definition, const PlanOrigin *origin, c
 	const pg_uuid_t *ids;
 
 	AuditAppend(call, plan, NULL, "plan_modified", CreatedDetail(plan, definition));
+	/* the row of the plan is not touched again, and a nested plan is not kept */
+	LogWrite(call, plan->log);
+	LogFree(plan->log);
+	plan->log = NULL;
 	PlanInsert(call, plan, origin->idempotency_key);
 	InsertDetail(call, plan, definition, origin);
 	ids = InsertDefinition(call, plan, definition);

@@ -16,6 +16,88 @@ extern char *StepTransitionsText(StepStatus from);
 extern int	StepTotal(const int counts[STEP_STATUSES]);
 extern PlanStatus PlanDeriveStatus(const int counts[STEP_STATUSES], OnFailure on_failure);
 
+/* ---------- entry.c: the stored form of an audit entry, and its hash ---------- */
+
+/* the columns of a row of stepwise.audit_log, but its entries */
+typedef struct LogHead
+{
+	const char *tenant;
+	const pg_uuid_t *plan_id;	/* or NULL */
+	int64		id;				/* of its first entry: the position in the chain, from 1 */
+	TimestampTz at;				/* of its first entry */
+	const char *actor;
+	const char *session;		/* or NULL */
+} LogHead;
+
+/* the move of a step or plan, as an entry tells it */
+typedef struct EntryMove
+{
+	int			from;			/* StepStatus or PlanStatus */
+	int			to;				/* likewise */
+	int			attempt;		/* 0: none */
+	TimestampTz lease_expires_at;	/* or NO_TIME */
+	bool		completed;		/* a step; it has an outcome, and perhaps a result */
+	Outcome		outcome;
+	const struct varlena *result;	/* or NULL; the entry has its digest */
+	const char *message;		/* or NULL */
+	const pg_uuid_t *checkpoint_id; /* or NULL */
+} EntryMove;
+
+/* an entry to be stored */
+typedef struct EntryFacts
+{
+	const char *event;
+	const pg_uuid_t *step_id;	/* or NULL */
+	int64		later;			/* microseconds after the first entry of its row */
+	const EntryMove *move;		/* or NULL */
+	const Jsonb *members;		/* more members of its detail, or NULL */
+} EntryFacts;
+
+/* an entry in a row */
+typedef struct StoredEntry
+{
+	const char *body;
+	int			size;			/* of the body */
+	const uint8 *hash;			/* 32 bytes */
+} StoredEntry;
+
+/* what stands in front of the detail of an entry */
+typedef struct EntryHead
+{
+	const char *event;
+	bool		has_step;
+	pg_uuid_t	step_id;
+	TimestampTz at;
+} EntryHead;
+
+extern void EntryPut(StringInfo body, const EntryFacts *facts);
+extern void EntryStore(StringInfo entries, const char *body, int size, const uint8 hash[32]);
+extern void LinkBegin(StringInfo link, const uint8 before[32], const LogHead *row);
+extern bool EntryNext(const char **next, const char *end, StoredEntry *entry);	/* false: no more */
+extern EntryHead EntryReadHead(const StoredEntry *entry, TimestampTz at);
+extern const char *EntryEvent(const StoredEntry *entry);	/* NULL: none */
+extern Jsonb *EntryReadDetail(const StoredEntry *entry);
+pg_noreturn extern void EntryRefuse(void);
+
+/* ---------- log.c: collect the entries of a call, and write them ---------- */
+
+/* a row of stepwise.audit_log that is not written yet */
+typedef struct LogRow
+{
+	LogHead		head;
+	pg_uuid_t	plan_id;
+	const char *given;			/* name given with the call, as in Call */
+	StringInfoData entries;		/* a varlena */
+	StringInfoData link;		/* what is hashed of the newest entry */
+} LogRow;
+
+extern LogRow *LogFor(Call *call, LogRow *row, const LogHead *head);
+extern void LogAdd(LogRow *row, const EntryFacts *facts, uint8 hash[32]);
+extern void LogWrite(Call *call, const LogRow *row);
+extern void LogFree(LogRow *row);
+extern LogHead RowLogHead(const Rows *rows, uint64 row, const char *tenant, const pg_uuid_t *plan_id);
+extern const char *RowEntries(const Rows *rows, uint64 row, int column, const char **end);
+
 /* ---------- the rows of plans and steps ---------- */
 
 /* columns of stepwise.plan, in the order of its definition */
@@ -121,6 +203,7 @@ typedef struct PlanRow
 	bool		rejected;		/* a review in it was rejected: the plans above fail too */
 	bool		touched;		/* changed since it was last written */
 	bool		stamped;		/* updated_at is the time of its last change */
+	LogRow	   *log;			/* audit entries that are not written yet, or NULL */
 	const char *ending;			/* the plan is being cancelled: the reason for its nested plans; otherwise NULL */
 	List	   *settled;		/* of StepRow: ended or pending again; PlanDrain draws the consequences */
 	int			drained;		/* index in settled of the step that PlanDrain is at */
@@ -330,21 +413,7 @@ extern Jsonb *StepMetadata(const StepRow *step, TimestampTz now);
 extern char *ErrorText(const char *message, const Jsonb *error);	/* error: what is kept beside the message, or NULL */
 extern Jsonb *PlanMetadata(Call *call, const PlanRow *plan, TimestampTz now);
 
-/* ---------- audit.c: hash and write audit entries ---------- */
-
-/* one entry, as it is hashed */
-typedef struct AuditEntry
-{
-	const char *tenant;
-	const pg_uuid_t *plan_id;	/* or NULL */
-	int64		id;				/* position in the chain, from 1 */
-	const pg_uuid_t *step_id;	/* or NULL */
-	TimestampTz at;
-	const char *event;
-	const char *actor;
-	const char *session;		/* or NULL */
-	const char *detail;			/* jsonb as text */
-} AuditEntry;
+/* ---------- audit.c: append audit entries to the chains of plans and tenants ---------- */
 
 /* an entry that belongs to no plan */
 typedef struct PlanlessEntry
@@ -363,11 +432,11 @@ typedef struct ChainEnd
 	uint8		hash[32];
 } ChainEnd;
 
-extern void AuditAppend(Call *call, PlanRow *plan, const pg_uuid_t *step_id, const char *event, Jsonb *detail);
-extern void AuditWritePlanless(Call *call, const PlanlessEntry *planless, ChainEnd *end);
+extern void AuditAppend(Call *call, PlanRow *plan, const pg_uuid_t *step_id, const char *event, const Jsonb *detail);
+extern void AuditMove(Call *call, PlanRow *plan, const pg_uuid_t *step_id, const char *event, const EntryMove *move,
+					  const Jsonb *detail);
+extern void AuditAddPlanless(Call *call, LogRow **row, const PlanlessEntry *planless, ChainEnd *end);
 extern ChainEnd ChainEndRead(Call *call, bool latest);
-extern void EntryHash(const AuditEntry *entry, const uint8 before[32], uint8 hash[32]);
-extern int64 RowEntryId(const Rows *rows, uint64 row, int column);
 
 /* ---------- chain.c: the audit chain of a tenant ---------- */
 
@@ -574,6 +643,7 @@ extern bool StepStampInPlan(Call *call, PlanRow *plan, StepRow *step);
 extern bool PlanMayHaveWork(const PlanRow *plan);
 extern void StepMoved(Call *call, PlanRow *plan, StepRow *step, StepStatus from, Jsonb *detail);
 extern void StepAudit(Call *call, PlanRow *plan, const StepRow *step, StepStatus from, const Jsonb *detail);
+extern void PlanAudit(Call *call, PlanRow *plan, PlanStatus from, PlanStatus to, const Jsonb *detail);
 extern void StepPause(Call *call, PlanRow *plan, StepRow *step, Jsonb *reason); /* NULL: clear it */
 extern void StepMarkHolds(Call *call, PlanRow *plan, StepRow *step);
 pg_noreturn extern void StepTransitionRefuse(const StepRow *step, StepStatus to, const char *rule); /* SW003 */
@@ -586,7 +656,6 @@ extern void PlanReject(Call *call, PlanRow *plan, const char *message);
 extern Jsonb *NestedDetail(const PlanRow *nested);
 extern void PlanCheckOpen(const PlanRow *plan); /* SW003 if the plan has ended */
 extern void PlanCheckModifiable(const PlanRow *plan);	/* SW004 unless planning or executing */
-extern Jsonb *MoveDetail(const char *from, const char *to, const Jsonb *extra);
 
 /* ---------- dependents.c: what the end of a step means for its dependents ---------- */
 

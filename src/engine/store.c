@@ -42,7 +42,7 @@ typedef struct Fields
 	const bool *nulls;
 } Fields;
 
-static void RowsWrite(Call *call, Call *by, bool plans);
+static void RowsWrite(Call *call, Call *by, int what);
 static void KeptWrite(Call *call, const KeptStep *kept);
 
 /* ---------- fields ---------- */
@@ -540,15 +540,40 @@ PlanInserted(PlanRow *plan, ItemPointerData place)
 	PlaceRemember(&plan->id, place);
 }
 
-/* Write the steps that a call has kept, and the plans that it has changed since it last wrote them. */
+/*
+ * Write the audit entries that a call has not written yet. If another call
+ * writes them, they are kept, since the write may be rolled back.
+ */
 static void
-RowsWrite(Call *call, Call *by, bool plans)
+LogsWrite(Call *call, Call *by)
+{
+	ListCell   *cell;
+
+	foreach(cell, call->plans)
+	{
+		PlanRow    *plan = lfirst(cell);
+
+		if (plan->log == NULL)
+			continue;
+		LogWrite(by, plan->log);
+		if (by != call)
+			continue;
+		LogFree(plan->log);
+		plan->log = NULL;
+	}
+}
+
+/* Write the steps that a call has kept, and what it has changed else since it last wrote that. */
+static void
+RowsWrite(Call *call, Call *by, int what)
 {
 	ListCell   *cell;
 
 	foreach(cell, KeptChanged(call))
 		KeptWrite(by, lfirst(cell));
-	foreach(cell, plans ? call->plans : NIL)
+	if (what & SAVE_LOG)
+		LogsWrite(call, by);
+	foreach(cell, what & SAVE_PLANS ? call->plans : NIL)
 	{
 		PlanRow    *plan = lfirst(cell);
 		PlanRow		shown = *plan;
@@ -567,7 +592,7 @@ RowsWrite(Call *call, Call *by, bool plans)
 void
 RowsKeep(Call *call)
 {
-	if (!TableIsAltered(call, "step") && !TableIsAltered(call, "plan") && !TableIsAltered(call, "audit"))
+	if (!TableIsAltered(call, "step") && !TableIsAltered(call, "plan") && !TableIsAltered(call, "audit_log"))
 		KeptBegin(call);
 }
 

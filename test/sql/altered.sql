@@ -9,15 +9,15 @@ SELECT pg_temp.make('plain', '[{"name": "a"}, {"name": "b"}, {"name": "c"}, {"na
 SELECT pg_temp.next('plain'), pg_temp.submit('plain', 'a');
 
 -- the indexes that the engine knows as its own; table.c has the same list
-SELECT indexrelid::regclass FROM pg_index WHERE indrelid = ANY ('{stepwise.plan,stepwise.plan_detail,stepwise.step,stepwise.dependency,stepwise.audit}'::regclass[]) ORDER BY indexrelid::regclass::text;
+SELECT indexrelid::regclass FROM pg_index WHERE indrelid = ANY ('{stepwise.plan,stepwise.plan_detail,stepwise.step,stepwise.dependency,stepwise.audit_log}'::regclass[]) ORDER BY indexrelid::regclass::text;
 
 -- ---------- triggers ----------
 
 CREATE TABLE seen (n int GENERATED ALWAYS AS IDENTITY, said text);
 CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF TG_TABLE_NAME = 'audit' THEN
-        INSERT INTO public.seen (said) VALUES ('audit ' || NEW.event);
+    IF TG_TABLE_NAME = 'audit_log' THEN
+        INSERT INTO public.seen (said) SELECT 'audit ' || e.event FROM stepwise.audit_entries(NEW.id, NEW.at, NEW.entries) AS e;
     ELSE
         INSERT INTO public.seen (said) VALUES (concat_ws(' ', TG_TABLE_NAME, NEW.name, OLD.status, 'to', NEW.status));
     END IF;
@@ -25,13 +25,13 @@ BEGIN
 END $$;
 CREATE TRIGGER see AFTER UPDATE ON stepwise.step FOR EACH ROW EXECUTE FUNCTION see();
 CREATE TRIGGER see AFTER UPDATE ON stepwise.plan FOR EACH ROW EXECUTE FUNCTION see();
-CREATE TRIGGER see BEFORE INSERT ON stepwise.audit FOR EACH ROW EXECUTE FUNCTION see();
+CREATE TRIGGER see BEFORE INSERT ON stepwise.audit_log FOR EACH ROW EXECUTE FUNCTION see();
 SELECT pg_temp.next('plain');
 SELECT pg_temp.submit('plain', 'b');
 SELECT said FROM seen ORDER BY n;
 DROP TRIGGER see ON stepwise.step;
 DROP TRIGGER see ON stepwise.plan;
-DROP TRIGGER see ON stepwise.audit;
+DROP TRIGGER see ON stepwise.audit_log;
 TRUNCATE seen;
 SELECT pg_temp.next('plain');
 SELECT count(*) FROM seen;
@@ -60,7 +60,7 @@ DROP INDEX stepwise.signed;
 DROP SCHEMA trap CASCADE;
 DROP FUNCTION signature;
 -- generated and NOT NULL columns; deferred keys, and keys on columns that change
-ALTER TABLE stepwise.audit ADD COLUMN about text GENERATED ALWAYS AS (event || '!') STORED;
+ALTER TABLE stepwise.audit_log ADD COLUMN about text GENERATED ALWAYS AS (id || '!') STORED;
 SELECT pg_temp.make('also', '[{"name": "a"}, {"name": "b"}]');
 BEGIN;
 SET LOCAL session_replication_role = replica;
@@ -83,10 +83,10 @@ CREATE TABLE followed (tenant text COLLATE "C", plan_id uuid, status stepwise.pl
 INSERT INTO followed SELECT tenant, id, status FROM stepwise.plan WHERE id = pg_temp.plan('also');
 SELECT pg_temp.next('also');
 SELECT status FROM followed;
-SELECT about FROM stepwise.audit WHERE plan_id = pg_temp.plan('also') ORDER BY id;
+SELECT about FROM stepwise.audit_log WHERE plan_id = pg_temp.plan('also') ORDER BY id;
 DROP TABLE followed;
 DROP INDEX stepwise.status_index;
-ALTER TABLE stepwise.audit DROP COLUMN about;
+ALTER TABLE stepwise.audit_log DROP COLUMN about;
 -- a trigger that writes steps does not count as the engine, and cannot call it
 CREATE FUNCTION meddle() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -109,19 +109,19 @@ SELECT pg_temp.next('also');
 SELECT count(stepwise.heartbeat(pg_temp.step('also', 'b'), 1)) FROM generate_series(1, 100);
 DROP INDEX stepwise.summary;
 SELECT pg_temp.submit('also', 'b');
-ALTER TABLE stepwise.audit ADD COLUMN host text NOT NULL DEFAULT 'here';
+ALTER TABLE stepwise.audit_log ADD COLUMN host text NOT NULL DEFAULT 'here';
 SELECT pg_temp.submit('plain', 'd');
-SELECT DISTINCT a.host FROM stepwise.audit AS a WHERE a.plan_id = (SELECT pg_temp.plan('plain'));
-ALTER TABLE stepwise.audit DROP COLUMN host;
+SELECT DISTINCT a.host FROM stepwise.audit_log AS a WHERE a.plan_id = (SELECT pg_temp.plan('plain'));
+ALTER TABLE stepwise.audit_log DROP COLUMN host;
 CREATE TABLE mine (tenant text COLLATE "C", plan_id uuid REFERENCES stepwise.plan (id));
 INSERT INTO mine VALUES ('default', pg_temp.plan('plain'));
-CREATE TABLE event (name text PRIMARY KEY);
-INSERT INTO event VALUES ('step_started');
-ALTER TABLE stepwise.audit ADD CONSTRAINT known_event FOREIGN KEY (event) REFERENCES event NOT VALID;
+CREATE TABLE tenants (name text COLLATE "C" PRIMARY KEY);
+ALTER TABLE stepwise.audit_log ADD CONSTRAINT known_tenant FOREIGN KEY (tenant) REFERENCES tenants NOT VALID;
+SELECT pg_temp.try($$pg_temp.next('plain')$$);
+INSERT INTO tenants VALUES ('default');
 SELECT pg_temp.next('plain');
-SELECT pg_temp.try($$pg_temp.submit('plain', 'e')$$);
-ALTER TABLE stepwise.audit DROP CONSTRAINT known_event;
 SELECT pg_temp.submit('plain', 'e');
+ALTER TABLE stepwise.audit_log DROP CONSTRAINT known_tenant;
 -- ---------- new plans ----------
 
 TRUNCATE seen RESTART IDENTITY;
@@ -199,7 +199,7 @@ SELECT stepwise.get_plan_context(pg_temp.plan('bare')) -> 'variables', stepwise.
 SELECT stepwise.set_variables(pg_temp.plan('bare'), '{"k": 1}') ->> 'planStatus', stepwise.task_variables(pg_temp.plan('bare')) -> 'k';
 SELECT outputs, variables, final_output FROM stepwise.plan_detail WHERE plan_id = pg_temp.plan('bare');
 
-DROP TABLE seen, mine, event;
+DROP TABLE seen, mine, tenants;
 DROP FUNCTION see, see_new, see_all;
 SELECT pg_temp.show('plain');
 SELECT stepwise.verify_audit(pg_temp.plan('plain')) -> 'valid';

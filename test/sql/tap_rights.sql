@@ -20,6 +20,8 @@ INSERT INTO listed VALUES
 ('function', 'reader too', 'validate_definition list_workflows get_workflow list_tools search_artifacts get_artifact get_output'),
 ('function', 'reader too', 'execution execution_as_of workflow_response verify_audit audit_head'),
 ('function', 'reader too', 'call mcp help'),
+-- the view audit calls these as the role that reads it
+('function', 'reader too', 'audit_entries audit_detail'),
 ('function', 'agent', 'create_plan define_workflow start_workflow drop_workflow fork_plan uuid7'),
 ('function', 'agent', 'get_next_step submit_step_result advance fail_step retry_step skip_step release_step heartbeat'),
 ('function', 'agent', 'reclaim_stalled cancel_plan request_user_review modify_plan'),
@@ -34,11 +36,11 @@ INSERT INTO listed VALUES
 ('function', 'internal', 'skill_json time_text interval_text cut_text cut_json drop_nulls beside search_headline plan_brief json_size'),
 
 ('table', 'reader too', 'plan plan_detail step dependency branching_condition workflow checkpoint tool resource state'),
-('table', 'reader too', 'artifact skill_execution tool_call audit'),
+('table', 'reader too', 'artifact skill_execution tool_call audit_log'),
 ('table', 'owner only', 'member'),
 ('table', 'internal', 'engine'),
 
-('view', 'reader too', 'checkpoints claims plan_progress stalled waiting'),
+('view', 'reader too', 'audit checkpoints claims plan_progress stalled waiting'),
 ('view', 'owner only', 'grants'),
 
 ('type', 'owner only', 'step_status plan_status outcome on_failure');

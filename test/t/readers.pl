@@ -256,7 +256,7 @@ my @sessions = (
 my $over = time + SECONDS;
 while (time < $over)
 {
-	last if $node->psql('postgres', 'VACUUM stepwise.plan, stepwise.step, stepwise.plan_detail, stepwise.audit, stepwise.tool, stepwise.workflow') != 0;
+	last if $node->psql('postgres', 'VACUUM stepwise.plan, stepwise.step, stepwise.plan_detail, stepwise.audit_log, stepwise.tool, stepwise.workflow') != 0;
 	sleep(0.05);
 }
 my $failed = 0;
