@@ -459,14 +459,15 @@ own_by_server()
 # --- the build ---------------------------------------------------------------
 
 # Build the extension as "test" (strict, with assertions) or "release", and install it
-# into $RUN/install. Objects are kept under build/, so a second run compiles only what changed.
-# Set BUILT to the folder of the build.
+# into $RUN/install. Objects are kept under build/, in a folder for each PostgreSQL, so a second run
+# compiles only what changed. Set BUILT to the folder of the build.
 BUILT=
 build_extension()
 {
 	local kind=$1 tree options=(with_llvm=no)
 	[ "$kind" = release ] || options+=(STRICT=1)
 	tree=$REPO/build/$kind-$(pg --version | sed 's/^[^0-9]*\([0-9.]*\).*/\1/')
+	[ -n "$(packaged_version)" ] || tree=$tree-$(pg --bindir | cksum | cut -d ' ' -f 1)
 	if ! mkdir -p "$tree" 2>/dev/null || [ ! -w "$tree" ]; then
 		tree=$RUN/build
 		mkdir "$tree"

@@ -142,13 +142,16 @@ remove_root()
 	ROOT=
 }
 
-# Unpack a base, and copy the settings for network and archive from this machine.
+# Unpack a base, and copy the settings for network and archive from this machine, and the certificates
+# that it trusts in addition to those of the distribution.
 unpack_base()
 {
 	local suite=$1
 	new_root
 	tar -C "$ROOT" --numeric-owner -xpf "$ROOTS/$suite.tar"
 	cp -L /etc/resolv.conf /etc/hosts "$ROOT/etc"
+	mkdir -p "$ROOT/usr/local/share/ca-certificates"
+	find /usr/local/share/ca-certificates -name '*.crt' -exec cp -t "$ROOT/usr/local/share/ca-certificates" {} + 2>/dev/null || true
 	apt-config dump | grep -E '^Acquire::(https?::|ForceIPv[46]|Check-(Valid-Until|Date))' \
 		>"$ROOT/etc/apt/apt.conf.d/90host" || true
 	# Prevent services from starting, since they would use the network and the ports of this machine.

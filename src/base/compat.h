@@ -1,6 +1,6 @@
 /*
  * compat.h
- *	  every PG_VERSION_NUM in the project
+ *	  every PG_VERSION_NUM of the module; that of the program is in bin/mcp_json.c
  */
 #ifndef STEPWISE_COMPAT_H
 #define STEPWISE_COMPAT_H
@@ -94,6 +94,13 @@ typedef bool UpdateIndexes;
 #define OnlySummaries(indexes) false
 #define InsertIndexTuples(info, slot, estate, update, summaries) \
 	ExecInsertIndexTuples(info, slot, estate, update, false, NULL, NIL)
+#endif
+
+/* 18 has generated columns that are not stored; they can be NOT NULL */
+#if PG_VERSION_NUM >= 180000
+#define HasGeneratedColumns(constraints) ((constraints)->has_generated_stored || (constraints)->has_generated_virtual)
+#else
+#define HasGeneratedColumns(constraints) ((constraints)->has_generated_stored)
 #endif
 
 /* 17 moved the local transaction id of a backend into a struct */

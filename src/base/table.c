@@ -553,7 +553,7 @@ Judge(Relation relation)
 	const TupleConstr *constraints = desc->constr;
 	ListCell   *cell;
 
-	if (constraints != NULL && constraints->has_generated_stored)
+	if (constraints != NULL && HasGeneratedColumns(constraints))
 		return true;
 
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 #
-# What the tests of MCP use: Node with the official clients. test/run includes this. The tests that need what cannot be had are
-# skipped, and say so.
+# What the tests of MCP use: Node with the official clients, and valgrind. test/run includes this. The tests that need what
+# cannot be had are skipped, and say so.
 
 MCP_FOLDER=$REPO/build/mcp			# it is kept, so that the network is used once
 MCP_PACKAGES=(@modelcontextprotocol/sdk@1.32 @modelcontextprotocol/client@2.4 @modelcontextprotocol/ext-tasks@0.2 pg@8)
@@ -9,6 +9,7 @@ MCP_PACKAGES=(@modelcontextprotocol/sdk@1.32 @modelcontextprotocol/client@2.4 @m
 # Set and export MCP_NODE to a Node that the server's user can run and that has the clients, or to nothing.
 bring_clients()
 {
+	command -v npm >/dev/null || want nodejs npm
 	[ -e "$MCP_FOLDER/complete" ] || npm_install_clients
 	MCP_NODE=
 	if [ -e "$MCP_FOLDER/complete" ]; then
@@ -18,10 +19,16 @@ bring_clients()
 	export MCP_NODE
 }
 
+# valgrind needs the debugging symbols of libc, which its package only recommends.
+bring_valgrind()
+{
+	command -v valgrind >/dev/null || want valgrind libc6-dbg
+}
+
 npm_install_clients()
 {
 	mkdir -p "$MCP_FOLDER" 2>/dev/null || return 0
-	if patiently output_to "$RUN/log/npm_mcp.log" timeout -k 5 90 npm install --prefix "$MCP_FOLDER" \
+	if patiently output_to "$RUN/log/npm_mcp.log" timeout -k 5 300 npm install --prefix "$MCP_FOLDER" \
 		--no-audit --no-fund --fetch-retries=1 "${MCP_PACKAGES[@]}"; then
 		: >"$MCP_FOLDER/complete"
 	else

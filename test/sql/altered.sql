@@ -70,6 +70,13 @@ ALTER TABLE stepwise.step ALTER COLUMN worker SET NOT NULL;
 SELECT pg_temp.next('also', 'anna');
 SELECT pg_temp.try($$stepwise.release_step(pg_temp.step('also', 'a'))$$);
 ROLLBACK;
+-- from 18 on, a generated column can be virtual
+SELECT CASE WHEN current_setting('server_version_num')::int >= 180000 THEN 'VIRTUAL' ELSE 'STORED' END AS kind \gset
+BEGIN;
+ALTER TABLE stepwise.step ADD COLUMN somebody text GENERATED ALWAYS AS (nullif(coalesce(worker, ''), 'nobody')) :kind NOT NULL;
+SELECT pg_temp.try($$pg_temp.next('also', 'nobody')$$);
+SELECT pg_temp.next('also', 'anna');
+ROLLBACK;
 BEGIN;
 ALTER TABLE stepwise.step ADD CONSTRAINT other_words UNIQUE (plan_id, output_formatting_notes) DEFERRABLE INITIALLY DEFERRED;
 SELECT stepwise.submit_step_result(pg_temp.step('also', 'a'), '1', output_formatting_notes => 'Short') ->> 'stepStatus';

@@ -135,9 +135,9 @@ SELECT bag_eq(
 
 -- ---------- keys of answers ----------
 
-CREATE TEMP TABLE answer (label text, json jsonb);
-CREATE FUNCTION pg_temp.note(label text, json jsonb) RETURNS jsonb LANGUAGE sql AS
-$$ INSERT INTO answer VALUES (label, json) RETURNING json $$;
+CREATE TEMP TABLE answer (label text, value jsonb);
+CREATE FUNCTION pg_temp.note(label text, value jsonb) RETURNS jsonb LANGUAGE sql AS
+$$ INSERT INTO answer VALUES (label, value) RETURNING value $$;
 
 CREATE FUNCTION public.functions_echo(jsonb) RETURNS jsonb LANGUAGE sql AS 'SELECT $1';
 
@@ -278,8 +278,8 @@ BEGIN
     PERFORM pg_temp.note('grant_agent', stepwise.grant_agent(current_user::regrole));
 END $$;
 
-CREATE FUNCTION pg_temp.keys(json jsonb) RETURNS text LANGUAGE sql AS
-$$ SELECT string_agg(k, ' ' ORDER BY k COLLATE "C") FROM jsonb_object_keys(json) AS k $$;
+CREATE FUNCTION pg_temp.keys(value jsonb) RETURNS text LANGUAGE sql AS
+$$ SELECT string_agg(k, ' ' ORDER BY k COLLATE "C") FROM jsonb_object_keys(value) AS k $$;
 
 -- A row of the page may tell of several answers that have the same keys.
 SELECT set_eq(
@@ -287,7 +287,7 @@ SELECT set_eq(
        FROM cell AS c, pg_temp.code(c.cells[1]) AS l (label),
             LATERAL (SELECT string_agg(x, ' ' ORDER BY x COLLATE "C") FROM pg_temp.code(c.cells[2]) AS x) AS k (keys)
        WHERE c.section = 'Keys of the answers' $$,
-    $$ SELECT label, pg_temp.keys(json) FROM answer $$,
+    $$ SELECT label, pg_temp.keys(value) FROM answer $$,
     'keys of answers');
 
 -- Every function that answers jsonb has its keys on the page, but for those whose keys are the caller's or another function's.
