@@ -369,14 +369,18 @@ PromptsGet(Request *request)
 	Jsonb	   *run;
 	Jsonb	   *question;
 
-	if (PromptGoesOn(request, &plan_id))
+	if (RoundPlan(request, &plan_id))
+		 /* it was started in an earlier round */ ;
+	else if (PromptGoesOn(request, &plan_id))
 		InputsDecide(request, &plan_id);
 	else
 		plan_id = PromptStart(request, name, PromptInputs(request, definition));
 	request->plan_id = plan_id;
 	request->has_plan = true;
-	run = FunctionApply(request, "run", PlanArguments(&plan_id));
-	question = request->modern ? QuestionOf(request, run) : NULL;
+	run = RunApply(request, PlanArguments(&plan_id), NULL);
+	if (run == NULL)
+		return JsonEmptyObject();
+	question = request->modern ? QuestionOf(request, run, NULL) : NULL;
 	if (question != NULL)
 		return JsonMerge(question, JsonTextOf("requestState", UuidText(&plan_id)));
 	return PromptResult(request, name, definition, &plan_id, run);

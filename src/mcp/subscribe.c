@@ -263,13 +263,11 @@ ListenBegin(Request *request, const Jsonb *state, const List *messages)
 	JsonBuilder b = {0};
 
 	JsonObjectStart(&b, NULL);
-	JsonObjectStart(&b, "listen");
 	JsonPutJson(&b, "state", state);
 	JsonPutInt(&b, "ms", WAIT_MS);
-	JsonObjectEnd(&b);
 	PutMessages(&b, messages);
 	JsonObjectEnd(&b);
-	request->beside = JsonFinish(&b);
+	BesidePut(request, "listen", JsonFinish(&b));
 }
 
 /* ---------- resources/subscribe, resources/unsubscribe ---------- */
@@ -381,15 +379,19 @@ SubscriptionsListen(Request *request)
 	Jsonb	   *wanted = JsonGetJson(request->params, "notifications");
 	Watch		w = {.request = request, .subscription = request->id};
 	JsonBuilder b = {0};
+	Jsonb	   *tasks;
 	Jsonb	   *about;
 	Jsonb	   *acknowledged;
 
 	if (wanted == NULL || !JsonIsObject(wanted))
 		RequestRefuse(request, RPC_INVALID_PARAMS, NULL, "subscriptions/listen needs the parameter \"notifications\", an object");
+	tasks = SubscribedTexts(request, wanted, "taskIds");
+	if (JB_ROOT_COUNT(tasks) > 0)
+		CheckKnowsTasks(request);
 	JsonObjectStart(&b, NULL);
 	JsonPutJson(&b, "lists", SubscribedLists(wanted));
 	JsonPutJson(&b, "uris", SubscribedTexts(request, wanted, "resourceSubscriptions"));
-	JsonPutJson(&b, "tasks", SubscribedTexts(request, wanted, "taskIds"));
+	JsonPutJson(&b, "tasks", tasks);
 	JsonObjectEnd(&b);
 	about = JsonFinish(&b);
 	acknowledged = Notification("notifications/subscriptions/acknowledged", Acknowledged(about), w.subscription);
