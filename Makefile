@@ -79,6 +79,7 @@ REGRESS = \
 	help \
 	mcp \
 	mcp_tools \
+	mcp_lists \
 	mcp_resources \
 	mcp_prompts \
 	mcp_ask \

@@ -81,25 +81,26 @@ extern Jsonb *ReplyError(const Request *request, const char *message);
 extern char *FaultText(const ToolFault *fault); /* code, message, detail and hint, one a line */
 extern void PutServerInfo(JsonBuilder *b, const char *key);
 
-/* ---------- listing.c: lists in pages ---------- */
+/* ---------- listing.c: lists in pages, by name ---------- */
 
-#define PAGE_ENTRIES	100
-
-/* one page of a list that is gone through from its beginning */
+/* one page of a list */
 typedef struct Listing
 {
 	JsonBuilder builder;		/* of the result */
-	int			start;			/* entries before this page */
-	int			seen;			/* entries gone through */
+	const char *after;			/* the page begins after this name; NULL: at the beginning */
+	const char *last;			/* it goes up to this name */
+	int			looked;			/* rows that were looked at */
 	int			shown;
 	size_t		bytes;			/* of those shown */
 } Listing;
 
 extern void ListingBegin(Listing *listing, Request *request, const char *key);	/* -32602 */
-extern bool ListingWants(Listing *listing);	/* counts an entry; is it to be put? */
+extern bool ListingIsFull(const Listing *listing);
+extern void ListingPass(Listing *listing, const char *name);	/* it goes up to this name, shown or not */
 extern void ListingPut(Listing *listing, const Jsonb *entry);
-extern void ListingSkip(Listing *listing, int entries);	/* counts entries that are before the page */
-extern Jsonb *ListingEnd(Listing *listing, Request *request);	/* -32602 */
+extern void ListingPutRows(Listing *listing, const Request *request, KeptQuery *query,
+						   Jsonb *(*entry) (const Request *request, const Rows *rows, uint64 row));	/* NULL: it is not shown */
+extern Jsonb *ListingEnd(Listing *listing);
 
 /* ---------- log.c: keep the calls in stepwise.tool_call ---------- */
 
@@ -259,6 +260,12 @@ typedef struct ResourceUri
 extern bool UriRead(const char *text, ResourceUri *uri);	/* false: it is none of ours */
 extern bool IsResourceTemplate(const char *template);
 pg_noreturn extern void ResourceNotFound(Request *request, const char *uri);	/* -32002, -32602 */
+#define PLANS_LOOKED	1000	/* for a page of root plans */
+/* root plans before $2, newest first, as p; at most $3 */
+#define ROOTS_LOOKED \
+	"(SELECT o.* FROM (SELECT q.* FROM stepwise.plan AS q WHERE q.tenant = $1 AND q.id < $2" \
+	" ORDER BY q.id DESC LIMIT " CppAsString2(PLANS_LOOKED) ") AS o WHERE o.parent_step_id IS NULL ORDER BY o.id DESC LIMIT $3) AS p"
+
 extern Jsonb *PlanPage(Request *request, KeptQuery *query, const char *key);	/* -32602 */
 extern Jsonb *ResourcesList(Request *request);
 extern Jsonb *ResourceTemplatesList(Request *request);

@@ -598,8 +598,8 @@ TasksList(Request *request)
 		" 'createdAt', pg_catalog.to_char(p.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"'),"
 		" 'lastUpdatedAt', pg_catalog.to_char(p.updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"'),"
 		" 'ttl', null, 'pollInterval', " CppAsString2(POLL_MS) "))"
-		" FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.id < $2 AND p.parent_step_id IS NULL ORDER BY p.id DESC LIMIT $3",
-		3, {TEXTOID, UUIDOID, INT4OID}
+		" FROM " ROOTS_LOOKED " ORDER BY p.id DESC",
+		3, {TEXTOID, UUIDOID, INT4OID}, .in_order = true
 	};
 
 	return PlanPage(request, &list, "tasks");

@@ -98,4 +98,28 @@ FROM jsonb_array_elements('[1, {"taskIds": 1}, {"taskIds": [1]}, {"resourceSubsc
 SELECT pg_temp.modern('subscriptions/listen', jsonb_build_object('notifications', jsonb_build_object('taskIds', ARRAY[pg_temp.plan('a report')]))) -> 'error';
 SELECT pg_temp.modern('subscriptions/listen') -> 'error' ->> 'code', pg_temp.legacy('subscriptions/listen') -> 'error' ->> 'code';
 ROLLBACK;
+
+-- how the lists of tools and prompts stand is seen when a transaction has ended
+CREATE FUNCTION pg_temp.lists(before jsonb = NULL) RETURNS jsonb LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM stepwise.enter_tenant('mcp lists changed');
+    IF before IS NULL THEN
+        RETURN pg_temp.modern('subscriptions/listen', '{"notifications": {"toolsListChanged": true, "promptsListChanged": true}}') #> '{stepwise,listen,state}';
+    END IF;
+    RETURN (SELECT jsonb_build_object('state', r -> 'state', 'changed', jsonb_path_query_array(r, '$.messages[*].method'))
+            FROM (SELECT pg_temp.legacy('stepwise/changes', jsonb_build_object('state', before)) -> 'result') AS a (r));
+END $$;
+SELECT pg_temp.lists() AS state \gset
+SELECT pg_temp.lists(:'state') -> 'changed';
+SELECT (stepwise.call('define_workflow', '{"definition": {"name": "listed", "steps": [{"instructions": "x"}]}}', 'mcp lists changed')) ->> 'created';
+SELECT pg_temp.lists(:'state') -> 'changed';
+BEGIN;
+SELECT stepwise.enter_tenant('mcp lists changed') \g /dev/null
+SELECT stepwise.register_tool('listed', 'public.mcp_resources_tool(jsonb)', expose => true) ->> 'name';
+COMMIT;
+SELECT pg_temp.lists(:'state') -> 'state' AS state \gset
+SELECT pg_temp.lists(:'state') -> 'changed';
+-- other entries of the audit log are no change of a list
+SELECT stepwise.call('state_write', '{"arguments": {"name": "x", "value": 1}}', 'mcp lists changed');
+SELECT pg_temp.lists(:'state') -> 'changed';
 DROP FUNCTION public.mcp_resources_tool(jsonb);
