@@ -42,14 +42,14 @@ ListingBegin(Listing *listing, Request *request, const char *key)
 }
 
 /* Check whether the page has no room for another entry. */
-bool
+static bool
 ListingIsFull(const Listing *listing)
 {
 	return listing->shown >= PAGE_ENTRIES || listing->bytes >= PAGE_BYTES || listing->looked >= PAGE_LOOKED;
 }
 
 /* Note that the page goes up to a name, whether that is shown or not. */
-void
+static void
 ListingPass(Listing *listing, const char *name)
 {
 	listing->last = pstrdup(name);
@@ -79,12 +79,10 @@ ListingEnd(Listing *listing)
 /*
  * Put the rows of a query into a page, as many as it has room for. The query
  * gets the name after which it begins, and a number of rows. It returns a name
- * and what the entry is made of; "entry" makes it, or returns NULL if the row
- * is not shown.
+ * and what the entry is made of.
  */
 void
-ListingPutRows(Listing *listing, const Request *request, KeptQuery *query,
-			   Jsonb *(*entry) (const Request *request, const Rows *rows, uint64 row))
+ListingPutRows(Listing *listing, const Request *request, KeptQuery *query, MakeEntry make)
 {
 	bool		more = true;
 
@@ -103,11 +101,11 @@ ListingPutRows(Listing *listing, const Request *request, KeptQuery *query,
 		for (uint64 i = 0; i < rows.count && !ListingIsFull(listing); i++)
 		{
 			MemoryContext inner = MemoryContextSwitchTo(call.outer);
-			Jsonb	   *made = entry(request, &rows, i);
+			Jsonb	   *entry = make(request, &rows, i);
 
 			ListingPass(listing, RowText(&rows, i, 1));
-			if (made != NULL)
-				ListingPut(listing, made);
+			if (entry != NULL)
+				ListingPut(listing, entry);
 			MemoryContextSwitchTo(inner);
 		}
 		CallEnd(&call, NULL);

@@ -94,12 +94,11 @@ typedef struct Listing
 	size_t		bytes;			/* of those shown */
 } Listing;
 
+typedef Jsonb *(*MakeEntry) (const Request *request, const Rows *rows, uint64 row); /* NULL: it is not shown */
+
 extern void ListingBegin(Listing *listing, Request *request, const char *key);	/* -32602 */
-extern bool ListingIsFull(const Listing *listing);
-extern void ListingPass(Listing *listing, const char *name);	/* it goes up to this name, shown or not */
 extern void ListingPut(Listing *listing, const Jsonb *entry);
-extern void ListingPutRows(Listing *listing, const Request *request, KeptQuery *query,
-						   Jsonb *(*entry) (const Request *request, const Rows *rows, uint64 row));	/* NULL: it is not shown */
+extern void ListingPutRows(Listing *listing, const Request *request, KeptQuery *query, MakeEntry make);
 extern Jsonb *ListingEnd(Listing *listing);
 
 /* ---------- log.c: keep the calls in stepwise.tool_call ---------- */
