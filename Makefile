@@ -82,6 +82,7 @@ REGRESS = \
 	help \
 	mcp \
 	mcp_tools \
+	mcp_lists \
 	mcp_resources \
 	mcp_prompts \
 	mcp_ask \

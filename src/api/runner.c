@@ -16,7 +16,9 @@
  * or the like to our tables, each turn is a call, which writes each change.
  *
  * run_steps commits after each step. So it files a step in the transaction
- * that has claimed it, and claims the next one in a new transaction.
+ * that has claimed it, and claims the next one in a new transaction. run() can
+ * be made a round of several, which begins no step after some time. Its caller
+ * then commits, and calls it again.
  *
  * Locks: the root of the tree, from the first claim to the end of the
  * transaction. So of two runs on one plan, one waits.
@@ -99,8 +101,8 @@ TaskClaim(Call *call, Run *run, bool begins)
 	PlanRow    *asked = PlanLock(call, run->plan_id);
 	Next		next = {.run = true, .run_tools = run->run_tools};
 
-	if (run->done == 0)
-		run->total = asked->counts[STEP_PENDING] + asked->counts[STEP_IN_PROGRESS];
+	if (run->total == 0)
+		run->total = run->done + asked->counts[STEP_PENDING] + asked->counts[STEP_IN_PROGRESS];
 	if (begins && !PlanIsTerminal(asked->root->status))
 		ReleaseExpired(call, asked->root);
 	if (!NextFind(call, asked, &next))
@@ -214,18 +216,70 @@ bool		RunWatched = false;
 
 /* Send a notice after each step to a client that watches the run. */
 static void
-ReportProgress(const Run *run, const Task *last)
+ReportProgress(const Run *run, const char *message)
 {
 	JsonBuilder b = {0};
+	Jsonb	   *report;
 
-	if (!RunWatched)
+	if (!run->watched)
 		return;
 	JsonObjectStart(&b, NULL);
 	JsonPutInt(&b, "progress", run->done);
 	JsonPutInt(&b, "total", Max(run->total, run->done));
-	JsonPutText(&b, "message", psprintf("step \"%s\" has ended", last->name));
+	JsonPutText(&b, "message", message);
 	JsonObjectEnd(&b);
-	ereport(NOTICE, (errcode(ERRCODE_PROGRESS), errmsg("%s", JsonToText(JsonFinish(&b)))));
+	report = JsonFinish(&b);
+	if (run->round != NULL && run->round->about != NULL)
+		report = JsonMerge(report, run->round->about);
+	ereport(NOTICE, (errcode(ERRCODE_PROGRESS), errmsg("%s", JsonToText(report))));
+}
+
+/* ---------- rounds ---------- */
+
+RunRound   *TheRound = NULL;
+
+/* Note in the round how far the run has come. */
+static void
+RoundNote(const Run *run, const char *message)
+{
+	RunRound   *round = run->round;
+
+	if (round == NULL)
+		return;
+	strlcpy(round->last, message, sizeof(round->last));
+	round->done = run->done;
+	round->total = Max(run->total, run->done);
+}
+
+/* Tell whoever follows the run that a step has ended. */
+static void
+ReportStep(const Run *run, const Task *step)
+{
+	char	   *message;
+
+	if (!run->watched && run->round == NULL)
+		return;
+	message = psprintf("step \"%s\" has ended", step->name);
+	ReportProgress(run, message);
+	RoundNote(run, message);
+}
+
+/* Check whether the round is over: it does one step at least. */
+static bool
+RoundIsOver(const Run *run, const Task *last)
+{
+	if (run->round == NULL || last == NULL || run->left <= 0 || GetCurrentTimestamp() < run->round->until)
+		return false;
+	run->round->unfinished = true;
+	return true;
+}
+
+/* Take the flags that are meant for this run. A tool may call run() again, which must not find them. */
+static void
+RunTakeFlags(Run *run)
+{
+	run->watched = RunWatched;
+	RunWatched = false;
 }
 
 /* ---------- the run ---------- */
@@ -285,9 +339,9 @@ RunTurn(Run *run, RunCall *r, const Task *last, const Done *done)
 	{
 		run->left = TaskFile(&r->call, last, done) ? run->left - 1 : 0;
 		run->done++;
-		ReportProgress(run, last);
+		ReportStep(run, last);
 	}
-	if (run->left > 0 && (last == NULL || !run->commits))
+	if (run->left > 0 && (last == NULL || !run->commits) && !RoundIsOver(run, last))
 		task = TaskClaim(&r->call, run, r->begins);
 	if (task != NULL)
 		task->invokables = r->invokables;
@@ -308,6 +362,7 @@ RunTurns(Run *run)
 	Task	   *task = NULL;
 	Done		done = {0};
 
+	RunTakeFlags(run);
 	MemoryContextSwitchTo(r.context);
 	r.invokables = InvokablesNew();
 	do
@@ -404,17 +459,25 @@ ArgumentMaxSteps(FunctionCallInfo fcinfo, int n)
 	return PG_GETARG_INT32(n);
 }
 
-/* Run a plan in one transaction. */
+/* Run a plan in one transaction. A round that is not the last one has no answer yet. */
 PG_FUNCTION_INFO_V1(stepwise_run);
 Datum
 stepwise_run(PG_FUNCTION_ARGS)
 {
-	Run			run = {0};
+	Run			run = {.round = TheRound};
 
+	TheRound = NULL;
 	run.tenant = TenantOfCaller();
 	run.plan_id = ArgumentUuid(fcinfo, 0);
 	run.left = ArgumentMaxSteps(fcinfo, 1);
+	if (run.round != NULL)
+	{
+		run.done = run.round->done;
+		run.left -= run.done;
+	}
 	RunTurns(&run);
+	if (run.round != NULL && run.round->unfinished)
+		PG_RETURN_JSONB_P(JsonEmptyObject());
 	return RunAnswer(&run);
 }
 

@@ -491,6 +491,7 @@ extern void LookInit(void);
 /* ---------- lock.c: lock words of a tenant, where there is no row to lock ---------- */
 
 extern void CallLock(const Call *call, const char *kind, const char *word); /* until the end of the transaction */
+extern bool CallLockIsHeld(const Call *call, const char *kind, const char *word);	/* by another transaction */
 extern void CallLockCancel(const Call *call, const char *kind, const char *word);	/* the statements that hold it */
 extern void CallLockOfMany(const Call *call, const char *kind, const char *word);	/* likewise; word must not be empty */
 
