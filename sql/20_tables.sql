@@ -67,7 +67,7 @@ CREATE TABLE stepwise.plan (
 ) WITH (fillfactor = 70, toast_tuple_target = 512);
 CREATE INDEX plan_open ON stepwise.plan (tenant, id) WHERE completed_at IS NULL;
 CREATE INDEX plan_finished ON stepwise.plan (tenant, completed_at) WHERE completed_at IS NOT NULL AND parent_step_id IS NULL;
-CREATE INDEX plan_nested ON stepwise.plan (tenant, root_id) WHERE parent_step_id IS NOT NULL;
+CREATE INDEX plan_nested ON stepwise.plan (tenant, root_id, completed_at) WHERE parent_step_id IS NOT NULL;
 CREATE INDEX plan_parent_step ON stepwise.plan (tenant, parent_step_id, id) WHERE parent_step_id IS NOT NULL;
 CREATE INDEX plan_workable ON stepwise.plan (tenant, root_id, depth DESC, id) WHERE workable;
 CREATE UNIQUE INDEX plan_idempotency_key ON stepwise.plan (tenant, idempotency_key) WHERE idempotency_key IS NOT NULL;
