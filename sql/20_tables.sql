@@ -71,7 +71,7 @@ CREATE TABLE stepwise.plan (
 CREATE INDEX plan_root ON stepwise.plan (tenant, id) WHERE parent_step_id IS NULL;
 CREATE INDEX plan_open ON stepwise.plan (tenant, id) WHERE completed_at IS NULL;
 CREATE INDEX plan_finished ON stepwise.plan (tenant, completed_at) WHERE completed_at IS NOT NULL AND parent_step_id IS NULL;
-CREATE INDEX plan_nested ON stepwise.plan (root_id) WHERE parent_step_id IS NOT NULL;
+CREATE INDEX plan_nested ON stepwise.plan (root_id, completed_at) WHERE parent_step_id IS NOT NULL;
 CREATE INDEX plan_parent_step ON stepwise.plan (parent_step_id, id) WHERE parent_step_id IS NOT NULL;
 CREATE INDEX plan_workable ON stepwise.plan (root_id, depth DESC, id) WHERE workable;
 CREATE UNIQUE INDEX plan_idempotency_key ON stepwise.plan (tenant, idempotency_key) WHERE idempotency_key IS NOT NULL;

@@ -130,7 +130,6 @@ extern void PutWaitingFor(JsonBuilder *b, Call *call, const Claims *claims);
 
 extern Wait WaitOf(Call *call, PlanRow *asked);
 extern Wait WaitOfAgent(Call *call, PlanRow *asked);	/* with a call for a plan that has ended too */
-extern Wait WaitAfterChange(Call *call, PlanRow *asked);	/* likewise; lost claims do not count */
 
 /* ---------- why.c: say what a plan waits for, and what to call next ---------- */
 

@@ -498,7 +498,7 @@ ReviewAgain(Call *call, PlanRow *copy, const pg_uuid_t *old_id, const pg_uuid_t 
 	Rows		rows = QueryById(call, &read, old_id);
 
 	if (rows.count > 0)
-		StepRequestReview(call, copy, StepMustRead(call, new_id), RowText(&rows, 0, 1), RowJson(&rows, 0, 2), NULL);
+		StepRequestReview(call, copy, StepMustRead(call, new_id), RowText(&rows, 0, 1), RowJson(&rows, 0, 2), NULL, NULL);
 	RowsFree(&rows);
 }
 

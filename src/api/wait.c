@@ -406,19 +406,3 @@ WaitOfAgent(Call *call, PlanRow *asked)
 		MoveAfterEnd(&w);
 	return w;
 }
-
-/*
- * The same for the answer of a call that has changed the plan. Lost claims are
- * not searched for: that reads all claims of the plan, and the change of a step
- * must not cost more where more is claimed.
- */
-Wait
-WaitAfterChange(Call *call, PlanRow *asked)
-{
-	Wait		w = {.call = call, .asked = asked};
-
-	if (PlanIsTerminal(asked->status))
-		return WaitOfAgent(call, asked);
-	WaitForStep(&w);
-	return w;
-}

@@ -35,7 +35,7 @@ void
 StepAwaitReview(Call *call, PlanRow *plan, StepRow *step, Waiting *waiting)
 {
 	step->waiting = waiting;
-	StepMove(call, plan, step, STEP_AWAITING_INPUT, NULL);
+	StepMove(call, plan, step, STEP_AWAITING_INPUT, waiting->detail);
 	AuditReviewRequested(call, plan, step);
 }
 
@@ -44,7 +44,8 @@ StepAwaitReview(Call *call, PlanRow *plan, StepRow *step, Waiting *waiting)
  * with the submission, if there is one. A pending step is started first.
  */
 void
-StepRequestReview(Call *call, PlanRow *plan, StepRow *step, const char *summary, Jsonb *questions, Jsonb *submission)
+StepRequestReview(Call *call, PlanRow *plan, StepRow *step, const char *summary, Jsonb *questions, Jsonb *submission,
+				  Jsonb *detail)
 {
 	Waiting    *waiting = palloc0(sizeof(Waiting));
 
@@ -53,8 +54,9 @@ StepRequestReview(Call *call, PlanRow *plan, StepRow *step, const char *summary,
 	waiting->prompt = summary;
 	waiting->questions = questions;
 	waiting->submission = submission;
+	waiting->detail = detail;
 	if (step->status == STEP_PENDING)
-		StepMove(call, plan, step, STEP_IN_PROGRESS, NULL);
+		StepMove(call, plan, step, STEP_IN_PROGRESS, detail);
 	StepAwaitReview(call, plan, step, waiting);
 }
 

@@ -220,6 +220,7 @@ typedef struct Waiting
 	Jsonb	   *questions;		/* or NULL */
 	Jsonb	   *submission;		/* what the step was submitted with, or NULL */
 	char	   *shown;			/* digest of what is shown; NULL: ShownDigest */
+	Jsonb	   *detail;			/* more for the audit entry of the move, or NULL */
 } Waiting;
 
 /* a row of stepwise.step */
@@ -674,7 +675,7 @@ extern void ParentsLook(Call *call, PlanRow *plan, StepRow *step);
 /* ---------- ask.c: let a step wait for a person ---------- */
 
 extern void StepRequestReview(Call *call, PlanRow *plan, StepRow *step, const char *summary, Jsonb *questions,
-							  Jsonb *submission);
+							  Jsonb *submission, Jsonb *detail);
 extern void StepPrompt(Call *call, PlanRow *plan, StepRow *step, const char *prompt);
 extern void StepAwaitReview(Call *call, PlanRow *plan, StepRow *step, Waiting *waiting);
 extern void CheckpointRenew(Call *call, PlanRow *plan, StepRow *step, char *shown);

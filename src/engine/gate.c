@@ -258,6 +258,7 @@ StepSubmit(Call *call, PlanRow *plan, StepRow *step, Jsonb *detail)
 	}
 	waiting = ReviewAfter(call, plan, step);
 	waiting->submission = SubmissionOf(step);
+	waiting->detail = detail;
 	SubmissionApply(step, NULL);
 	/* its nested plan, or a review that was requested, may have waited for a person */
 	if (step->status == STEP_AWAITING_INPUT)
