@@ -911,9 +911,17 @@ EntriesAdd(Call *call, Relation relation, TupleTableSlot **slots, int count)
 			return;
 		}
 	for (int i = 0; i < facts->nindexes; i++)
+	{
+		Relation	index = NULL;
+
 		for (int row = 0; row < count; row++)
 			if (HasEntry(&facts->indexes[i], slots[row]))
-				EntryAdd(relation, IndexOpen(call, facts->indexes[i].index), &facts->indexes[i], slots[row]);
+			{
+				if (index == NULL)
+					index = IndexOpen(call, facts->indexes[i].index);
+				EntryAdd(relation, index, &facts->indexes[i], slots[row]);
+			}
+	}
 }
 
 /* Find the row to be updated: where the call has seen it, or by its key. */
@@ -1178,7 +1186,19 @@ BatchInsert(Batch *batch)
 	MemoryContextReset(batch->memory);
 }
 
-/* Add a row as it is in batch->row. */
+/* Store a row in a slot, with its columns, so that they need not be taken out of the tuple again. */
+static void
+SlotStore(TupleTableSlot *slot, HeapTuple tuple, const Changes *row)
+{
+	int			natts = slot->tts_tupleDescriptor->natts;
+
+	ExecStoreHeapTuple(tuple, slot, true);
+	memcpy(slot->tts_values, row->values, sizeof(Datum) * natts);
+	memcpy(slot->tts_isnull, row->nulls, sizeof(bool) * natts);
+	slot->tts_nvalid = natts;
+}
+
+/* Add a row as it is in batch->row. What it points to must live until the row is inserted. */
 void
 BatchAdd(Batch *batch)
 {
@@ -1190,7 +1210,7 @@ BatchAdd(Batch *batch)
 	outer = MemoryContextSwitchTo(batch->memory);
 	tuple = heap_form_tuple(RelationGetDescr(batch->relation), batch->row.values, batch->row.nulls);
 	MemoryContextSwitchTo(outer);
-	ExecStoreHeapTuple(tuple, BatchSlot(batch), true);
+	SlotStore(BatchSlot(batch), tuple, &batch->row);
 	batch->bytes += tuple->t_len;
 	if (batch->count == BATCH_ROWS || batch->bytes >= BATCH_BYTES)
 		BatchInsert(batch);
