@@ -878,16 +878,30 @@ HasEntry(const IndexFacts *facts, TupleTableSlot *slot)
  * A deferrable constraint is checked at once too, which is stricter than it
  * asks for: the executor would check it at the end of the statement. No
  * statement of ours leaves duplicates to be resolved by the next one.
+ *
+ * "unchanged" says that another version of the row has the same entry. Then the
+ * index looks for entries of dead versions before it splits a page.
  */
 static void
-EntryAdd(Relation relation, Relation index, const IndexFacts *facts, TupleTableSlot *slot)
+EntryAdd(Relation relation, Relation index, const IndexFacts *facts, TupleTableSlot *slot, bool unchanged)
 {
 	Datum		values[KEY_MAX_COLUMNS];
 	bool		nulls[KEY_MAX_COLUMNS];
 
 	for (int i = 0; i < facts->ncolumns; i++)
 		values[i] = slot_getattr(slot, facts->columns[i], &nulls[i]);
-	index_insert(index, values, nulls, &slot->tts_tid, relation, facts->unique ? UNIQUE_CHECK_YES : UNIQUE_CHECK_NO, false, NULL);
+	index_insert(index, values, nulls, &slot->tts_tid, relation, facts->unique ? UNIQUE_CHECK_YES : UNIQUE_CHECK_NO,
+				 unchanged, NULL);
+}
+
+/* Check whether a write leaves the columns of an index as they were; NULL: the row is new. */
+static bool
+IsUnchanged(const IndexFacts *facts, const Changes *update)
+{
+	for (int i = 0; update != NULL && i < facts->ncolumns; i++)
+		if (update->replaces[facts->columns[i] - 1])
+			return false;
+	return update != NULL;
 }
 
 /* Check whether the entries of a row need the executor. */
@@ -900,9 +914,12 @@ NeedsExecutor(const TableFacts *facts, TupleTableSlot *slot)
 	return facts->nindexes < 0;
 }
 
-/* Add the entries of new rows, one index after the other. An index without entries is not even opened. */
+/*
+ * Add the entries of new rows, or of the new version of a row that an update
+ * has written, one index after the other. An index that gets none is not opened.
+ */
 static void
-EntriesAdd(Call *call, Relation relation, TupleTableSlot **slots, int count)
+EntriesAdd(Call *call, Relation relation, TupleTableSlot **slots, int count, const Changes *update)
 {
 	const TableFacts *facts = TableFactsOf(call, relation);
 
@@ -910,13 +927,21 @@ EntriesAdd(Call *call, Relation relation, TupleTableSlot **slots, int count)
 		if (NeedsExecutor(facts, slots[row]))
 		{
 			for (row = 0; row < count; row++)
-				IndexesAdd(relation, slots[row], false, false);
+				IndexesAdd(relation, slots[row], update != NULL, false);
 			return;
 		}
 	for (int i = 0; i < facts->nindexes; i++)
+	{
+		Relation	index = NULL;
+
 		for (int row = 0; row < count; row++)
 			if (HasEntry(&facts->indexes[i], slots[row]))
-				EntryAdd(relation, IndexOpen(call, facts->indexes[i].index), &facts->indexes[i], slots[row]);
+			{
+				if (index == NULL)
+					index = IndexOpen(call, facts->indexes[i].index);
+				EntryAdd(relation, index, &facts->indexes[i], slots[row], IsUnchanged(&facts->indexes[i], update));
+			}
+	}
 }
 
 /* Find the row to be updated: where the call has seen it, or by its key. */
@@ -981,20 +1006,6 @@ WriteVersion(const Call *call, Relation relation, TupleTableSlot *old, TupleTabl
 							  true, &failure, &mode, indexes) == TM_Ok;
 }
 
-/*
- * Add the entries of a new version of a row. The executor lets indexes look for
- * entries of dead versions first. A call that writes many rows in one
- * transaction leaves none, so it adds the entries itself.
- */
-static void
-EntriesOfUpdate(Call *call, Relation relation, TupleTableSlot *slot, bool summaries)
-{
-	if (call->kept == NULL || summaries)
-		IndexesAdd(relation, slot, true, summaries);
-	else
-		EntriesAdd(call, relation, &slot, 1);
-}
-
 static void
 Update(Call *call, Relation relation, TupleTableSlot *old, Changes *changes, ItemPointer place)
 {
@@ -1007,8 +1018,10 @@ Update(Call *call, Relation relation, TupleTableSlot *old, Changes *changes, Ite
 	while (!WriteVersion(call, relation, old, new, changes, &indexes))
 		if (IsolationUsesXactSnapshot() || !Lock(relation, old, LockWaitBlock))
 			RefuseConcurrentUpdate();
-	if (indexes != NO_INDEXES)
-		EntriesOfUpdate(call, relation, new, OnlySummaries(indexes));
+	if (indexes != NO_INDEXES && OnlySummaries(indexes))
+		IndexesAdd(relation, new, true, true);
+	else if (indexes != NO_INDEXES)
+		EntriesAdd(call, relation, &new, 1, changes);
 	*place = new->tts_tid;
 	ExecDropSingleTupleTableSlot(new);
 }
@@ -1047,7 +1060,7 @@ Insert(Call *call, Relation relation, Changes *changes)
 	CheckNotNulls(relation, changes);
 	ExecStoreHeapTuple(heap_form_tuple(desc, changes->values, changes->nulls), slot, true);
 	table_tuple_insert(relation, slot, CommandOf(call), 0, NULL);
-	EntriesAdd(call, relation, &slot, 1);
+	EntriesAdd(call, relation, &slot, 1, NULL);
 	ExecDropSingleTupleTableSlot(slot);
 }
 
@@ -1172,7 +1185,7 @@ BatchInsert(Batch *batch)
 	else if (batch->count > 0)
 	{
 		table_multi_insert(batch->relation, batch->slots, batch->count, CommandOf(batch->call), 0, NULL);
-		EntriesAdd(batch->call, batch->relation, batch->slots, batch->count);
+		EntriesAdd(batch->call, batch->relation, batch->slots, batch->count, NULL);
 		batch->place = batch->slots[batch->count - 1]->tts_tid;
 	}
 	for (int i = 0; i < batch->count; i++)
@@ -1183,7 +1196,19 @@ BatchInsert(Batch *batch)
 	MemoryContextReset(batch->memory);
 }
 
-/* Add a row as it is in batch->row. */
+/* Store a row in a slot, with its columns, so that they need not be taken out of the tuple again. */
+static void
+SlotStore(TupleTableSlot *slot, HeapTuple tuple, const Changes *row)
+{
+	int			natts = slot->tts_tupleDescriptor->natts;
+
+	ExecStoreHeapTuple(tuple, slot, true);
+	memcpy(slot->tts_values, row->values, sizeof(Datum) * natts);
+	memcpy(slot->tts_isnull, row->nulls, sizeof(bool) * natts);
+	slot->tts_nvalid = natts;
+}
+
+/* Add a row as it is in batch->row. What it points to must live until the row is inserted. */
 void
 BatchAdd(Batch *batch)
 {
@@ -1195,7 +1220,7 @@ BatchAdd(Batch *batch)
 	outer = MemoryContextSwitchTo(batch->memory);
 	tuple = heap_form_tuple(RelationGetDescr(batch->relation), batch->row.values, batch->row.nulls);
 	MemoryContextSwitchTo(outer);
-	ExecStoreHeapTuple(tuple, BatchSlot(batch), true);
+	SlotStore(BatchSlot(batch), tuple, &batch->row);
 	batch->bytes += tuple->t_len;
 	if (batch->count == BATCH_ROWS || batch->bytes >= BATCH_BYTES)
 		BatchInsert(batch);
