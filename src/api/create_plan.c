@@ -45,15 +45,8 @@ CheckKeyIsFree(Call *call, const char *key)
 static PlanRow *
 PlanOfKey(Call *call, const PlanOrigin *origin)
 {
-	static KeptQuery find = {
-		"SELECT p.id, d.request_digest FROM stepwise.plan AS p"
-		" LEFT JOIN stepwise.plan_detail AS d ON d.tenant = $1 AND d.plan_id = p.id"
-		" WHERE p.tenant = $1 AND p.idempotency_key = $2",
-		2, {TEXTOID, TEXTOID}
-	};
-	pg_uuid_t	id;
-	char	   *digest;
-	Rows		rows;
+	PlanRow    *plan;
+	const char *digest;
 
 	if (origin->idempotency_key == NULL)
 		return NULL;
@@ -61,22 +54,21 @@ PlanOfKey(Call *call, const PlanOrigin *origin)
 	CallLockOfMany(call, "idempotency key", origin->idempotency_key);
 	/* the plan is not locked, and may be purged while we build the answer */
 	ReadBegin(call);
-	rows = QueryByName(call, &find, origin->idempotency_key);
-	if (rows.count == 0)
+	plan = PlanReadByKey(call, origin->idempotency_key);
+	if (plan == NULL)
 	{
 		ReadEnd(call);
 		CheckKeyIsFree(call, origin->idempotency_key);
 		return NULL;
 	}
-	id = RowUuid(&rows, 0, 1);
-	digest = RowText(&rows, 0, 2);
+	digest = PlanDetailRead(call, &plan->id).request_digest;
 	if (digest == NULL || strcmp(digest, origin->request_digest) != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_IDEMPOTENCY_CONFLICT),
 				 errmsg("idempotency key \"%s\" was used with other content", origin->idempotency_key),
-				 errdetail("It belongs to plan \"%s\".", UuidText(&id)),
-				 errhint("%s", HintWithId("stepwise.get_plan_context(plan_id) shows that plan. Use a new key for a new plan.", "plan_id", &id))));
-	return PlanMustRead(call, &id);
+				 errdetail("It belongs to plan \"%s\".", UuidText(&plan->id)),
+				 errhint("%s", HintWithId("stepwise.get_plan_context(plan_id) shows that plan. Use a new key for a new plan.", "plan_id", &plan->id))));
+	return plan;
 }
 
 /* what the answer shows of the steps of a plan */
@@ -180,7 +172,7 @@ LinkSkill(Call *call, const PlanRow *plan)
 	};
 	Params		params = {0};
 
-	if (call->session == NULL)
+	if (call->session == NULL || !SessionHasSkill(call, call->session))
 		return;
 	ParamTenant(&params, call);
 	ParamText(&params, call->session);

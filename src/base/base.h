@@ -343,6 +343,7 @@ typedef struct Key
 	Call	   *call;
 	int			count;
 	ScanKeyData columns[KEY_MAX_COLUMNS];
+	bool		backward;		/* read the rows in descending order */
 	ItemPointerData place;		/* where the row was last seen, if the key is that of its first columns; or invalid */
 } Key;
 
@@ -370,6 +371,7 @@ extern List *TableReadAll(const char *table, const char *index, Key *key, TupleM
 extern List *TableReadSome(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make, int max);
 extern bool TableIsAltered(Call *call, const char *table);
 extern void *TableLock(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make, bool wait);
+extern void *TablePin(const char *table, const char *index, Key *key, TupleMake make);
 extern void TableUpdate(const char *table, const char *index, Key *key, Changes *changes);
 extern void TableInsert(Call *call, const char *table, Changes *changes);	/* all columns must be set */
 extern void TablesClose(Call *call);

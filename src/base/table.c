@@ -291,7 +291,7 @@ RefuseConcurrentUpdate(void)
 			 errmsg("could not serialize access due to concurrent update")));
 }
 
-/* Begin an index scan of a key; rows come in the order of the index. */
+/* Begin an index scan of a key; rows come in the order of the index, or backward. */
 static IndexScanDesc
 ScanBegin(Relation relation, const char *index, Key *key)
 {
@@ -302,10 +302,10 @@ ScanBegin(Relation relation, const char *index, Key *key)
 }
 
 static bool
-ScanNext(IndexScanDesc scan, TupleTableSlot *slot)
+ScanNext(IndexScanDesc scan, const Key *key, TupleTableSlot *slot)
 {
 	CHECK_FOR_INTERRUPTS();
-	return index_getnext_slot(scan, ForwardScanDirection, slot);
+	return index_getnext_slot(scan, key->backward ? BackwardScanDirection : ForwardScanDirection, slot);
 }
 
 /* Check whether a row belongs to the tenant of the call. */
@@ -384,7 +384,7 @@ Seek(Relation relation, const char *index, Key *key, TupleTest test, const void 
 		return slot;
 	scan = ScanBegin(relation, index, key);
 	do
-		found = ScanNext(scan, slot);
+		found = ScanNext(scan, key, slot);
 	while (found && !IsWanted(relation, slot, key->call, test, arg));
 	index_endscan(scan);
 	if (found)
@@ -398,7 +398,7 @@ Seek(Relation relation, const char *index, Key *key, TupleTest test, const void 
  * gone, or if it is locked and we do not wait.
  */
 static bool
-Lock(Relation relation, TupleTableSlot *slot, LockWaitPolicy wait)
+Lock(Relation relation, TupleTableSlot *slot, LockTupleMode mode, LockWaitPolicy wait)
 {
 	ItemPointerData tid = slot->tts_tid;
 	uint8		flags = TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS;
@@ -408,7 +408,7 @@ Lock(Relation relation, TupleTableSlot *slot, LockWaitPolicy wait)
 	if (!IsolationUsesXactSnapshot())
 		flags |= TUPLE_LOCK_FLAG_FIND_LAST_VERSION;
 	result = table_tuple_lock(relation, &tid, GetActiveSnapshot(), slot, GetCurrentCommandId(false),
-							  LockTupleNoKeyExclusive, wait, flags, &failure);
+							  mode, wait, flags, &failure);
 	if (result == TM_Updated || (result == TM_Deleted && IsolationUsesXactSnapshot()))
 		RefuseConcurrentUpdate();
 	if (result != TM_Ok && result != TM_Deleted && result != TM_WouldBlock)
@@ -445,7 +445,7 @@ TableReadSome(const char *table, const char *index, Key *key, TupleTest test, co
 	TupleTableSlot *slot = table_slot_create(relation, NULL);
 	List	   *rows = NIL;
 
-	while (list_length(rows) < max && ScanNext(scan, slot))
+	while (list_length(rows) < max && ScanNext(scan, key, slot))
 	{
 		void	   *row = IsWanted(relation, slot, key->call, test, arg) ? make(slot) : NULL;
 
@@ -465,6 +465,25 @@ TableReadAll(const char *table, const char *index, Key *key, TupleMake make)
 	return TableReadSome(table, index, key, NULL, NULL, make, INT_MAX);
 }
 
+/* Lock the first row of a key that passes the test, and read it; NULL: there is none, or it could not be locked. */
+static void *
+LockFirst(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make,
+		  LockTupleMode mode, LockWaitPolicy wait)
+{
+	Relation	relation = Begin(key->call, table, RowShareLock);
+	TupleTableSlot *slot = Seek(relation, index, key, test, arg);
+	void	   *row = NULL;
+
+	if (slot != NULL)
+	{
+		if (Lock(relation, slot, mode, wait))
+			row = make(slot);
+		ExecDropSingleTupleTableSlot(slot);
+	}
+	End();
+	return row;
+}
+
 /*
  * Lock the first row of a key that passes the test, and read it; NULL: none.
  * The test must be about columns that never change, because it is not repeated
@@ -473,21 +492,19 @@ TableReadAll(const char *table, const char *index, Key *key, TupleMake make)
 void *
 TableLock(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make, bool wait)
 {
-	Relation	relation;
-	TupleTableSlot *slot;
-	void	   *row = NULL;
-
 	CheckWritable("SELECT FOR NO KEY UPDATE");
-	relation = Begin(key->call, table, RowShareLock);
-	slot = Seek(relation, index, key, test, arg);
-	if (slot != NULL)
-	{
-		if (Lock(relation, slot, wait ? LockWaitBlock : LockWaitSkip))
-			row = make(slot);
-		ExecDropSingleTupleTableSlot(slot);
-	}
-	End();
-	return row;
+	return LockFirst(table, index, key, test, arg, make, LockTupleNoKeyExclusive, wait ? LockWaitBlock : LockWaitSkip);
+}
+
+/*
+ * Lock the first row of a key so that it cannot be deleted, as FOR KEY SHARE
+ * does, and read it; NULL: there is none, or it was deleted while we waited.
+ */
+void *
+TablePin(const char *table, const char *index, Key *key, TupleMake make)
+{
+	CheckWritable("SELECT FOR KEY SHARE");
+	return LockFirst(table, index, key, NULL, NULL, make, LockTupleKeyShare, LockWaitBlock);
 }
 
 /* ---------- writing by a statement ---------- */
@@ -1016,7 +1033,7 @@ Update(Call *call, Relation relation, TupleTableSlot *old, Changes *changes, Ite
 	CheckNotNulls(relation, changes);
 	/* A concurrent update cannot conflict with ours, since we hold the tree lock; lock the new version and retry. */
 	while (!WriteVersion(call, relation, old, new, changes, &indexes))
-		if (IsolationUsesXactSnapshot() || !Lock(relation, old, LockWaitBlock))
+		if (IsolationUsesXactSnapshot() || !Lock(relation, old, LockTupleNoKeyExclusive, LockWaitBlock))
 			RefuseConcurrentUpdate();
 	if (indexes != NO_INDEXES && OnlySummaries(indexes))
 		IndexesAdd(relation, new, true, true);

@@ -298,10 +298,10 @@ typedef struct PlanDetail
 {
 	Jsonb	   *outputs;		/* templates; NULL: none */
 	const char *output_formatting_notes;	/* or NULL */
+	const char *request_digest; /* or NULL */
 	/* only written */
-	const char *description;	/* or NULL; likewise the next two */
+	const char *description;	/* or NULL; likewise the next */
 	const char *design_rationale;
-	const char *request_digest;
 } PlanDetail;
 
 /* the notes of a step about how to show its result */
@@ -356,6 +356,7 @@ extern PlanRow *PlanLockOfStep(Call *call, const pg_uuid_t *step_id, StepRow **s
 extern PlanRow *PlanLockIfStep(Call *call, const pg_uuid_t *step_id, StepRow **step);	/* NULL: no such step */
 extern PlanRow *PlanLockIfFree(Call *call, const pg_uuid_t *plan_id, bool *found);	/* NULL: locked, or none */
 extern PlanRow *PlanRead(Call *call, const pg_uuid_t *plan_id); /* no lock; NULL: none */
+extern PlanRow *PlanReadByKey(Call *call, const char *idempotency_key); /* likewise */
 extern PlanRow *PlanInTree(Call *call, PlanRow *root, const pg_uuid_t *plan_id);	/* SW001 */
 extern TimestampTz CallNow(Call *call, const PlanRow *plan);	/* the time of its changes */
 extern PlanRow *PlanKeep(Call *call, PlanRow *plan, PlanRow *root); /* root NULL: the plan is a root */
@@ -378,6 +379,7 @@ extern PlanDetail PlanDetailRead(Call *call, const pg_uuid_t *plan_id);
 extern Jsonb *PlanVariables(Call *call, const pg_uuid_t *plan_id);	/* only those that are stored */
 extern List *FormattingNotes(Call *call, const pg_uuid_t *plan_id); /* of FormattingNote */
 extern List *StepStates(Call *call, const pg_uuid_t *plan_id);	/* of StepState */
+extern bool SessionHasSkill(Call *call, const char *session);
 extern Jsonb *SkillMetadata(Call *call, const pg_uuid_t *plan_id);	/* NULL: none */
 extern List *StepDependents(Call *call, const pg_uuid_t *step_id);	/* of Dependent */
 extern void StepUnblock(Call *call, const pg_uuid_t *step_id);

@@ -368,6 +368,17 @@ PlanRead(Call *call, const pg_uuid_t *plan_id)
 	return plan ? plan : TableRead("plan", "plan_pkey", &key, NULL, NULL, PlanMake);
 }
 
+/* Read the plan that was created with an idempotency key; NULL if there is none. */
+PlanRow *
+PlanReadByKey(Call *call, const char *idempotency_key)
+{
+	Key			key = {.call = call};
+
+	KeyText(&key, call->tenant_datum);
+	KeyText(&key, CStringGetTextDatum(idempotency_key));
+	return TableRead("plan", "plan_idempotency_key", &key, NULL, NULL, PlanMake);
+}
+
 /* Read a plan without locking it; SW001 if the tenant has no plan of this id. */
 PlanRow *
 PlanMustRead(Call *call, const pg_uuid_t *plan_id)
@@ -1075,6 +1086,7 @@ DetailMake(TupleTableSlot *slot)
 
 	detail->outputs = JsonOf(ColumnCopy(slot, DETAIL_COL_OUTPUTS));
 	detail->output_formatting_notes = TextOf(ColumnCopy(slot, DETAIL_COL_OUTPUT_FORMATTING_NOTES));
+	detail->request_digest = TextOf(ColumnCopy(slot, DETAIL_COL_REQUEST_DIGEST));
 	return detail;
 }
 
@@ -1174,6 +1186,17 @@ SkillMetadata(Call *call, const pg_uuid_t *plan_id)
 	List	   *all = TableReadAll("skill_execution", "skill_execution_plan", &key, MetadataMake);
 
 	return all ? llast(all) : NULL;
+}
+
+/* Check whether skill executions of a session are recorded. */
+bool
+SessionHasSkill(Call *call, const char *session)
+{
+	Key			key = {.call = call};
+
+	KeyText(&key, call->tenant_datum);
+	KeyText(&key, CStringGetTextDatum(session));
+	return TableRead("skill_execution", "skill_execution_session", &key, NULL, NULL, MetadataMake) != NULL;
 }
 
 /* Make a Dependent from a row of stepwise.dependency. */
