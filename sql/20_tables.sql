@@ -192,7 +192,7 @@ CREATE TABLE stepwise.step (
     PRIMARY KEY (id),
     CONSTRAINT step_order_unique UNIQUE (plan_id, step_order) DEFERRABLE,
     CONSTRAINT step_outcome CHECK (stepwise.step_fits(status, outcome))
-) WITH (fillfactor = 65, toast_tuple_target = 1024);
+) WITH (fillfactor = 45, toast_tuple_target = 1024);
 CREATE UNIQUE INDEX step_name ON stepwise.step (plan_id, name);
 CREATE UNIQUE INDEX step_binding ON stepwise.step (plan_id, binding) WHERE binding IS NOT NULL;
 CREATE INDEX step_ready ON stepwise.step (plan_id, step_order) WHERE ready;

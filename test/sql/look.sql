@@ -74,9 +74,13 @@ BEGIN
     RETURN to_jsonb(answer);
 END $$;
 CREATE FUNCTION look_by_copy(a jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+    answer jsonb;
 BEGIN
-    CREATE TEMP TABLE copied ON COMMIT DROP AS SELECT s.status, s.step_order FROM stepwise.step AS s WHERE s.plan_id = (a ->> 'plan')::uuid;
-    RETURN to_jsonb((SELECT string_agg(c.status::text, ' ' ORDER BY c.step_order) FROM copied AS c));
+    CREATE TEMP TABLE copied AS SELECT s.status, s.step_order FROM stepwise.step AS s WHERE s.plan_id = (a ->> 'plan')::uuid;
+    answer := to_jsonb((SELECT string_agg(c.status::text, ' ' ORDER BY c.step_order) FROM copied AS c));
+    DROP TABLE copied;
+    RETURN answer;
 END $$;
 SELECT stepwise.register_tool(name, (name || '(jsonb)')::regprocedure) ->> 'name'
 FROM unnest('{quiet,look,look_stable,look_sql,look_by_function,look_and_fail,look_twice,look_inside,look_dynamic,look_by_copy}'::text[]) AS name;
@@ -91,13 +95,13 @@ CREATE FUNCTION three(tool text, dependencies boolean) RETURNS uuid LANGUAGE sql
 $$;
 CREATE FUNCTION ran(tool text, dependencies boolean) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-    id uuid := three(tool, dependencies);
+    plan uuid := three(tool, dependencies);
 BEGIN
     TRUNCATE note;
-    PERFORM stepwise.run(id);
-    RETURN concat_ws(E'\n', (SELECT concat_ws(' | ', s.status, s.message, s.result) FROM stepwise.step AS s WHERE s.plan_id = id AND s.name = 'b'),
-        (SELECT string_agg('note: ' || n.text, E'\n' ORDER BY n.at) FROM note AS n), (SELECT 'after: ' || t.text FROM told AS t WHERE t.id = ran.id),
-        stepwise.verify_audit(id) ->> 'valid');
+    PERFORM stepwise.run(plan);
+    RETURN concat_ws(E'\n', (SELECT concat_ws(' | ', s.status, s.message, s.result) FROM stepwise.step AS s WHERE s.plan_id = plan AND s.name = 'b'),
+        (SELECT string_agg('note: ' || n.text, E'\n' ORDER BY n.at) FROM note AS n), (SELECT 'after: ' || t.text FROM told AS t WHERE t.id = plan),
+        stepwise.verify_audit(plan) ->> 'valid');
 END $$;
 SELECT tool || E'\n' || ran(tool, false) FROM unnest('{look,look_stable,look_sql,look_by_function,look_and_fail,look_twice,look_inside,look_dynamic,look_by_copy}'::text[]) AS tool;
 -- with dependencies it comes to the same
@@ -131,7 +135,7 @@ SELECT stepwise.register_tool('alter_tables', 'alter_tables(jsonb)') ->> 'name';
 -- from there on, each change is written and fires the trigger; if the tool fails, there is no trigger
 SELECT plan(jsonb_build_array('{"name": "a", "tool": "quiet"}'::jsonb,
     jsonb_build_object('name', 'b', 'tool', 'alter_tables', 'arguments', x || '{"sql": "CREATE TRIGGER see AFTER UPDATE ON stepwise.step FOR EACH ROW EXECUTE FUNCTION regress_look.see()"}'),
-    '{"name": "c", "tool": "quiet"}', '{"name": "d", "tool": "quiet"}'), 'continue') AS id FROM unnest('{"{\"fail\": 1}","{}"}'::jsonb[]) AS x;
+    '{"name": "c", "tool": "quiet"}'::jsonb, '{"name": "d", "tool": "quiet"}'::jsonb), 'continue') IS NOT NULL FROM unnest(ARRAY['{"fail": 1}', '{}']::jsonb[]) AS x;
 TRUNCATE note;
 SELECT stepwise.run(p.id) ->> 'task_status', (SELECT string_agg(n.text, ', ' ORDER BY n.at) FROM note AS n)
 FROM stepwise.plan AS p WHERE p.goal = 'to be looked at' AND p.status = 'planning' ORDER BY p.id;
@@ -157,11 +161,11 @@ BEGIN
 END $$;
 SELECT stepwise.register_tool('run_another', 'run_another(jsonb)') ->> 'name';
 SELECT plan(format('[{"name": "a", "tool": "quiet"}, {"name": "b", "tool": "run_another", "arguments": %s}, {"name": "c", "tool": "quiet"}, {"name": "d", "tool": "look", "arguments": {"plan": "${plan.id}"}}]',
-    x)::jsonb, 'continue') AS id
+    x)::jsonb, 'continue') IS NOT NULL
 FROM unnest(ARRAY['{"steps": [{"name": "x", "tool": "quiet"}, {"name": "y", "tool": "quiet"}]}',
     '{"steps": [{"name": "x", "tool": "quiet"}, {"name": "y", "tool": "look_and_fail", "arguments": {"plan": "$${plan.id}"}}, {"name": "z", "tool": "quiet"}]}',
     '{"fail": 1, "steps": [{"name": "x", "tool": "quiet"}, {"name": "y", "tool": "quiet"}]}',
-    '{"fail": 1, "steps": [{"name": "x", "tool": "look_by_function", "arguments": {"plan": "$${plan.id}"}}, {"name": "y", "tool": "quiet"}]}']) AS x \gset ids_
+    '{"fail": 1, "steps": [{"name": "x", "tool": "look_by_function", "arguments": {"plan": "$${plan.id}"}}, {"name": "y", "tool": "quiet"}]}']) AS x;
 TRUNCATE note;
 SELECT stepwise.run(p.id) ->> 'task_status' FROM stepwise.plan AS p WHERE p.goal = 'to be looked at' AND p.status = 'planning' ORDER BY p.id;
 SELECT text FROM note ORDER BY at;
@@ -204,7 +208,7 @@ INSERT INTO definition (name, steps, branches) VALUES
    {"afterStep": "b", "conditionExpression": "outcome == ''success''", "ifTrueAction": "skip_to", "actionParams": {"stepName": "d"}}]');
 
 CREATE TABLE come (how text, name text, steps text, plan text, audit text);
--- Ids and times differ; ids are replaced by the order in which they appear, times are left out.
+-- What must be the same. Ids and times differ, so they are left out.
 CREATE FUNCTION come(how text, name text, id uuid) RETURNS void LANGUAGE sql AS $$
     INSERT INTO come SELECT how, name,
         (SELECT string_agg(concat_ws(' ', s.name, s.status, s.outcome, s.attempt, s.execution_order, s.blockers, s.ready, s.holds, s.message, s.result, s.inputs, s.pause_reason - 'checkpointId', s.error,
@@ -248,7 +252,7 @@ BEGIN
     RETURN (SELECT a FROM (SELECT count(*) FROM stepwise.step WHERE status = 'in_progress') AS s);
 END $$;
 CALL come_all('looking', false);
-SELECT how, count(*), count(*) FILTER (WHERE x.steps = y.steps AND x.plan = y.plan AND x.audit = y.audit) AS same
+SELECT x.how, count(*), count(*) FILTER (WHERE x.steps = y.steps AND x.plan = y.plan AND x.audit = y.audit) AS same
 FROM come AS x JOIN come AS y USING (name) WHERE x.how <> 'at once' AND y.how = 'at once' GROUP BY x.how ORDER BY x.how;
 SELECT x.how, name, x.steps, y.steps, x.plan, y.plan, x.audit, y.audit FROM come AS x JOIN come AS y USING (name)
 WHERE y.how = 'at once' AND NOT (x.steps = y.steps AND x.plan = y.plan AND x.audit = y.audit);
@@ -259,5 +263,6 @@ SELECT * FROM stepwise.check_integrity();
 SELECT DISTINCT stepwise.verify_audit(id) -> 'valid' FROM stepwise.plan WHERE tenant = stepwise.current_tenant();
 
 SELECT count(stepwise.drop_tool(name)) > 0 FROM stepwise.tool WHERE tenant = stepwise.current_tenant() AND function LIKE 'regress_look.%';
-SELECT stepwise.cancel_plan(id) ->> 'planStatus' FROM stepwise.plan WHERE goal IN ('to be compared', 'to be looked at') AND completed_at IS NULL AND parent_step_id IS NULL;
+SELECT DISTINCT stepwise.cancel_plan(id) ->> 'planStatus' FROM stepwise.plan WHERE goal IN ('to be compared', 'to be looked at') AND completed_at IS NULL AND parent_step_id IS NULL;
+SELECT stepwise.drop_workflow('look_below') ->> 'dropped';
 DROP SCHEMA regress_look CASCADE;
