@@ -78,6 +78,7 @@ REGRESS = \
 	variables \
 	handoff \
 	by_name \
+	defaults \
 	mistyped \
 	help \
 	mcp \
