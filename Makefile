@@ -78,6 +78,7 @@ REGRESS = \
 	variables \
 	handoff \
 	by_name \
+	defaults \
 	mistyped \
 	help \
 	mcp \
@@ -237,7 +238,7 @@ mcp-demo: ## start a temporary cluster, and print how an agent connects to it
 mcp-config: ## print how an agent connects to the database that PGHOST, PGDATABASE, ... name
 	@test/mcp/config
 
-bench: ## measure against handwritten PL/pgSQL
+bench: ## measure against handwritten PL/pgSQL; QUICK=1 takes two minutes, FULL=1 hours
 	@$(run_if_there)
 
 fuzz: ## feed random input to the parsers, for longer than make test does

@@ -15,6 +15,7 @@ _PG_init(void)
 	SettingsInit();
 	CatalogInit();
 	PlannerInit();
+	DefaultsInit();
 	TableInit();
 	CallInit();
 	LookInit();

@@ -333,6 +333,10 @@ extern void SearchPathUnlock(int *level);	/* what the first query of a call has 
 
 extern void PlannerInit(void);
 
+/* ---------- defaults.c: complete calls of our functions with their defaults, from a cache ---------- */
+
+extern void DefaultsInit(void);
+
 /* ---------- table.c: read and write rows of our own tables by index, without the executor ---------- */
 
 #define KEY_MAX_COLUMNS	4
