@@ -53,7 +53,7 @@ static Rows
 ClaimsInPlan(const Params *params)
 {
 	static KeptQuery find = {
-		CLAIMS_IN(THIS_PLAN), 4, {TEXTOID, UUIDOID, INTERVALOID, INT4OID}
+		CLAIMS_IN(THIS_PLAN), 4, {TEXTOID, UUIDOID, INTERVALOID, INT4OID}, .in_order = true
 	};
 
 	return QueryRun(&find, params);
@@ -66,7 +66,7 @@ ClaimsInTree(const Params *params)
 	static KeptQuery find = {
 		CLAIMS_IN(THIS_PLAN " UNION ALL SELECT p.* FROM stepwise.plan AS p"
 				  " WHERE p.tenant = $1 AND p.root_id = $2 AND p.parent_step_id IS NOT NULL AND p.completed_at IS NULL"),
-		4, {TEXTOID, UUIDOID, INTERVALOID, INT4OID}
+		4, {TEXTOID, UUIDOID, INTERVALOID, INT4OID}, .in_order = true
 	};
 
 	return QueryRun(&find, params);
@@ -83,7 +83,7 @@ ClaimsBelow(const Params *params)
 		" OFFSET 0) AS n) "
 		CLAIMS_IN("SELECT n.* FROM tree AS t CROSS JOIN LATERAL (SELECT p.* FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.id = t.id"
 				  " OFFSET 0) AS n"),
-		4, {TEXTOID, UUIDOID, INTERVALOID, INT4OID}
+		4, {TEXTOID, UUIDOID, INTERVALOID, INT4OID}, .in_order = true
 	};
 
 	return QueryRun(&find, params);
