@@ -47,6 +47,9 @@ IndexLooksLarge(IndexOptInfo *index)
 	index->tuples = Max(index->tuples, ROWS_AT_LEAST / share);
 	index->pages = Max(index->pages, PAGES_AT_LEAST / 5 / share);
 	index->tree_height = Max(index->tree_height, 2);
+	/* of an ordered index, the first rows are wanted; a bitmap would read all of them */
+	if (index->sortopfamily != NULL)
+		index->amhasgetbitmap = false;
 }
 
 static void
