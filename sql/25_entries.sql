@@ -3,12 +3,12 @@
 CREATE FUNCTION stepwise.audit_entries(first bigint, since timestamptz, entries bytea)
 RETURNS TABLE (id bigint, at timestamptz, step_id uuid, event text, body bytea, hash bytea)
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 2 AS 'MODULE_PATHNAME', 'stepwise_audit_entries';
-COMMENT ON FUNCTION stepwise.audit_entries(bigint, timestamptz, bytea) IS 'internal: take a row of audit_log apart, given its columns id, at and entries';
+COMMENT ON FUNCTION stepwise.audit_entries(bigint, timestamptz, bytea) IS 'take a row of audit_log apart, given its columns id, at and entries';
 
 -- The detail is made only for queries that ask for it. It costs more than other conditions, which are therefore tried first.
 CREATE FUNCTION stepwise.audit_detail(body bytea) RETURNS jsonb
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME', 'stepwise_audit_detail';
-COMMENT ON FUNCTION stepwise.audit_detail(bytea) IS 'internal: the detail of an entry, given its body';
+COMMENT ON FUNCTION stepwise.audit_detail(bytea) IS 'the detail of an entry, given its body';
 
 CREATE VIEW stepwise.audit WITH (security_invoker) AS
     SELECT l.tenant, l.plan_id, e.id, e.step_id, e.at, e.event COLLATE "C" AS event, l.actor, l.session_id,
