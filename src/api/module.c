@@ -14,6 +14,7 @@ _PG_init(void)
 {
 	SettingsInit();
 	CatalogInit();
+	EnumInit();
 	PlannerInit();
 	DefaultsInit();
 	TableInit();

@@ -382,28 +382,58 @@ RunTurns(Run *run)
 	MemoryContextDelete(r.context);
 }
 
-/* Add all steps of a plan to the answer of a run. */
-static Jsonb *
-WithSteps(Call *call, const pg_uuid_t *plan_id, const Jsonb *answer)
+/* task_status, by the status of a plan */
+static const char *const TaskStatus[PLAN_STATUSES] = {
+	[PLAN_PLANNING] = "working",
+	[PLAN_EXECUTING] = "working",
+	[PLAN_AWAITING_REVIEW] = "input_required",
+	[PLAN_STALLED] = "working",
+	[PLAN_COMPLETED] = "completed",
+	[PLAN_FAILED] = "failed",
+	[PLAN_CANCELLED] = "cancelled",
+};
+
+/* Put all steps of a plan. */
+static void
+PutAllSteps(JsonBuilder *b, Call *call, const PlanRow *plan)
 {
-	JsonBuilder b = {0};
 	ListCell   *cell;
 
-	JsonObjectStart(&b, NULL);
-	JsonPutMembers(&b, answer);
-	JsonArrayStart(&b, "steps");
-	foreach(cell, StepStates(call, plan_id))
+	JsonArrayStart(b, "steps");
+	foreach(cell, StepStates(call, &plan->id))
 	{
 		const StepState *step = lfirst(cell);
 
-		JsonObjectStart(&b, NULL);
-		JsonPutText(&b, "name", step->name);
-		JsonPutText(&b, "status", StepStatusName[step->status]);
-		JsonObjectEnd(&b);
+		JsonObjectStart(b, NULL);
+		JsonPutText(b, "name", step->name);
+		JsonPutText(b, "status", StepStatusName[step->status]);
+		JsonObjectEnd(b);
 	}
-	JsonArrayEnd(&b);
-	JsonObjectEnd(&b);
-	return JsonFinish(&b);
+	JsonArrayEnd(b);
+}
+
+/* Put the last steps done and the next to come, and how many there are. */
+static void
+PutSomeSteps(JsonBuilder *b, Call *call, const PlanRow *plan, int max)
+{
+	static KeptQuery read = {"SELECT stepwise.task_steps($1, $2, $3)", 3, {TEXTOID, UUIDOID, INT4OID}};
+	Params		params = {0};
+
+	ParamKey(&params, call, &plan->id);
+	ParamInt(&params, max);
+	JsonPutJson(b, "steps", QueryJson(&read, &params));
+	JsonPutInt(b, "stepCount", StepTotal(plan->counts));
+}
+
+/* Find the names of the steps that workers hold, also in nested plans; NULL if there are none. */
+static Jsonb *
+ClaimedSteps(Call *call, const PlanRow *plan)
+{
+	static KeptQuery read = {"SELECT stepwise.task_claimed($1, $2)", 2, {TEXTOID, UUIDOID}};
+
+	if (PlanIsTerminal(plan->status) || plan->counts[STEP_IN_PROGRESS] + plan->counts[STEP_AWAITING_INPUT] == 0)
+		return NULL;
+	return QueryJsonById(call, &read, &plan->id);
 }
 
 /*
@@ -413,26 +443,27 @@ WithSteps(Call *call, const pg_uuid_t *plan_id, const Jsonb *answer)
 Jsonb *
 TaskAnswer(Call *call, const pg_uuid_t *plan_id, int max)
 {
-	static KeptQuery read = {
-		"SELECT j FROM stepwise.task_json($1, $2, $3) AS j",
-		3, {TEXTOID, UUIDOID, INT4OID}, .reads_plans = true
-	};
-	Params		params = {0};
+	JsonBuilder b = {0};
 	PlanRow    *plan;
-	Jsonb	   *answer;
 
 	ReadBegin(call);
-	ParamKey(&params, call, plan_id);
-	ParamInt(&params, max);
-	answer = QueryJson(&read, &params);
-
 	/* run_steps has committed, so the plan may have been purged */
-	if (answer == NULL)
-		PlanNotFound(plan_id);
-	if (max == 0)
-		answer = WithSteps(call, plan_id, answer);
 	plan = PlanMustRead(call, plan_id);
-	return PlanIsTerminal(plan->status) ? answer : JsonMerge(answer, WaitOfRun(call, plan));
+	JsonObjectStart(&b, NULL);
+	JsonPutUuid(&b, "task_id", &plan->id);
+	JsonPutText(&b, "task_status", TaskStatus[plan->status]);
+	if (max == 0)
+		PutAllSteps(&b, call, plan);
+	else
+		PutSomeSteps(&b, call, plan, max);
+	JsonPutJsonIfSet(&b, "pause_reason", JsonOf(plan->pause_reason));
+	if (plan->status == PLAN_COMPLETED && plan->outputs != NULL && JB_ROOT_COUNT(JsonOf(plan->outputs)) > 0)
+		JsonPutJson(&b, "outputs", max == 0 ? JsonOf(plan->outputs) : OutputsShown(plan));
+	JsonPutJsonIfSet(&b, "claimed", ClaimedSteps(call, plan));
+	if (!PlanIsTerminal(plan->status))
+		JsonPutMembers(&b, WaitOfRun(call, plan));
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
 }
 
 /* Build the answer of a run in a call of its own. */

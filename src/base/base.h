@@ -77,6 +77,7 @@ extern const char *const OutcomeName[OUTCOMES];
 extern const char *const OnFailureName[ON_FAILURES];
 
 extern int	EnumIndex(Oid value, const char *const *names, int count);
+extern void EnumInit(void);
 
 /* ---------- settings.c: the settings of the extension ---------- */
 
@@ -378,6 +379,8 @@ extern void *TableLock(const char *table, const char *index, Key *key, TupleTest
 extern void *TablePin(const char *table, const char *index, Key *key, TupleMake make);
 extern void TableUpdate(const char *table, const char *index, Key *key, Changes *changes);
 extern void TableInsert(Call *call, const char *table, Changes *changes);	/* all columns must be set */
+extern void WritesBegin(Call *call);
+extern void WritesEnd(Call *call);
 extern void TablesClose(Call *call);
 
 /* rows that are being inserted, many at a time; by a statement if a user has added something to the table */
@@ -448,6 +451,7 @@ struct Call
 	int			guc_level;		/* GUC level of the locked search path; 0: not locked */
 	bool		as_owner;
 	bool		reading;		/* under one snapshot, the active one (ReadBegin) */
+	bool		writing;		/* likewise, rows together (WritesBegin) */
 	void		(*save) (Call *call, Call *by, int what);	/* writes what the call has changed, or NULL; SAVE_... says
 														 * what beside steps. If another call writes it, the call
 														 * still has it to write */

@@ -244,7 +244,8 @@ TablesClose(Call *call)
 
 /*
  * Take the snapshot of a statement: it shows what is committed by now and what
- * we have written. A call that only reads keeps its snapshot.
+ * we have written. A call that only reads keeps its snapshot, and so does one
+ * that writes several rows together.
  */
 static Snapshot
 SnapshotNow(bool reading)
@@ -266,13 +267,29 @@ Begin(Call *call, const char *table, LOCKMODE lockmode)
 	relation = Open(call, table, lockmode);
 	if (RelationGetDescr(relation)->natts > TABLE_MAX_COLUMNS)
 		elog(ERROR, "table %s has too many columns", table);
-	PushActiveSnapshot(SnapshotNow(call->reading));
+	PushActiveSnapshot(SnapshotNow(call->reading || call->writing));
 	return relation;
 }
 
 static void
 End(void)
 {
+	PopActiveSnapshot();
+}
+
+/* Begin to write rows together, each of them once, under one snapshot. */
+void
+WritesBegin(Call *call)
+{
+	PushActiveSnapshot(SnapshotNow(false));
+	call->writing = true;
+}
+
+/* End writing rows together. */
+void
+WritesEnd(Call *call)
+{
+	call->writing = false;
 	PopActiveSnapshot();
 }
 
@@ -921,6 +938,17 @@ IsUnchanged(const IndexFacts *facts, const Changes *update)
 	return update != NULL;
 }
 
+/*
+ * Check whether it makes sense to let an index look for entries of dead
+ * versions. A call that keeps rows writes each of them once, for all its
+ * transaction, in which no version dies.
+ */
+static bool
+HasDeadEntries(const Call *call)
+{
+	return call->kept == NULL;
+}
+
 /* Check whether the entries of a row need the executor. */
 static bool
 NeedsExecutor(const TableFacts *facts, TupleTableSlot *slot)
@@ -956,7 +984,7 @@ EntriesAdd(Call *call, Relation relation, TupleTableSlot **slots, int count, con
 			{
 				if (index == NULL)
 					index = IndexOpen(call, facts->indexes[i].index);
-				EntryAdd(relation, index, &facts->indexes[i], slots[row], IsUnchanged(&facts->indexes[i], update));
+				EntryAdd(relation, index, &facts->indexes[i], slots[row], HasDeadEntries(call) && IsUnchanged(&facts->indexes[i], update));
 			}
 	}
 }

@@ -22,8 +22,8 @@
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 
-#define AHEAD_MAX	32			/* rows that are read ahead at once */
-#define AHEAD_MIN	2
+#define AHEAD_MAX	64			/* rows that are read ahead at once; first AHEAD_MIN, then more */
+#define AHEAD_MIN	4
 
 /* the rows of one plan that were read ahead, in their order */
 typedef struct Ahead
@@ -266,7 +266,7 @@ AheadRead(Call *call, Ahead *ahead, ReadAhead *read)
 		ahead->steps = lappend(ahead->steps, entry);
 	}
 	ahead->to = list_length(rows) < ahead->size ? INT_MAX : ((StepRow *) llast(rows))->order + 1;
-	ahead->size = Min(ahead->size * 2, AHEAD_MAX);
+	ahead->size = Min(ahead->size * 4, AHEAD_MAX);
 	MemoryContextSwitchTo(outer);
 	return rows != NIL;
 }

@@ -35,6 +35,10 @@ static const int CountColumn[STEP_STATUSES] = {
 /* the column of stepwise.skill_execution that is read here; the first is 0 */
 #define SKILL_COL_METADATA	8
 
+/* a call keeps at most so many changed rows in memory, and about so much memory with all that it keeps */
+#define KEPT_ROWS	1000
+#define KEPT_BYTES	(8 * 1024 * 1024)
+
 /* a deformed row */
 typedef struct Fields
 {
@@ -580,8 +584,12 @@ RowsWrite(Call *call, Call *by, int what)
 {
 	ListCell   *cell;
 
+	if (KeptChanged(call) != NIL)
+		WritesBegin(by);
 	foreach(cell, KeptChanged(call))
 		KeptWrite(by, lfirst(cell));
+	if (KeptChanged(call) != NIL)
+		WritesEnd(by);
 	if (what & SAVE_LOG)
 		LogsWrite(call, by);
 	foreach(cell, what & SAVE_PLANS ? call->plans : NIL)
@@ -605,6 +613,19 @@ RowsKeep(Call *call)
 {
 	if (!TableIsAltered(call, "step") && !TableIsAltered(call, "plan") && !TableIsAltered(call, "audit_log"))
 		KeptBegin(call);
+}
+
+/*
+ * Keep no more rows in this call if there are very many. A single search may
+ * come to thousands of steps.
+ */
+static void
+RowsLimit(Call *call)
+{
+	if (call->kept == NULL || (list_length(KeptChanged(call)) < KEPT_ROWS && MemoryContextMemAllocated(call->context, false) < KEPT_BYTES))
+		return;
+	RowsWrite(call, call, 0);
+	call->kept = NULL;
 }
 
 /* Count the rows that are to be written. */
@@ -981,6 +1002,7 @@ StepNextPending(Call *call, const PlanRow *plan, int from_order)
 	Oid			pending = EnumValue("step_status", StepStatusName[STEP_PENDING]);
 	StepRow    *step;
 
+	RowsLimit(call);
 	if (call->kept != NULL)
 		return KeptNext(call, plan, from_order, PendingAhead);
 	step = StepReadByOrder(call, &plan->id, from_order);
@@ -993,6 +1015,7 @@ StepNextPending(Call *call, const PlanRow *plan, int from_order)
 StepRow *
 StepNextReady(Call *call, const PlanRow *plan, int from_order)
 {
+	RowsLimit(call);
 	if (call->kept != NULL)
 		return KeptNext(call, plan, from_order, ReadyAhead);
 	return StepReadFrom(call, "step_ready", &plan->id, from_order, NULL, NULL);
@@ -1062,6 +1085,7 @@ StepSave(Call *call, StepRow *step)
 {
 	CheckStepFits(step);
 	HomeRemember(step);
+	RowsLimit(call);
 	if (call->kept != NULL)
 		KeptChange(call, step);
 	else
@@ -1245,6 +1269,7 @@ StepUnblock(Call *call, const pg_uuid_t *step_id)
 
 	if (step == NULL)
 		return;
+	RowsLimit(call);
 	if (call->kept != NULL)
 	{
 		StepUnblockKept(call, step);
