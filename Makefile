@@ -150,6 +150,12 @@ PG_CPPFLAGS += -DUSE_ASSERT_CHECKING=1 -isystem $(includedir_server)
 PG_CFLAGS = -Wall -Wextra -Werror -Wno-unused-parameter -Wno-missing-field-initializers -Wno-sign-compare
 endif
 
+# Calls between our own files are bound when the library is linked. Otherwise each connection that
+# loads it looks up hundreds of names.
+ifeq ($(shell uname -s),Linux)
+SHLIB_LINK = -Wl,-Bsymbolic-functions
+endif
+
 PG_CONFIG ?= pg_config
 
 # These targets find or install PostgreSQL themselves, so they work without PGXS.
