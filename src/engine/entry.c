@@ -330,7 +330,7 @@ void
 EntryRefuse(void)
 {
 	ereport(ERROR,
-			(errcode(ERRCODE_DATA_CORRUPTED),
+			(errcode(ERRCODE_INVALID_DEFINITION),
 			 errmsg("an entry of the audit log cannot be read"),
 			 errhint("stepwise.verify_audit(plan_id) names the first entry that was changed.")));
 }

@@ -51,7 +51,7 @@ SELECT stepwise.get_next_step(:'plan', 'anna', '1 hour') ->> 'stepId' AS step \g
 COMMIT;
 SELECT a.attname, v.value, pg_temp.try(format('UPDATE stepwise.step SET %I = %L WHERE id = %L', a.attname, v.value, :'step'))
 FROM pg_attribute AS a, (VALUES ('infinity'), ('-infinity')) AS v (value)
-WHERE a.attrelid = 'stepwise.step'::regclass AND a.atttypid = 'timestamptz'::regtype ORDER BY a.attnum, v.value;
+WHERE a.attrelid = 'stepwise.step'::regclass AND a.atttypid = 'timestamptz'::regtype ORDER BY a.attname, v.value;
 SELECT pg_temp.try(format('UPDATE stepwise.step SET status = %L, %I = %L WHERE id = %L', 'completed', 'lease_expires_at', 'infinity', :'step'));
 -- the largest finite values are accepted
 UPDATE stepwise.step SET active_at = '4713-01-01 00:00+00 BC', lease_expires_at = '294276-12-31 00:00+00' WHERE id = :'step';

@@ -171,7 +171,8 @@ CREATE FUNCTION pg_temp.reading() RETURNS TABLE (name text, came text) LANGUAGE 
 DECLARE
     arguments jsonb := jsonb_build_object('plan_id', pg_temp.plan('watched'), 'step_id', pg_temp.step('watched', 'a'), 'stall_after', '0',
         'session_id', 'second', 'at', 'infinity', 'definition', '{}'::jsonb, 'query', 'test', 'tenant', 'default', 'on_failure', 'fail',
-        'statuses', '{}', 'from_status', 'failed', 'to_status', 'failed', 'request', '{}'::jsonb, 'arguments', '{}'::jsonb);
+        'statuses', '{}', 'from_status', 'failed', 'to_status', 'failed', 'request', '{}'::jsonb, 'arguments', '{}'::jsonb,
+        'id', pg_temp.plan('watched'), 'first', 1, 'since', 'now');
 BEGIN
     FOR name, came IN
         SELECT p.proname, format('SELECT stepwise.%I(%s)::text', p.proname,
