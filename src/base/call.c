@@ -207,14 +207,16 @@ CallIsSuspended(void)
 }
 
 /*
- * Suspend a call. What it has changed is shown with a command id that every
- * later snapshot sees: who looks may have taken a snapshot before we notice.
+ * Suspend a call. What it has changed is shown with a command id of its own,
+ * which every later snapshot sees: who looks may have taken a snapshot before
+ * we notice.
  */
 void
 CallSuspend(Call *call)
 {
 	OwnerLeave(call);
 	MemoryContextSwitchTo(call->outer);
+	CommandCounterIncrement();
 	call->command = GetCurrentCommandId(true);
 	CommandCounterIncrement();
 	call->suspended_in = GetCurrentSubTransactionId();
@@ -254,10 +256,13 @@ CallShow(void)
 {
 	Call	   *call = suspended;
 	ResourceOwner owner = CurrentResourceOwner;
+	bool		read_only = XactReadOnly;
 	Call		by;
 
 	if (!CallIsSuspended())
 		return;
+	/* the changes are from before; who looks may have set the transaction read-only since */
+	XactReadOnly = false;
 	call->shown_in = GetCurrentSubTransactionId();
 	CurrentResourceOwner = call->owner;
 	TablesClose(call);
@@ -268,6 +273,7 @@ CallShow(void)
 	if (call->save != NULL)
 		call->save(call, &by, SAVE_PLANS | SAVE_LOG);
 	CallEnd(&by, NULL);
+	XactReadOnly = read_only;
 }
 
 static void

@@ -1157,6 +1157,9 @@ BatchBegin(Call *call, const char *table, int columns)
 	if (call->reading)
 		elog(ERROR, "table %s cannot be written by a call that only reads", table);
 	CheckWritable("INSERT");
+	/* a call that has read steps ahead must read the new ones too */
+	if (call->kept != NULL && call->save != NULL)
+		call->save(call, call, 0);
 	memset(batch, 0, offsetof(Batch, row));
 	batch->call = call;
 	batch->relation = Open(call, table, RowExclusiveLock);
