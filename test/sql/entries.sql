@@ -66,7 +66,7 @@ BEGIN
     PERFORM stepwise.audit_detail(e.body) FROM stepwise.audit_entries(1, now(), bytes) AS e;
     PERFORM stepwise.audit_detail(bytes);
     RETURN 'read';
-EXCEPTION WHEN data_corrupted OR data_exception OR untranslatable_character OR character_not_in_repertoire THEN
+EXCEPTION WHEN SQLSTATE 'SW005' OR data_exception OR untranslatable_character OR character_not_in_repertoire THEN
     RETURN 'refused';
 END $$;
 SELECT pg_temp.read(''), pg_temp.read('\x00'), pg_temp.read('\xff'), pg_temp.read('\xffffffffff'), pg_temp.read('\xff7fffffff'), pg_temp.read('\x0000');
