@@ -76,8 +76,8 @@ extern const char *const PlanStatusName[PLAN_STATUSES];
 extern const char *const OutcomeName[OUTCOMES];
 extern const char *const OnFailureName[ON_FAILURES];
 
-extern int	EnumIndex(Oid value, const char *const *names, int count);
 extern void EnumInit(void);
+extern int	EnumIndex(Oid value, const char *const *names, int count);
 
 /* ---------- settings.c: the settings of the extension ---------- */
 
@@ -349,7 +349,8 @@ typedef struct Key
 	int			count;
 	ScanKeyData columns[KEY_MAX_COLUMNS];
 	bool		backward;		/* read the rows in descending order */
-	ItemPointerData place;		/* where the row was last seen, if the key is that of its first columns; or invalid */
+	ItemPointerData place;		/* where the row may be; or invalid */
+	const AttrNumber *of_table; /* the columns of the table that the row there is compared in; NULL: its first ones */
 } Key;
 
 #define TABLE_MAX_COLUMNS	128 /* enough for the widest table, and for columns of later versions */

@@ -163,8 +163,11 @@ FactsOf(Relation relation)
  */
 typedef struct Opened
 {
+	const char *name;			/* by which it was opened; NULL: by its id */
 	Relation	relation;
 	LOCKMASK	locked;			/* modes in which it is locked, a bit for each */
+	TupleTableSlot *read;		/* for a row that is read, or NULL; empty between two uses */
+	TupleTableSlot *written;	/* likewise for one that is written */
 } Opened;
 
 /* Find a table or index that the call has opened; NULL: it has not. */
@@ -185,11 +188,12 @@ OpenedFind(const Call *call, Oid relid)
 
 /* Remember a table or index that was opened and locked in this mode. */
 static Relation
-OpenedKeep(Call *call, Relation relation, LOCKMODE lockmode)
+OpenedKeep(Call *call, const char *name, Relation relation, LOCKMODE lockmode)
 {
 	MemoryContext current = MemoryContextSwitchTo(call->context);
-	Opened	   *opened = palloc(sizeof(Opened));
+	Opened	   *opened = palloc0(sizeof(Opened));
 
+	opened->name = name;
 	opened->relation = relation;
 	opened->locked = LOCKBIT_ON(lockmode);
 	call->opened = lappend(call->opened, opened);
@@ -215,14 +219,30 @@ OpenLocked(const char *name, LOCKMODE lockmode)
 	}
 }
 
+/* Find a table or index that the call has opened by this name. Names are constants, so most are found by their address. */
+static Opened *
+OpenedByName(const Call *call, const char *name)
+{
+	ListCell   *cell;
+
+	foreach(cell, call->opened)
+	{
+		Opened	   *opened = lfirst(cell);
+
+		if (opened->name == name)
+			return opened;
+	}
+	return OpenedFind(call, TableOid(name));
+}
+
 /* Open a table or index in a mode, if the call has not done that yet. */
 static Relation
 Open(Call *call, const char *name, LOCKMODE lockmode)
 {
-	Opened	   *opened = OpenedFind(call, TableOid(name));
+	Opened	   *opened = OpenedByName(call, name);
 
 	if (opened == NULL)
-		return OpenedKeep(call, OpenLocked(name, lockmode), lockmode);
+		return OpenedKeep(call, name, OpenLocked(name, lockmode), lockmode);
 	if ((opened->locked & LOCKBIT_ON(lockmode)) == 0)
 		LockRelationOid(RelationGetRelid(opened->relation), lockmode);
 	opened->locked |= LOCKBIT_ON(lockmode);
@@ -236,8 +256,48 @@ TablesClose(Call *call)
 	ListCell   *cell;
 
 	foreach(cell, call->opened)
-		relation_close(((Opened *) lfirst(cell))->relation, NoLock);
+	{
+		Opened	   *opened = lfirst(cell);
+
+		if (opened->read != NULL)
+			ExecDropSingleTupleTableSlot(opened->read);
+		if (opened->written != NULL)
+			ExecDropSingleTupleTableSlot(opened->written);
+		relation_close(opened->relation, NoLock);
+	}
 	call->opened = NIL;
+}
+
+/* Get the slot for a row of a table that is read. Whoever gets it empties it. */
+static TupleTableSlot *
+ReadSlot(Call *call, Relation relation)
+{
+	Opened	   *opened = OpenedFind(call, RelationGetRelid(relation));
+	MemoryContext current;
+
+	if (opened->read == NULL)
+	{
+		current = MemoryContextSwitchTo(call->context);
+		opened->read = table_slot_create(relation, NULL);
+		MemoryContextSwitchTo(current);
+	}
+	return opened->read;
+}
+
+/* Get the slot for a row of a table that is written. Whoever gets it empties it. */
+static TupleTableSlot *
+WriteSlot(Call *call, Relation relation)
+{
+	Opened	   *opened = OpenedFind(call, RelationGetRelid(relation));
+	MemoryContext current;
+
+	if (opened->written == NULL)
+	{
+		current = MemoryContextSwitchTo(call->context);
+		opened->written = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsHeapTuple);
+		MemoryContextSwitchTo(current);
+	}
+	return opened->written;
 }
 
 /* ---------- reading ---------- */
@@ -344,7 +404,7 @@ IsWanted(Relation relation, TupleTableSlot *slot, const Call *call, TupleTest te
 	return IsOurs(relation, slot, call) && (test == NULL || test(slot, arg));
 }
 
-/* Check whether a row has the key, which is that of the first columns of the table. */
+/* Check whether a row has the key. */
 static bool
 HasKey(TupleTableSlot *slot, Key *key)
 {
@@ -352,7 +412,7 @@ HasKey(TupleTableSlot *slot, Key *key)
 	{
 		ScanKey		column = &key->columns[i];
 		bool		isnull;
-		Datum		value = slot_getattr(slot, i + 1, &isnull);
+		Datum		value = slot_getattr(slot, key->of_table ? key->of_table[i] : i + 1, &isnull);
 
 		if (isnull || !DatumGetBool(FunctionCall2Coll(&column->sk_func, column->sk_collation, value, column->sk_argument)))
 			return false;
@@ -371,33 +431,25 @@ FetchPlace(Relation relation, Key *key, TupleTableSlot *slot)
 }
 
 /*
- * Prepare to fetch a row from a place that an earlier transaction has seen.
- * Since then the table may have become shorter. An index scan prunes the page
- * that it comes to; so do we, or the page would never be pruned.
+ * Check whether a row can be fetched from a place that an earlier transaction
+ * has seen. Since then the table may have become shorter.
  */
 static bool
-PreparePlace(Relation relation, const Key *key)
+HasPlace(Relation relation, const Key *key)
 {
-	Buffer		buffer;
-
-	if (!ItemPointerIsValid(&key->place) || relation->rd_tableam != GetHeapamTableAmRoutine() ||
-		ItemPointerGetBlockNumber(&key->place) >= RelationGetNumberOfBlocks(relation))
-		return false;
-	buffer = ReadBuffer(relation, ItemPointerGetBlockNumber(&key->place));
-	heap_page_prune_opt(relation, buffer);
-	ReleaseBuffer(buffer);
-	return true;
+	return ItemPointerIsValid(&key->place) && relation->rd_tableam == GetHeapamTableAmRoutine() &&
+		ItemPointerGetBlockNumber(&key->place) < RelationGetNumberOfBlocks(relation);
 }
 
 /* Find the first row of a key that is of the tenant and passes the test; NULL: none. */
 static TupleTableSlot *
 Seek(Relation relation, const char *index, Key *key, TupleTest test, const void *arg)
 {
-	TupleTableSlot *slot = table_slot_create(relation, NULL);
+	TupleTableSlot *slot = ReadSlot(key->call, relation);
 	IndexScanDesc scan;
 	bool		found;
 
-	if (PreparePlace(relation, key) && FetchPlace(relation, key, slot) && IsWanted(relation, slot, key->call, test, arg))
+	if (HasPlace(relation, key) && FetchPlace(relation, key, slot) && IsWanted(relation, slot, key->call, test, arg))
 		return slot;
 	scan = ScanBegin(relation, index, key);
 	do
@@ -406,7 +458,7 @@ Seek(Relation relation, const char *index, Key *key, TupleTest test, const void 
 	index_endscan(scan);
 	if (found)
 		return slot;
-	ExecDropSingleTupleTableSlot(slot);
+	ExecClearTuple(slot);
 	return NULL;
 }
 
@@ -444,7 +496,7 @@ TableRead(const char *table, const char *index, Key *key, TupleTest test, const 
 	if (slot != NULL)
 	{
 		row = make(slot);
-		ExecDropSingleTupleTableSlot(slot);
+		ExecClearTuple(slot);
 	}
 	End();
 	return row;
@@ -459,7 +511,7 @@ TableReadSome(const char *table, const char *index, Key *key, TupleTest test, co
 {
 	Relation	relation = Begin(key->call, table, AccessShareLock);
 	IndexScanDesc scan = ScanBegin(relation, index, key);
-	TupleTableSlot *slot = table_slot_create(relation, NULL);
+	TupleTableSlot *slot = ReadSlot(key->call, relation);
 	List	   *rows = NIL;
 
 	while (list_length(rows) < max && ScanNext(scan, key, slot))
@@ -470,7 +522,7 @@ TableReadSome(const char *table, const char *index, Key *key, TupleTest test, co
 			rows = lappend(rows, row);
 	}
 	index_endscan(scan);
-	ExecDropSingleTupleTableSlot(slot);
+	ExecClearTuple(slot);
 	End();
 	return rows;
 }
@@ -495,7 +547,7 @@ LockFirst(const char *table, const char *index, Key *key, TupleTest test, const 
 	{
 		if (Lock(relation, slot, mode, wait))
 			row = make(slot);
-		ExecDropSingleTupleTableSlot(slot);
+		ExecClearTuple(slot);
 	}
 	End();
 	return row;
@@ -737,7 +789,7 @@ IndexOpen(Call *call, Oid index)
 
 	if (opened != NULL && (opened->locked & LOCKBIT_ON(RowExclusiveLock)) != 0)
 		return opened->relation;
-	return OpenedKeep(call, index_open(index, RowExclusiveLock), RowExclusiveLock);
+	return OpenedKeep(call, NULL, index_open(index, RowExclusiveLock), RowExclusiveLock);
 }
 
 /* ---------- index entries ---------- */
@@ -997,10 +1049,10 @@ SeekAgain(Relation relation, const char *index, Key *key)
 
 	if (ItemPointerIsValid(&key->place))
 	{
-		slot = table_slot_create(relation, NULL);
+		slot = ReadSlot(key->call, relation);
 		if (FetchPlace(relation, key, slot) && IsOurs(relation, slot, key->call))
 			return slot;
-		ExecDropSingleTupleTableSlot(slot);
+		ExecClearTuple(slot);
 		ItemPointerSetInvalid(&key->place);
 	}
 	slot = Seek(relation, index, key, NULL, NULL);
@@ -1035,26 +1087,62 @@ CommandOf(const Call *call)
 }
 
 /*
+ * Make room in a page for a tuple, if there is none: remove what nobody can see
+ * any more. An index scan does that whenever it comes to a page that is rather
+ * full, and writes WAL each time. Here it is done only if the tuple would not
+ * fit. The page is looked at without a lock, as heap_page_prune_opt does.
+ */
+static void
+MakeRoom(Relation relation, BlockNumber block, Size size)
+{
+	Buffer		buffer = ReadBuffer(relation, block);
+
+	if (PageGetHeapFreeSpace(BufferGetPage(buffer)) < MAXALIGN(size))
+		heap_page_prune_opt(relation, buffer);
+	ReleaseBuffer(buffer);
+}
+
+/* Form the new version of a row: columns that are not set keep their values. */
+static HeapTuple
+FormVersion(TupleTableSlot *old, Changes *changes)
+{
+	TupleDesc	desc = old->tts_tupleDescriptor;
+
+	slot_getallattrs(old);
+	for (int i = 0; i < desc->natts; i++)
+		if (!changes->replaces[i])
+		{
+			changes->values[i] = old->tts_values[i];
+			changes->nulls[i] = old->tts_isnull[i];
+		}
+	return heap_form_tuple(desc, changes->values, changes->nulls);
+}
+
+/*
  * Write the new version of a row. Returns false if the row was updated since
- * it was read.
+ * it was read. The old one is let go first: a page that is in use is not pruned.
  */
 static bool
 WriteVersion(const Call *call, Relation relation, TupleTableSlot *old, TupleTableSlot *new, Changes *changes, UpdateIndexes *indexes)
 {
-	HeapTuple	tuple = heap_modify_tuple(ExecFetchSlotHeapTuple(old, false, NULL), RelationGetDescr(relation),
-										  changes->values, changes->nulls, changes->replaces);
+	HeapTuple	tuple = FormVersion(old, changes);
+	ItemPointerData tid = old->tts_tid;
 	TM_FailureData failure;
 	LockTupleMode mode;
 
+	ExecClearTuple(old);
+	old->tts_tid = tid;
 	ExecStoreHeapTuple(tuple, new, true);
-	return table_tuple_update(relation, &old->tts_tid, new, CommandOf(call), GetActiveSnapshot(), InvalidSnapshot,
+	if (relation->rd_tableam == GetHeapamTableAmRoutine())
+		MakeRoom(relation, ItemPointerGetBlockNumber(&tid), tuple->t_len);
+	return table_tuple_update(relation, &tid, new, CommandOf(call), GetActiveSnapshot(), InvalidSnapshot,
 							  true, &failure, &mode, indexes) == TM_Ok;
 }
 
 static void
 Update(Call *call, Relation relation, TupleTableSlot *old, Changes *changes, ItemPointer place)
 {
-	TupleTableSlot *new = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsHeapTuple);
+	TupleTableSlot *new = WriteSlot(call, relation);
 	UpdateIndexes indexes;
 
 	CheckCmdReplicaIdentity(relation, CMD_UPDATE);
@@ -1068,7 +1156,7 @@ Update(Call *call, Relation relation, TupleTableSlot *old, Changes *changes, Ite
 	else if (indexes != NO_INDEXES)
 		EntriesAdd(call, relation, &new, 1, changes);
 	*place = new->tts_tid;
-	ExecDropSingleTupleTableSlot(new);
+	ExecClearTuple(new);
 }
 
 /*
@@ -1092,7 +1180,7 @@ TableUpdate(const char *table, const char *index, Key *key, Changes *changes)
 	}
 	else
 		Update(key->call, relation, old, changes, &key->place);
-	ExecDropSingleTupleTableSlot(old);
+	ExecClearTuple(old);
 	End();
 }
 
@@ -1100,13 +1188,13 @@ static void
 Insert(Call *call, Relation relation, Changes *changes)
 {
 	TupleDesc	desc = RelationGetDescr(relation);
-	TupleTableSlot *slot = MakeSingleTupleTableSlot(desc, &TTSOpsHeapTuple);
+	TupleTableSlot *slot = WriteSlot(call, relation);
 
 	CheckNotNulls(relation, changes);
 	ExecStoreHeapTuple(heap_form_tuple(desc, changes->values, changes->nulls), slot, true);
 	table_tuple_insert(relation, slot, CommandOf(call), 0, NULL);
 	EntriesAdd(call, relation, &slot, 1, NULL);
-	ExecDropSingleTupleTableSlot(slot);
+	ExecClearTuple(slot);
 }
 
 /*

@@ -922,14 +922,65 @@ StepReadByBinding(Call *call, const pg_uuid_t *plan_id, const char *binding)
 	return StepReadByWord(call, "step_binding", plan_id, binding);
 }
 
+/*
+ * The steps of a plan were inserted one after the other. So the next step is
+ * often right behind the place where the last one was found, which saves a
+ * search in the index. What is there is compared with the key.
+ */
+#define LASTS	256
+
+typedef struct LastStep
+{
+	pg_uuid_t	plan_id;
+	int			order;
+	ItemPointerData tid;
+} LastStep;
+
+static LastStep lasts[LASTS];
+
+/* Find the entry for a plan. It is chosen by random bytes of the id. */
+static LastStep *
+LastOf(const pg_uuid_t *plan_id)
+{
+	return &lasts[plan_id->data[13] % LASTS];
+}
+
+/* Remember where a step was found by its order. */
+static void
+LastRemember(const StepRow *step)
+{
+	LastStep   *last = LastOf(&step->plan_id);
+
+	last->plan_id = step->plan_id;
+	last->order = step->order;
+	last->tid = step->tid;
+}
+
+/* Make the key of the step of a plan by its order, with the place where it may be. */
+static Key
+OrderKey(Call *call, const pg_uuid_t *plan_id, int order)
+{
+	static const AttrNumber columns[] = {STEP_COL_PLAN_ID + 1, STEP_COL_ORDER + 1};
+	const LastStep *last = LastOf(plan_id);
+	Key			key = IdKey(call, plan_id);
+
+	KeyInt(&key, order);
+	key.of_table = columns;
+	if (last->order == order - 1 && UuidEqual(&last->plan_id, plan_id))
+		ItemPointerSet(&key.place, ItemPointerGetBlockNumber(&last->tid), ItemPointerGetOffsetNumber(&last->tid) + 1);
+	return key;
+}
+
 /* Read the step of a plan by its order; NULL if there is none. */
 StepRow *
 StepReadByOrder(Call *call, const pg_uuid_t *plan_id, int order)
 {
-	Key			key = IdKey(call, plan_id);
+	Key			key = OrderKey(call, plan_id, order);
+	StepRow    *step = TableRead("step", "step_order_unique", &key, NULL, NULL, StepMake);
 
-	KeyInt(&key, order);
-	return StepAsKept(call, TableRead("step", "step_order_unique", &key, NULL, NULL, StepMake));
+	if (step != NULL)
+		LastRemember(step);
+	return StepAsKept(call, step);
 }
 
 /* Read the first step of a plan, from this order on, that is in the index and passes the test. */
