@@ -189,10 +189,32 @@ extern const ModelTool *ModelToolFind(const char *name);	/* NULL if there is non
 
 extern void PutAnnotations(JsonBuilder *b, bool reads, bool destructive, bool idempotent, bool open_world);
 
+/* ---------- translate_call.c: calls of functions as calls of tools ---------- */
+
+typedef struct Translation
+{
+	const char *function;
+	const char *tool;
+	const char *key;			/* a parameter that the call of the tool has in addition, or NULL */
+	const char *word;			/* its value; NULL: true */
+	const char *from;			/* an argument that has another name, or NULL */
+	const char *to;
+	const char *drop;			/* an argument that the tool does not need, or NULL */
+} Translation;
+
+extern const Translation *TranslationFind(const char *function);	/* NULL: it has the name of its tool, or none */
+extern Jsonb *TranslateArguments(const Translation *t, const Jsonb *given); /* t NULL: they are the same */
+extern Jsonb *TranslateCall(const Jsonb *call); /* {"function", "arguments"} */
+extern Jsonb *TranslateCalls(const Jsonb *calls);	/* one, or an array */
+
+/* ---------- translate_text.c: texts that name tools instead of functions ---------- */
+
+extern char *TranslateCuts(const char *text);	/* only where base/cut.c has cut it */
+extern char *TranslateText(const Request *request, const char *text);
+
 /* ---------- translate.c: answers as a model needs them ---------- */
 
-extern char *TranslateText(const Request *request, const char *text);	/* names tools instead of functions */
-extern Jsonb *TranslateAnswer(const Request *request, const Jsonb *answer); /* likewise; leaves out what is null */
+extern Jsonb *TranslateAnswer(const Request *request, const Jsonb *answer); /* leaves out what is null, too */
 
 /* ---------- shorten.c: cut an answer to a length ---------- */
 

@@ -9,7 +9,7 @@ import { ElicitRequestSchema, ResourceUpdatedNotificationSchema } from '@modelco
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 
-const PATIENCE = 20000; // milliseconds for a check
+const PATIENCE = 60000; // milliseconds for a check
 const sessions = []; // all that were opened
 let last = 0; // request beside a client
 export const INFO = { name: 'test', version: '1' };

@@ -40,10 +40,10 @@ async function use(kind) {
   });
 
   await check(name('many short steps take few transactions'), async () => {
-    const id = await plan(main, 'many', brewing(400, 0));
+    const id = await plan(main, 'many', brewing(120, 0));
     const { result, told } = await listen(main, id, (request) => main.tool('run', { plan_id: id }, { request }));
-    is([result.task_status, told.length, rises(told)], ['completed', 400, true]);
-    is(Number(await sql(`SELECT count(DISTINCT xmin::text) FROM stepwise.step WHERE plan_id = '${id}'`)) < 100, true);
+    is([result.task_status, told.length, rises(told)], ['completed', 120, true]);
+    is(Number(await sql(`SELECT count(DISTINCT xmin::text) FROM stepwise.step WHERE plan_id = '${id}'`)) < 60, true);
   });
 
   await check(name('max_steps counts over all of it'), async () => {
