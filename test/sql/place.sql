@@ -77,5 +77,5 @@ SET session_replication_role = replica;
 DELETE FROM stepwise.step WHERE plan_id = :'longer';
 DELETE FROM stepwise.plan WHERE id IN (:'long', :'plan', :'longer');
 DELETE FROM stepwise.plan_detail WHERE plan_id IN (:'long', :'plan', :'longer');
-DELETE FROM stepwise.audit WHERE plan_id IN (:'long', :'plan', :'longer');
+DELETE FROM stepwise.audit_log WHERE plan_id IN (:'long', :'plan', :'longer');
 RESET session_replication_role;
