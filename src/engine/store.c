@@ -606,12 +606,13 @@ RowsWrite(Call *call, Call *by, int what)
 
 /*
  * Keep the rows that the call changes in memory, and write them together, if
- * nobody has added something to the tables that must see each change.
+ * nobody has added something to the tables that must see each change. The
+ * first lock of a plan refuses a transaction that is read-only, or a standby.
  */
 void
 RowsKeep(Call *call)
 {
-	if (!TableIsAltered(call, "step") && !TableIsAltered(call, "plan") && !TableIsAltered(call, "audit_log"))
+	if (!XactReadOnly && !TableIsAltered(call, "step") && !TableIsAltered(call, "plan") && !TableIsAltered(call, "audit_log"))
 		KeptBegin(call);
 }
 
