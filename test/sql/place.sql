@@ -57,6 +57,39 @@ SELECT tenant, step_order, status, result FROM stepwise.step WHERE plan_id = :'p
 SELECT tenant, pending, completed FROM stepwise.plan WHERE id = :'plan' ORDER BY tenant;
 \set VERBOSITY default
 
+-- ---------- the next step is looked for behind the last one: it is there, it is another one, or it is taken ----------
+
+SELECT pg_temp.plan('behind', 6) AS plan \gset
+SELECT stepwise.get_next_step(:'plan') ->> 'name';
+SELECT stepwise.get_next_step(:'plan') ->> 'name';
+SELECT stepwise.modify_plan(:'plan', 'reorder_steps', '{"steps": ["s1", "s2", "s6", "s5", "s4", "s3"]}') ->> 'planStatus';
+SELECT stepwise.get_next_step(:'plan') ->> 'name';
+SELECT stepwise.modify_plan(:'plan', 'add_steps', '{"steps": [{"name": "between"}], "after": "s6"}') ->> 'planStatus';
+SELECT stepwise.get_next_step(:'plan') ->> 'name';
+SELECT stepwise.skip_step(s.id) ->> 'stepStatus' FROM stepwise.step AS s WHERE s.plan_id = :'plan' AND s.name = 's5';
+SELECT stepwise.get_next_step(:'plan') ->> 'name';
+SELECT stepwise.get_next_step(:'plan') ->> 'name';
+SELECT stepwise.get_next_step(:'plan') ->> 'status';
+
+-- ---------- a row that is written often stays in its page ----------
+
+SELECT pg_temp.plan('often', 1) AS plan \gset
+CREATE PROCEDURE pg_temp.claim_often(plan uuid, times int) LANGUAGE plpgsql AS $$
+DECLARE
+    claim jsonb;
+BEGIN
+    FOR i IN 1 .. times LOOP
+        claim := stepwise.get_next_step(plan);
+        COMMIT;
+        PERFORM stepwise.release_step((claim ->> 'stepId')::uuid, (claim ->> 'attempt')::int);
+        COMMIT;
+    END LOOP;
+END $$;
+SELECT pg_relation_size('stepwise.step') AS steps, pg_relation_size('stepwise.plan') AS plans \gset
+CALL pg_temp.claim_often(:'plan', 300);
+SELECT attempt FROM stepwise.step WHERE plan_id = :'plan';
+SELECT pg_relation_size('stepwise.step') - :steps <= 8192, pg_relation_size('stepwise.plan') - :plans <= 8192;
+
 -- ---------- the page is gone; then another row is at the place ----------
 
 SELECT pg_temp.plan('long', 3000) AS long \gset
