@@ -12,8 +12,8 @@ SELECT is((SELECT string_agg(attname, ' ' ORDER BY attnum) FROM pg_attribute WHE
     'id at plan_id', 'columns of a fixed size');
 SELECT is((SELECT string_agg(attname, ' ' ORDER BY attnum) FROM pg_attribute WHERE attrelid = 'stepwise.audit_log'::regclass AND attnum > 0 AND NOT attnotnull),
     'plan_id session_id', 'columns that may be null');
-SELECT results_eq(
-    $$ SELECT a.attname::text, format_type(a.atttypid, a.atttypmod) FROM pg_attribute AS a WHERE a.attrelid = 'stepwise.audit'::regclass AND a.attnum > 0 ORDER BY a.attname $$,
+SELECT bag_eq(
+    $$ SELECT a.attname::text, format_type(a.atttypid, a.atttypmod) FROM pg_attribute AS a WHERE a.attrelid = 'stepwise.audit'::regclass AND a.attnum > 0 $$,
     $$ VALUES ('actor', 'text'), ('at', 'timestamp with time zone'), ('batch', 'bigint'), ('detail', 'jsonb'), ('event', 'text'), ('hash', 'bytea'), ('id', 'bigint'),
               ('plan_id', 'uuid'), ('session_id', 'text'), ('step_id', 'uuid'), ('tenant', 'text') $$,
     'types of the view');
