@@ -44,8 +44,6 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-static void TablesForget(Datum arg, Oid relid);
-
 /* ---------- keys ---------- */
 
 static void
@@ -87,6 +85,34 @@ KeyIntFrom(Key *key, int value)
 
 /* ---------- facts about tables ---------- */
 
+#define INDEXES_MAX		16		/* of a table */
+#define TESTS_MAX		2		/* in the predicate of an index */
+
+/* what an index asks of a column of a row */
+typedef struct ColumnTest
+{
+	AttrNumber	column;
+	enum
+	{
+		COLUMN_IS_NULL,
+		COLUMN_IS_NOT_NULL,
+		COLUMN_IS_TRUE
+	}			kind;
+} ColumnTest;
+
+/* how rows get into an index; this never changes while it exists */
+typedef struct IndexFacts
+{
+	Oid			index;
+	bool		plain;			/* a B-tree over columns, in use */
+	bool		unique;
+	bool		deferrable;		/* the constraint that it enforces */
+	int			ncolumns;
+	AttrNumber	columns[KEY_MAX_COLUMNS];
+	int			ntests;			/* all must hold for an entry; -1: the predicate is not understood */
+	ColumnTest	tests[TESTS_MAX];
+} IndexFacts;
+
 /* what is known about a table, until it changes */
 typedef struct Facts
 {
@@ -94,6 +120,9 @@ typedef struct Facts
 	AttrNumber	tenant;			/* number of its column tenant */
 	bool		judged;			/* has Judge been asked? */
 	bool		altered;		/* its answer */
+	bool		indexed;		/* have its indexes been read? */
+	int			nindexes;		/* -1: too many */
+	IndexFacts	indexes[INDEXES_MAX];
 } Facts;
 
 static Facts facts[16];			/* more than the engine has tables that it reads here */
@@ -111,7 +140,6 @@ void
 TableInit(void)
 {
 	CacheRegisterRelcacheCallback(FactsForget, (Datum) 0);
-	CacheRegisterRelcacheCallback(TablesForget, (Datum) 0);
 }
 
 /* Find the column tenant of a table. */
@@ -151,6 +179,7 @@ FactsOf(Relation relation)
 		return f;
 	f->tenant = TenantColumn(relation);
 	f->judged = false;
+	f->indexed = false;
 	f->relid = RelationGetRelid(relation);
 	return f;
 }
@@ -795,53 +824,10 @@ IndexOpen(Call *call, Oid index)
 /* ---------- index entries ---------- */
 
 /*
- * How new rows get into an index. Our indexes are B-trees over columns; some
+ * Our indexes are B-trees over columns, so their entries need no executor. Some
  * have entries only for rows in which certain columns are null, not null, or
- * true. So their entries need no executor. What an index is made of never
- * changes while it exists.
+ * true.
  */
-
-#define INDEXES_MAX		16		/* of a table */
-#define TESTS_MAX		2		/* in the predicate of an index */
-
-typedef struct ColumnTest
-{
-	AttrNumber	column;
-	enum
-	{
-		COLUMN_IS_NULL,
-		COLUMN_IS_NOT_NULL,
-		COLUMN_IS_TRUE
-	}			kind;
-} ColumnTest;
-
-typedef struct IndexFacts
-{
-	Oid			index;
-	bool		plain;			/* a B-tree over columns, in use */
-	bool		unique;
-	int			ncolumns;
-	AttrNumber	columns[KEY_MAX_COLUMNS];
-	int			ntests;			/* all must hold for an entry; -1: the predicate is not understood */
-	ColumnTest	tests[TESTS_MAX];
-} IndexFacts;
-
-typedef struct TableFacts
-{
-	Oid			relid;
-	int			nindexes;		/* -1: too many */
-	IndexFacts	indexes[INDEXES_MAX];
-} TableFacts;
-
-static TableFacts tables[8];	/* more than the engine has tables that it inserts into */
-
-static void
-TablesForget(Datum arg, Oid relid)
-{
-	for (size_t i = 0; i < lengthof(tables); i++)
-		if (relid == InvalidOid || tables[i].relid == relid)
-			tables[i].relid = InvalidOid;
-}
 
 /* Read one test of a predicate. Returns false if it is of another kind. */
 static bool
@@ -885,6 +871,7 @@ IndexFactsRead(Call *call, Oid oid, IndexFacts *facts)
 
 	facts->index = oid;
 	facts->unique = form->indisunique;
+	facts->deferrable = !form->indimmediate;
 	facts->ncolumns = form->indnatts;
 	facts->plain = index->rd_rel->relam == BTREE_AM_OID && form->indisready && form->indnatts <= KEY_MAX_COLUMNS &&
 		RelationGetIndexExpressions(index) == NIL;
@@ -893,47 +880,32 @@ IndexFactsRead(Call *call, Oid oid, IndexFacts *facts)
 	facts->ntests = TestsRead(index, facts->tests);
 }
 
-/* Find or make room for what is known about a table. */
-static TableFacts *
-TableFactsEntry(Oid relid)
+/* Read how rows get into the indexes of a table. */
+static void
+IndexesRead(Call *call, Relation relation, Facts *f)
 {
-	TableFacts *unused = &tables[0];
-
-	for (size_t i = 0; i < lengthof(tables); i++)
-	{
-		if (tables[i].relid == relid)
-			return &tables[i];
-		if (!OidIsValid(tables[i].relid))
-			unused = &tables[i];
-	}
-	return unused;
-}
-
-/*
- * Say how rows get into the indexes of a table. It is read into memory of the
- * call first, because an invalidation may come meanwhile; then it is not kept.
- */
-static const TableFacts *
-TableFactsOf(Call *call, Relation relation)
-{
-	TableFacts *kept = TableFactsEntry(RelationGetRelid(relation));
-	TableFacts *facts;
-	List	   *indexes;
+	List	   *indexes = RelationGetIndexList(relation);
 	ListCell   *cell;
 
-	if (kept->relid == RelationGetRelid(relation))
-		return kept;
-	facts = MemoryContextAllocZero(call->context, sizeof(TableFacts));
-	facts->relid = kept->relid = RelationGetRelid(relation);
-	indexes = RelationGetIndexList(relation);
-	if (list_length(indexes) > INDEXES_MAX)
-		facts->nindexes = -1;
-	else
+	f->nindexes = list_length(indexes) > INDEXES_MAX ? -1 : 0;
+	if (f->nindexes == 0)
 		foreach(cell, indexes)
-			IndexFactsRead(call, lfirst_oid(cell), &facts->indexes[facts->nindexes++]);
-	if (kept->relid == facts->relid)
-		*kept = *facts;
-	return facts;
+			IndexFactsRead(call, lfirst_oid(cell), &f->indexes[f->nindexes++]);
+	f->indexed = true;
+}
+
+/* Find what is known about a table, with its indexes. An invalidation that comes while they are read forgets them again. */
+static const Facts *
+FactsWithIndexes(Call *call, Relation relation)
+{
+	Facts	   *f = FactsOf(relation);
+
+	while (!f->indexed)
+	{
+		IndexesRead(call, relation, f);
+		f = FactsOf(relation);
+	}
+	return f;
 }
 
 static bool
@@ -961,9 +933,9 @@ HasEntry(const IndexFacts *facts, TupleTableSlot *slot)
  * Add the entry of a new row to an index. A B-tree needs no IndexInfo, as in
  * toast_internals.c.
  *
- * A deferrable constraint is checked at once too, which is stricter than it
- * asks for: the executor would check it at the end of the statement. No
- * statement of ours leaves duplicates to be resolved by the next one.
+ * A deferrable constraint is checked at once too. The executor would check it at
+ * the end of the statement, but no statement of ours leaves duplicates to be
+ * resolved by the next one. Those of a user's statement are not our concern.
  *
  * "unchanged" says that another version of the row has the same entry. Then the
  * index looks for entries of dead versions before it splits a page.
@@ -973,11 +945,11 @@ EntryAdd(Relation relation, Relation index, const IndexFacts *facts, TupleTableS
 {
 	Datum		values[KEY_MAX_COLUMNS];
 	bool		nulls[KEY_MAX_COLUMNS];
+	bool		check = facts->unique && !(facts->deferrable && unchanged);
 
 	for (int i = 0; i < facts->ncolumns; i++)
 		values[i] = slot_getattr(slot, facts->columns[i], &nulls[i]);
-	index_insert(index, values, nulls, &slot->tts_tid, relation, facts->unique ? UNIQUE_CHECK_YES : UNIQUE_CHECK_NO,
-				 unchanged, NULL);
+	index_insert(index, values, nulls, &slot->tts_tid, relation, check ? UNIQUE_CHECK_YES : UNIQUE_CHECK_NO, unchanged, NULL);
 }
 
 /* Check whether a write leaves the columns of an index as they were; NULL: the row is new. */
@@ -1003,12 +975,12 @@ HasDeadEntries(const Call *call)
 
 /* Check whether the entries of a row need the executor. */
 static bool
-NeedsExecutor(const TableFacts *facts, TupleTableSlot *slot)
+NeedsExecutor(const Facts *f, TupleTableSlot *slot)
 {
-	for (int i = 0; i < facts->nindexes; i++)
-		if (facts->indexes[i].ntests < 0 || (!facts->indexes[i].plain && HasEntry(&facts->indexes[i], slot)))
+	for (int i = 0; i < f->nindexes; i++)
+		if (f->indexes[i].ntests < 0 || (!f->indexes[i].plain && HasEntry(&f->indexes[i], slot)))
 			return true;
-	return facts->nindexes < 0;
+	return f->nindexes < 0;
 }
 
 /*
@@ -1018,25 +990,25 @@ NeedsExecutor(const TableFacts *facts, TupleTableSlot *slot)
 static void
 EntriesAdd(Call *call, Relation relation, TupleTableSlot **slots, int count, const Changes *update)
 {
-	const TableFacts *facts = TableFactsOf(call, relation);
+	const Facts *f = FactsWithIndexes(call, relation);
 
 	for (int row = 0; row < count; row++)
-		if (NeedsExecutor(facts, slots[row]))
+		if (NeedsExecutor(f, slots[row]))
 		{
 			for (row = 0; row < count; row++)
 				IndexesAdd(relation, slots[row], update != NULL, false);
 			return;
 		}
-	for (int i = 0; i < facts->nindexes; i++)
+	for (int i = 0; i < f->nindexes; i++)
 	{
 		Relation	index = NULL;
 
 		for (int row = 0; row < count; row++)
-			if (HasEntry(&facts->indexes[i], slots[row]))
+			if (HasEntry(&f->indexes[i], slots[row]))
 			{
 				if (index == NULL)
-					index = IndexOpen(call, facts->indexes[i].index);
-				EntryAdd(relation, index, &facts->indexes[i], slots[row], HasDeadEntries(call) && IsUnchanged(&facts->indexes[i], update));
+					index = IndexOpen(call, f->indexes[i].index);
+				EntryAdd(relation, index, &f->indexes[i], slots[row], HasDeadEntries(call) && IsUnchanged(&f->indexes[i], update));
 			}
 	}
 }
