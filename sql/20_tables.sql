@@ -127,7 +127,7 @@ CREATE TABLE stepwise.plan_detail (
     final_media_type        text,
     PRIMARY KEY (plan_id)
 );
-COMMENT ON TABLE stepwise.plan_detail IS 'wide columns of a plan that are seldom written';
+COMMENT ON TABLE stepwise.plan_detail IS 'wide columns of a plan that are seldom written; without a row, all have their defaults';
 COMMENT ON COLUMN stepwise.plan_detail.outputs IS 'template of the outputs of the plan';
 COMMENT ON COLUMN stepwise.plan_detail.variables IS 'variables that set_variables and record_tool_result store';
 COMMENT ON COLUMN stepwise.plan_detail.request_digest IS 'digest of the creating call, compared when its idempotency key is used again';

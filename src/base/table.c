@@ -894,17 +894,17 @@ IndexesRead(Call *call, Relation relation, Facts *f)
 	f->indexed = true;
 }
 
-/* Find what is known about a table, with its indexes. An invalidation that comes while they are read forgets them again. */
+/*
+ * Find what is known about a table, with its indexes. If an invalidation comes
+ * while they are read, they are good for this time, and are read again the next.
+ */
 static const Facts *
 FactsWithIndexes(Call *call, Relation relation)
 {
 	Facts	   *f = FactsOf(relation);
 
-	while (!f->indexed)
-	{
+	if (!f->indexed)
 		IndexesRead(call, relation, f);
-		f = FactsOf(relation);
-	}
 	return f;
 }
 
