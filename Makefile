@@ -112,6 +112,7 @@ ISOLATION = \
 	finish \
 	raw \
 	lock_order \
+	queue \
 	claim \
 	lease \
 	submit \

@@ -376,7 +376,7 @@ extern void *TableRead(const char *table, const char *index, Key *key, TupleTest
 extern List *TableReadAll(const char *table, const char *index, Key *key, TupleMake make);
 extern List *TableReadSome(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make, int max);
 extern bool TableIsAltered(Call *call, const char *table);
-extern void *TableLock(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make, bool wait);
+extern void *TableLock(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make, bool *held);
 extern void *TablePin(const char *table, const char *index, Key *key, TupleMake make);
 extern void TableUpdate(const char *table, const char *index, Key *key, Changes *changes);
 extern void TableInsert(Call *call, const char *table, Changes *changes);	/* all columns must be set */

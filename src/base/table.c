@@ -492,10 +492,10 @@ Seek(Relation relation, const char *index, Key *key, TupleTest test, const void 
 }
 
 /*
- * Lock the row in the slot, and read it again. Returns false if the row is
- * gone, or if it is locked and we do not wait.
+ * Lock the row in the slot, and read it again. Returns TM_Deleted if the row is
+ * gone, and TM_WouldBlock if it is locked and we do not wait.
  */
-static bool
+static TM_Result
 Lock(Relation relation, TupleTableSlot *slot, LockTupleMode mode, LockWaitPolicy wait)
 {
 	ItemPointerData tid = slot->tts_tid;
@@ -511,7 +511,7 @@ Lock(Relation relation, TupleTableSlot *slot, LockTupleMode mode, LockWaitPolicy
 		RefuseConcurrentUpdate();
 	if (result != TM_Ok && result != TM_Deleted && result != TM_WouldBlock)
 		elog(ERROR, "row of table %s could not be locked", RelationGetRelationName(relation));
-	return result == TM_Ok;
+	return result;
 }
 
 /* Read the first row of a key that passes the test; NULL: none. */
@@ -563,35 +563,44 @@ TableReadAll(const char *table, const char *index, Key *key, TupleMake make)
 	return TableReadSome(table, index, key, NULL, NULL, make, INT_MAX);
 }
 
-/* Lock the first row of a key that passes the test, and read it; NULL: there is none, or it could not be locked. */
+/*
+ * Lock the first row of a key that passes the test, and read it; NULL: none.
+ * With "held", do not wait; *held then says whether another transaction has
+ * locked the row.
+ */
 static void *
 LockFirst(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make,
-		  LockTupleMode mode, LockWaitPolicy wait)
+		  LockTupleMode mode, bool *held)
 {
 	Relation	relation = Begin(key->call, table, RowShareLock);
 	TupleTableSlot *slot = Seek(relation, index, key, test, arg);
+	TM_Result	result = TM_Deleted;
 	void	   *row = NULL;
 
 	if (slot != NULL)
 	{
-		if (Lock(relation, slot, mode, wait))
+		result = Lock(relation, slot, mode, held == NULL ? LockWaitBlock : LockWaitSkip);
+		if (result == TM_Ok)
 			row = make(slot);
 		ExecClearTuple(slot);
 	}
 	End();
+	if (held != NULL)
+		*held = result == TM_WouldBlock;
 	return row;
 }
 
 /*
  * Lock the first row of a key that passes the test, and read it; NULL: none.
  * The test must be about columns that never change, because it is not repeated
- * after a wait.
+ * after a wait. With "held", do not wait; *held then says whether another
+ * transaction has locked the row.
  */
 void *
-TableLock(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make, bool wait)
+TableLock(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make, bool *held)
 {
 	CheckWritable("SELECT FOR NO KEY UPDATE");
-	return LockFirst(table, index, key, test, arg, make, LockTupleNoKeyExclusive, wait ? LockWaitBlock : LockWaitSkip);
+	return LockFirst(table, index, key, test, arg, make, LockTupleNoKeyExclusive, held);
 }
 
 /*
@@ -602,7 +611,7 @@ void *
 TablePin(const char *table, const char *index, Key *key, TupleMake make)
 {
 	CheckWritable("SELECT FOR KEY SHARE");
-	return LockFirst(table, index, key, NULL, NULL, make, LockTupleKeyShare, LockWaitBlock);
+	return LockFirst(table, index, key, NULL, NULL, make, LockTupleKeyShare, NULL);
 }
 
 /* ---------- writing by a statement ---------- */

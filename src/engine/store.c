@@ -314,14 +314,27 @@ PlanKeep(Call *call, PlanRow *plan, PlanRow *root)
 	return plan;
 }
 
-/* Lock the row of a plan, and read it into the memory of the call. */
+/*
+ * Lock the row of a plan, and read it into the memory of the call.
+ *
+ * Those who wait for it queue for a lock of its id first, and only the first
+ * of them waits for the row. Otherwise every commit would wake all of them,
+ * only to wait for the new version of the row: each has to follow the row from
+ * version to version. Who finds the row free does not queue.
+ */
 static PlanRow *
 PlanRowLock(Call *call, const pg_uuid_t *plan_id, TupleTest test, bool wait)
 {
 	MemoryContext current = MemoryContextSwitchTo(call->context);
 	Key			key = PlaceKey(call, plan_id);
-	PlanRow    *plan = TableLock("plan", "plan_pkey", &key, test, plan_id, PlanMake, wait);
+	bool		held;
+	PlanRow    *plan = TableLock("plan", "plan_pkey", &key, test, plan_id, PlanMake, &held);
 
+	if (held && wait)
+	{
+		CallLock(call, "plan", UuidText(plan_id));
+		plan = TableLock("plan", "plan_pkey", &key, test, plan_id, PlanMake, NULL);
+	}
 	MemoryContextSwitchTo(current);
 	return plan;
 }
