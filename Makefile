@@ -31,7 +31,9 @@ REGRESS = \
 	shape \
 	state \
 	audit \
+	entries \
 	tenant \
+	slot \
 	resolve \
 	condition \
 	default \
@@ -65,6 +67,7 @@ REGRESS = \
 	skill \
 	tool \
 	runner \
+	look \
 	run_ended \
 	pause \
 	resource \
@@ -75,10 +78,12 @@ REGRESS = \
 	variables \
 	handoff \
 	by_name \
+	defaults \
 	mistyped \
 	help \
 	mcp \
 	mcp_tools \
+	mcp_lists \
 	mcp_resources \
 	mcp_prompts \
 	mcp_ask \
@@ -88,6 +93,7 @@ REGRESS = \
 	complete \
 	claim_found \
 	walk \
+	walked \
 	altered \
 	emptied \
 	place \
@@ -106,6 +112,7 @@ ISOLATION = \
 	finish \
 	raw \
 	lock_order \
+	queue \
 	claim \
 	lease \
 	submit \
@@ -144,10 +151,16 @@ PG_CPPFLAGS += -DUSE_ASSERT_CHECKING=1 -isystem $(includedir_server)
 PG_CFLAGS = -Wall -Wextra -Werror -Wno-unused-parameter -Wno-missing-field-initializers -Wno-sign-compare
 endif
 
+# Calls between our own files are bound when the library is linked. Otherwise each connection that
+# loads it looks up hundreds of names.
+ifeq ($(shell uname -s),Linux)
+SHLIB_LINK = -Wl,-Bsymbolic-functions
+endif
+
 PG_CONFIG ?= pg_config
 
 # These targets find or install PostgreSQL themselves, so they work without PGXS.
-OWN_GOALS = help demo test ack calls format typedefs psql mcp-demo mcp-config bench fuzz fresh matrix
+OWN_GOALS = help demo test ack cost calls format typedefs psql mcp-demo mcp-config bench fuzz walk fresh matrix
 
 .PHONY: all $(OWN_GOALS)
 all:
@@ -194,7 +207,7 @@ $(JOINED_SQL): $(SQL_PARTS) sql $(EXTENSION).control
 
 # --- targets that run the extension, each on its own temporary cluster -------
 
-export PG_CONFIG REGRESS ISOLATION TESTS KEEP KINDS ROOTS
+export PG_CONFIG REGRESS ISOLATION TESTS KEEP KINDS ROOTS SEEDS PLANS CHECKS
 
 help: ## list the targets
 	@echo 'make, make install, make installcheck, make clean: as in every PGXS extension,'
@@ -207,6 +220,9 @@ demo: ## show what the extension does, step by step
 
 test: ## run all suites; the last line is the sum
 	@test/run
+
+cost: ## take the numbers anew with which make test compares the cost of a call
+	@test/cost
 
 calls: ## print which file of src/ calls which, from the objects of the last make test
 	@test/floors --calls
@@ -229,11 +245,14 @@ mcp-demo: ## start a temporary cluster, and print how an agent connects to it
 mcp-config: ## print how an agent connects to the database that PGHOST, PGDATABASE, ... name
 	@test/mcp/config
 
-bench: ## measure against handwritten PL/pgSQL
+bench: ## measure against handwritten PL/pgSQL; QUICK=1 takes two minutes, FULL=1 hours
 	@$(run_if_there)
 
 fuzz: ## feed random input to the parsers, for longer than make test does
 	@$(run_if_there)
+
+walk: ## take random walks through plans, with the seeds SEEDS="1 2 3" (0 to 1000000)
+	@test/walk
 
 fresh: ## as root: run demo and test on new Debian systems that debootstrap makes
 	@test/fresh

@@ -28,8 +28,16 @@ COMMENT ON FUNCTION stepwise.plan_fits(stepwise.plan_status, stepwise.outcome, t
 IS 'whether a plan may have this outcome in this state; a plan that has ended must have a completion time';
 
 CREATE FUNCTION stepwise.uuid7() RETURNS uuid
-LANGUAGE C VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'stepwise_uuid7';
-COMMENT ON FUNCTION stepwise.uuid7() IS 'a new time-ordered UUID (version 7)';
+LANGUAGE C VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'stepwise_uuid7';
+COMMENT ON FUNCTION stepwise.uuid7() IS 'a new time-ordered UUID (version 7) that ends with the slot of the current tenant';
+
+CREATE FUNCTION stepwise.slot_of(id uuid) RETURNS int
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'stepwise_slot_of';
+COMMENT ON FUNCTION stepwise.slot_of(uuid) IS 'the slot of the tenant to which an id belongs: its last three hex digits, 0 to 4095';
+
+CREATE FUNCTION stepwise.tenant_slot(tenant text) RETURNS int
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'stepwise_tenant_slot';
+COMMENT ON FUNCTION stepwise.tenant_slot(text) IS 'the slot of a tenant: the first 12 bits of the SHA-256 of its name in UTF-8, 0 to 4095';
 
 CREATE FUNCTION stepwise.time_text(at timestamptz) RETURNS text
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'stepwise_time_text';

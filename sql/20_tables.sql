@@ -1,6 +1,9 @@
--- The tables. Every key starts with the tenant. There are no foreign keys, since a parallel restore would lose rows to them.
--- The engine maintains the references, and stepwise.check_integrity() checks them. Columns that change often come first, so
--- that an update writes little.
+-- The tables. Ids are unique over all tenants, so a key that has one does not contain the tenant; the engine compares the tenant
+-- of each row that it finds. Indexes that find what a tenant has start with the tenant. There are no foreign keys, since a parallel
+-- restore would lose rows to them. The engine maintains the references, and stepwise.check_integrity() checks them.
+--
+-- The order of the columns: those of fixed width, then the others. An update logs what lies between the first and the last byte
+-- that it changes. So in plan and step, what each call changes stands together, and what never changes stands around it.
 
 CREATE TABLE stepwise.engine (used boolean NOT NULL);
 INSERT INTO stepwise.engine VALUES (false);
@@ -15,12 +18,10 @@ CREATE TABLE stepwise.member (
 COMMENT ON TABLE stepwise.member IS 'which role may work in which tenant';
 
 CREATE TABLE stepwise.plan (
-    tenant            text COLLATE "C" NOT NULL,
     id                uuid NOT NULL,
     root_id           uuid NOT NULL,
-    parent_step_id    uuid,
-    status            stepwise.plan_status NOT NULL DEFAULT 'planning',
-    outcome           stepwise.outcome NOT NULL DEFAULT 'n/a',
+    created_at        timestamptz NOT NULL DEFAULT clock_timestamp(),
+    depth             int NOT NULL DEFAULT 0,
     on_failure        stepwise.on_failure NOT NULL,
     sequential        boolean NOT NULL DEFAULT true,
     separate_reviewer boolean NOT NULL DEFAULT false,
@@ -28,12 +29,9 @@ CREATE TABLE stepwise.plan (
     leases            boolean NOT NULL DEFAULT false,
     nests             boolean NOT NULL DEFAULT false,
     stalls            boolean NOT NULL DEFAULT false,
-    workable          boolean,
-    depth             int NOT NULL DEFAULT 0,
-    pending           int NOT NULL DEFAULT 0,
-    in_progress       int NOT NULL DEFAULT 0,
+    outcome           stepwise.outcome NOT NULL DEFAULT 'n/a',
+    status            stepwise.plan_status NOT NULL DEFAULT 'planning',
     awaiting_input    int NOT NULL DEFAULT 0,
-    completed         int NOT NULL DEFAULT 0,
     failed            int NOT NULL DEFAULT 0,
     skipped           int NOT NULL DEFAULT 0,
     unsuccessful      int NOT NULL DEFAULT 0,
@@ -42,14 +40,20 @@ CREATE TABLE stepwise.plan (
     open_failures     int NOT NULL DEFAULT 0,
     sent_back         int NOT NULL DEFAULT 0,
     crowded           int NOT NULL DEFAULT 0,
+    tenant            text COLLATE "C" NOT NULL,
+    parent_step_id    uuid,
+    stall_after       interval,
+    version           int,
+    workable          boolean,
+    started_at        timestamptz,
+    completed_at      timestamptz,
+    pending           int NOT NULL DEFAULT 0,
+    in_progress       int NOT NULL DEFAULT 0,
+    completed         int NOT NULL DEFAULT 0,
     started_steps     int NOT NULL DEFAULT 0,
     next_order        int NOT NULL DEFAULT 1,
     audit_entries     int NOT NULL DEFAULT 0,
-    created_at        timestamptz NOT NULL DEFAULT clock_timestamp(),
-    started_at        timestamptz,
-    completed_at      timestamptz,
     updated_at        timestamptz NOT NULL DEFAULT clock_timestamp(),
-    stall_after       interval,
     audit_head        bytea,
     session_id        text,
     message           text,
@@ -58,18 +62,18 @@ CREATE TABLE stepwise.plan (
     name              text NOT NULL,
     goal              text NOT NULL,
     workflow          text COLLATE "C",
-    version           int,
     idempotency_key   text COLLATE "C",
     inputs            jsonb NOT NULL DEFAULT '{}',
     parent_names      jsonb,
-    PRIMARY KEY (tenant, id),
+    PRIMARY KEY (id),
     CONSTRAINT plan_outcome CHECK (stepwise.plan_fits(status, outcome, completed_at))
 ) WITH (fillfactor = 70, toast_tuple_target = 512);
+CREATE INDEX plan_root ON stepwise.plan (tenant, id) WHERE parent_step_id IS NULL;
 CREATE INDEX plan_open ON stepwise.plan (tenant, id) WHERE completed_at IS NULL;
 CREATE INDEX plan_finished ON stepwise.plan (tenant, completed_at) WHERE completed_at IS NOT NULL AND parent_step_id IS NULL;
-CREATE INDEX plan_nested ON stepwise.plan (tenant, root_id) WHERE parent_step_id IS NOT NULL;
-CREATE INDEX plan_parent_step ON stepwise.plan (tenant, parent_step_id, id) WHERE parent_step_id IS NOT NULL;
-CREATE INDEX plan_workable ON stepwise.plan (tenant, root_id, depth DESC, id) WHERE workable;
+CREATE INDEX plan_nested ON stepwise.plan (root_id, completed_at) WHERE parent_step_id IS NOT NULL;
+CREATE INDEX plan_parent_step ON stepwise.plan (parent_step_id, id) WHERE parent_step_id IS NOT NULL;
+CREATE INDEX plan_workable ON stepwise.plan (root_id, depth DESC, id) WHERE workable;
 CREATE UNIQUE INDEX plan_idempotency_key ON stepwise.plan (tenant, idempotency_key) WHERE idempotency_key IS NOT NULL;
 COMMENT ON TABLE stepwise.plan IS 'one execution of a workflow, or of a definition passed to create_plan';
 COMMENT ON COLUMN stepwise.plan.root_id IS 'the plan at the top of the tree; locking its row locks the tree';
@@ -110,8 +114,9 @@ COMMENT ON COLUMN stepwise.plan.inputs IS 'values that steps refer to, with defa
 COMMENT ON COLUMN stepwise.plan.parent_names IS 'nested plans only: names of the steps above it, from the root down';
 
 CREATE TABLE stepwise.plan_detail (
-    tenant                  text COLLATE "C" NOT NULL,
     plan_id                 uuid NOT NULL,
+    forked_from             uuid,
+    tenant                  text COLLATE "C" NOT NULL,
     outputs                 jsonb NOT NULL DEFAULT '{}',
     variables               jsonb NOT NULL DEFAULT '{}',
     description             text,
@@ -120,10 +125,9 @@ CREATE TABLE stepwise.plan_detail (
     request_digest          text,
     final_output            text,
     final_media_type        text,
-    forked_from             uuid,
-    PRIMARY KEY (tenant, plan_id)
+    PRIMARY KEY (plan_id)
 );
-COMMENT ON TABLE stepwise.plan_detail IS 'wide columns of a plan that are seldom written';
+COMMENT ON TABLE stepwise.plan_detail IS 'wide columns of a plan that are seldom written; without a row, all have their defaults';
 COMMENT ON COLUMN stepwise.plan_detail.outputs IS 'template of the outputs of the plan';
 COMMENT ON COLUMN stepwise.plan_detail.variables IS 'variables that set_variables and record_tool_result store';
 COMMENT ON COLUMN stepwise.plan_detail.request_digest IS 'digest of the creating call, compared when its idempotency key is used again';
@@ -131,45 +135,51 @@ COMMENT ON COLUMN stepwise.plan_detail.final_output IS 'output that store_output
 COMMENT ON COLUMN stepwise.plan_detail.forked_from IS 'the plan from which fork_plan made this one';
 
 CREATE TABLE stepwise.step (
-    tenant                  text COLLATE "C" NOT NULL,
-    id                      uuid NOT NULL DEFAULT stepwise.uuid7(),
+    id                      uuid NOT NULL,
     plan_id                 uuid NOT NULL,
     root_id                 uuid,
     step_order              int NOT NULL,
     wave                    int NOT NULL DEFAULT 0,
-    status                  stepwise.step_status NOT NULL DEFAULT 'pending',
-    outcome                 stepwise.outcome NOT NULL DEFAULT 'n/a',
-    attempt                 int NOT NULL DEFAULT 0,
-    execution_order         int,
     blockers                int NOT NULL DEFAULT 0,
+    branches                boolean NOT NULL DEFAULT false,
+    dynamic                 boolean NOT NULL DEFAULT false,
+    tenant                  text COLLATE "C" NOT NULL,
     ready                   boolean,
     holds                   boolean,
     sent_back               boolean,
-    branches                boolean NOT NULL DEFAULT false,
-    dynamic                 boolean NOT NULL DEFAULT false,
     retryable               boolean,
     max_attempts            int,
+    version                 int,
     attempts_before         int,
+    fixed_version           int,
+    stall_after             interval,
+    attempt                 int NOT NULL DEFAULT 0,
+    execution_order         int,
     started_at              timestamptz,
-    completed_at            timestamptz,
     active_at               timestamptz,
     lease_expires_at        timestamptz,
-    stall_after             interval,
-    confidence              numeric,
-    worker                  text,
+    status                  stepwise.step_status NOT NULL DEFAULT 'pending',
+    outcome                 stepwise.outcome NOT NULL DEFAULT 'n/a',
+    completed_at            timestamptz,
     holder                  text COLLATE "C",
-    message                 text,
-    pause_reason            jsonb,
-    inputs                  jsonb,
+    worker                  text,
+    confidence              numeric,
     result                  jsonb,
     result_summary          text,
     execution_report        jsonb,
     output_formatting_notes text,
+    message                 text,
+    pause_reason            jsonb,
+    inputs                  jsonb,
+    error                   jsonb,
+    approved                text,
+    feedback                text,
+    previous                jsonb,
+    previous_error          text,
     name                    text COLLATE "C" NOT NULL,
     type                    text NOT NULL DEFAULT 'custom',
     tool                    text COLLATE "C",
     workflow                text COLLATE "C",
-    version                 int,
     binding                 text COLLATE "C",
     prompt                  text,
     instructions            text,
@@ -178,25 +188,19 @@ CREATE TABLE stepwise.step (
     condition               text,
     condition_path          jsonpath,
     condition_operands      text[],
-    error                   jsonb,
     review                  jsonb,
-    approved                text,
-    fixed_version           int,
-    feedback                text,
-    previous                jsonb,
-    previous_error          text,
-    PRIMARY KEY (tenant, id),
-    CONSTRAINT step_order_unique UNIQUE (tenant, plan_id, step_order) DEFERRABLE,
+    PRIMARY KEY (id),
+    CONSTRAINT step_order_unique UNIQUE (plan_id, step_order) DEFERRABLE,
     CONSTRAINT step_outcome CHECK (stepwise.step_fits(status, outcome))
-) WITH (fillfactor = 65, toast_tuple_target = 1024);
-CREATE UNIQUE INDEX step_name ON stepwise.step (tenant, plan_id, name);
-CREATE UNIQUE INDEX step_binding ON stepwise.step (tenant, plan_id, binding) WHERE binding IS NOT NULL;
-CREATE INDEX step_ready ON stepwise.step (tenant, plan_id, step_order) WHERE ready;
-CREATE INDEX step_holder ON stepwise.step (tenant, root_id, holder) WHERE holder IS NOT NULL;
-CREATE INDEX step_lease ON stepwise.step (tenant, root_id, lease_expires_at) WHERE lease_expires_at IS NOT NULL;
-CREATE INDEX step_holds ON stepwise.step (tenant, plan_id, step_order) WHERE holds;
-CREATE INDEX step_sent_back ON stepwise.step (tenant, root_id) WHERE sent_back;
-CREATE INDEX step_paused ON stepwise.step (tenant, plan_id, step_order) WHERE pause_reason IS NOT NULL;
+) WITH (fillfactor = 45, toast_tuple_target = 1024);
+CREATE UNIQUE INDEX step_name ON stepwise.step (plan_id, name);
+CREATE UNIQUE INDEX step_binding ON stepwise.step (plan_id, binding) WHERE binding IS NOT NULL;
+CREATE INDEX step_ready ON stepwise.step (plan_id, step_order) WHERE ready;
+CREATE INDEX step_holder ON stepwise.step (root_id, holder) WHERE holder IS NOT NULL;
+CREATE INDEX step_lease ON stepwise.step (root_id, lease_expires_at) WHERE lease_expires_at IS NOT NULL;
+CREATE INDEX step_holds ON stepwise.step (plan_id, step_order) WHERE holds;
+CREATE INDEX step_sent_back ON stepwise.step (root_id) WHERE sent_back;
+CREATE INDEX step_paused ON stepwise.step (plan_id, step_order) WHERE pause_reason IS NOT NULL;
 COMMENT ON TABLE stepwise.step IS 'one unit of work of a plan';
 COMMENT ON COLUMN stepwise.step.root_id IS 'the plan at the top of the tree';
 COMMENT ON COLUMN stepwise.step.step_order IS 'place in the plan, from 1, without holes';
@@ -242,16 +246,16 @@ COMMENT ON COLUMN stepwise.step.previous IS 'result that the last review sent ba
 COMMENT ON COLUMN stepwise.step.previous_error IS 'how the attempt before has failed or was lost';
 
 CREATE TABLE stepwise.dependency (
-    tenant     text COLLATE "C" NOT NULL,
-    plan_id    uuid NOT NULL,
     step_id    uuid NOT NULL,
     depends_on uuid NOT NULL,
+    plan_id    uuid NOT NULL,
     required   boolean NOT NULL DEFAULT true,
     ended      boolean NOT NULL DEFAULT false,
-    PRIMARY KEY (tenant, step_id, depends_on),
-    CHECK (NOT (required AND ended))
+    tenant     text COLLATE "C" NOT NULL,
+    PRIMARY KEY (step_id, depends_on),
+    CONSTRAINT dependency_need CHECK (NOT (required AND ended))
 );
-CREATE INDEX dependency_of ON stepwise.dependency (tenant, depends_on);
+CREATE INDEX dependency_of ON stepwise.dependency (depends_on);
 COMMENT ON TABLE stepwise.dependency IS 'which step waits for which';
 COMMENT ON COLUMN stepwise.dependency.step_id IS 'the step that waits';
 COMMENT ON COLUMN stepwise.dependency.depends_on IS 'the step that it waits for';
@@ -259,17 +263,17 @@ COMMENT ON COLUMN stepwise.dependency.required IS 'true: the step runs only if t
 COMMENT ON COLUMN stepwise.dependency.ended IS 'true: the step runs however the dependency ends; required is false then';
 
 CREATE TABLE stepwise.branching_condition (
-    tenant      text COLLATE "C" NOT NULL,
-    plan_id     uuid NOT NULL,
     step_id     uuid NOT NULL,
+    plan_id     uuid NOT NULL,
     position    int NOT NULL,
-    action      text NOT NULL,
     target_id   uuid,
+    tenant      text COLLATE "C" NOT NULL,
+    action      text NOT NULL,
     params      jsonb NOT NULL DEFAULT '{}',
     expression  text NOT NULL,
     path        jsonpath NOT NULL,
     operands    text[],
-    PRIMARY KEY (tenant, step_id, position)
+    PRIMARY KEY (step_id, position)
 );
 COMMENT ON TABLE stepwise.branching_condition IS 'conditions that are evaluated when a step completes, and what they do';
 COMMENT ON COLUMN stepwise.branching_condition.step_id IS 'the step after which it is evaluated';
@@ -292,11 +296,12 @@ CREATE TABLE stepwise.workflow (
 COMMENT ON TABLE stepwise.workflow IS 'named, versioned, immutable definitions';
 
 CREATE TABLE stepwise.checkpoint (
-    tenant        text COLLATE "C" NOT NULL,
     id            uuid NOT NULL,
     root_id       uuid NOT NULL,
     plan_id       uuid NOT NULL,
     step_id       uuid NOT NULL,
+    since         timestamptz NOT NULL DEFAULT clock_timestamp(),
+    tenant        text COLLATE "C" NOT NULL,
     kind          text NOT NULL CHECK (kind IN ('prompt', 'review')),
     prompt        text NOT NULL,
     questions     jsonb NOT NULL DEFAULT '[]',
@@ -305,11 +310,11 @@ CREATE TABLE stepwise.checkpoint (
     requester     text,
     gate          text CHECK (gate IN ('before', 'after')),
     submission    jsonb,
-    since         timestamptz NOT NULL DEFAULT clock_timestamp(),
-    PRIMARY KEY (tenant, id),
-    UNIQUE (tenant, step_id)
+    PRIMARY KEY (id),
+    UNIQUE (step_id)
 );
-CREATE INDEX checkpoint_root ON stepwise.checkpoint (tenant, root_id, id);
+CREATE INDEX checkpoint_tenant ON stepwise.checkpoint (tenant, id);
+CREATE INDEX checkpoint_root ON stepwise.checkpoint (root_id, id);
 COMMENT ON TABLE stepwise.checkpoint IS 'a step that waits for a person; the row is removed when it is answered';
 COMMENT ON COLUMN stepwise.checkpoint.root_id IS 'the plan at the top of the tree';
 COMMENT ON COLUMN stepwise.checkpoint.kind IS 'prompt: answered by stepwise.resume; review: decided by stepwise.submit_user_decision';
@@ -355,23 +360,23 @@ CREATE TABLE stepwise.state (
 COMMENT ON TABLE stepwise.state IS 'named JSON state that outlives plans; the built-in state tools read and write it';
 
 CREATE TABLE stepwise.artifact (
-    tenant     text COLLATE "C" NOT NULL,
     id         uuid NOT NULL,
     plan_id    uuid NOT NULL,
-    step_id    uuid,
-    name       text NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     version    int NOT NULL,
+    step_id    uuid,
+    tenant     text COLLATE "C" NOT NULL,
+    name       text NOT NULL,
     media_type text,
     content    text NOT NULL,
     data       jsonb,
     source_url text,
-    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     search     tsvector GENERATED ALWAYS AS
                (setweight(to_tsvector('pg_catalog.english', name), 'A') || to_tsvector('pg_catalog.english', left(content, CASE WHEN octet_length(left(content, 250000)) <= 260000 THEN 250000 ELSE 65000 END))
                 || array_to_tsvector(ARRAY['tenant ' || hashtextextended(tenant, 0)::text])) STORED,
-    PRIMARY KEY (tenant, id)
+    PRIMARY KEY (id)
 );
-CREATE UNIQUE INDEX artifact_version ON stepwise.artifact (tenant, plan_id, name, version);
+CREATE UNIQUE INDEX artifact_version ON stepwise.artifact (plan_id, name, version);
 CREATE INDEX artifact_search ON stepwise.artifact USING gin (search);
 COMMENT ON TABLE stepwise.artifact IS 'texts, data and sources that steps produced beside their results';
 COMMENT ON COLUMN stepwise.artifact.step_id IS 'the step of the tree that produced it; null: none was named, or the step was removed';
@@ -379,62 +384,61 @@ COMMENT ON COLUMN stepwise.artifact.version IS 'counts the artifacts of this nam
 COMMENT ON COLUMN stepwise.artifact.search IS 'words of the name and the content for searching; names weigh more. One more word stands for the tenant; no text contains it';
 
 CREATE TABLE stepwise.skill_execution (
-    tenant        text COLLATE "C" NOT NULL,
     id            uuid NOT NULL,
-    session_id    text COLLATE "C",
     plan_id       uuid,
+    started_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
+    completed_at  timestamptz,
+    tenant        text COLLATE "C" NOT NULL,
+    session_id    text COLLATE "C",
     skill_name    text NOT NULL,
     status        text NOT NULL CHECK (status IN ('started', 'executing', 'completed', 'failed')),
     metadata      jsonb NOT NULL DEFAULT '{}',
     error_message text,
-    started_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
-    completed_at  timestamptz,
-    PRIMARY KEY (tenant, id)
+    PRIMARY KEY (id)
 );
 CREATE INDEX skill_execution_session ON stepwise.skill_execution (tenant, session_id, id);
-CREATE INDEX skill_execution_plan ON stepwise.skill_execution (tenant, plan_id, id) WHERE plan_id IS NOT NULL;
+CREATE INDEX skill_execution_plan ON stepwise.skill_execution (plan_id, id) WHERE plan_id IS NOT NULL;
 COMMENT ON TABLE stepwise.skill_execution IS 'executions of an agent''s skills, linked to the plans that they made';
 COMMENT ON COLUMN stepwise.skill_execution.plan_id IS 'the plan that it created or works on; null: none, or the plan was purged';
 COMMENT ON COLUMN stepwise.skill_execution.metadata IS 'metadata from the agent; outputMediaType and outputFormattingInstructions are shown when the plan completes';
 
 CREATE TABLE stepwise.tool_call (
-    tenant       text COLLATE "C" NOT NULL,
     id           uuid NOT NULL,
     plan_id      uuid,
-    tool         text NOT NULL,
     at           timestamptz NOT NULL DEFAULT clock_timestamp(),
     duration     interval,
     is_error     boolean NOT NULL,
     request_size int,
     answer_size  int,
-    PRIMARY KEY (tenant, id)
+    tenant       text COLLATE "C" NOT NULL,
+    tool         text NOT NULL,
+    PRIMARY KEY (id)
 );
 COMMENT ON TABLE stepwise.tool_call IS 'calls through MCP, except ping';
 
-CREATE TABLE stepwise.audit (
-    tenant     text COLLATE "C" NOT NULL,
-    plan_id    uuid,
+-- The column "entries" has the entries of one call in one plan; src/engine/entry.c describes its form. Columns of a fixed size come
+-- first. Most rows are far smaller than the limit. Only what is larger than a page is compressed or moved out of the table.
+CREATE TABLE stepwise.audit_log (
     id         bigint NOT NULL,
-    step_id    uuid,
     at         timestamptz NOT NULL,
-    event      text COLLATE "C" NOT NULL,
+    plan_id    uuid,
+    tenant     text COLLATE "C" NOT NULL,
     actor      text NOT NULL,
     session_id text,
-    detail     jsonb NOT NULL,
-    hash       bytea NOT NULL
-);
-CREATE UNIQUE INDEX audit_chain ON stepwise.audit (tenant, plan_id, id) NULLS NOT DISTINCT;
-ALTER TABLE stepwise.audit ALTER COLUMN hash SET STORAGE PLAIN;
-COMMENT ON TABLE stepwise.audit IS 'append-only log with one entry per change; the entries of a plan form a SHA-256 chain';
-COMMENT ON COLUMN stepwise.audit.plan_id IS 'null: the entry belongs to the chain of its tenant';
-COMMENT ON COLUMN stepwise.audit.id IS 'position in the chain of its plan, from 1';
-COMMENT ON COLUMN stepwise.audit.actor IS 'the role, followed by a slash and the name that the caller gave, if any; a role name with a slash or a double quote is quoted as in SQL';
-COMMENT ON COLUMN stepwise.audit.detail IS 'what changed: action, from and to; results, contents and values appear as digests only';
-COMMENT ON COLUMN stepwise.audit.hash IS 'SHA-256 over the previous hash and all fields of this entry';
+    entries    bytea NOT NULL
+) WITH (toast_tuple_target = 8160);
+CREATE UNIQUE INDEX audit_log_plan ON stepwise.audit_log (plan_id, id);
+CREATE UNIQUE INDEX audit_log_tenant ON stepwise.audit_log (tenant, id) WHERE plan_id IS NULL;
+COMMENT ON TABLE stepwise.audit_log IS 'append-only log with one row per call and plan; view audit shows its entries, which form a SHA-256 chain per plan';
+COMMENT ON COLUMN stepwise.audit_log.id IS 'position of the first entry in the chain of its plan, from 1';
+COMMENT ON COLUMN stepwise.audit_log.at IS 'time of the first entry';
+COMMENT ON COLUMN stepwise.audit_log.plan_id IS 'null: the entries belong to the chain of their tenant';
+COMMENT ON COLUMN stepwise.audit_log.actor IS 'the role, followed by a slash and the name that the caller gave, if any; a role name with a slash or a double quote is quoted as in SQL';
+COMMENT ON COLUMN stepwise.audit_log.entries IS 'the entries in a compact form, each with its hash; audit_entries takes them apart';
 
 -- These tables have no primary key. Without this, a publication of all tables would refuse updates and deletes.
 ALTER TABLE stepwise.engine REPLICA IDENTITY FULL;
-ALTER TABLE stepwise.audit REPLICA IDENTITY FULL;
+ALTER TABLE stepwise.audit_log REPLICA IDENTITY FULL;
 
 -- A dump contains the users' rows, but not the engine's flag. pg_dump requires one call per statement.
 -- The row of a dropped role stays in stepwise.member. Such a role has no name, so the row must not be restored.
@@ -452,4 +456,4 @@ SELECT pg_catalog.pg_extension_config_dump('stepwise.state', '');
 SELECT pg_catalog.pg_extension_config_dump('stepwise.artifact', '');
 SELECT pg_catalog.pg_extension_config_dump('stepwise.skill_execution', '');
 SELECT pg_catalog.pg_extension_config_dump('stepwise.tool_call', '');
-SELECT pg_catalog.pg_extension_config_dump('stepwise.audit', '');
+SELECT pg_catalog.pg_extension_config_dump('stepwise.audit_log', '');

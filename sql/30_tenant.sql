@@ -42,7 +42,7 @@ DECLARE
     name text;
 BEGIN
     FOREACH name IN ARRAY ARRAY['member', 'plan', 'plan_detail', 'step', 'dependency', 'branching_condition', 'workflow',
-        'checkpoint', 'tool', 'resource', 'state', 'artifact', 'skill_execution', 'tool_call', 'audit']
+        'checkpoint', 'tool', 'resource', 'state', 'artifact', 'skill_execution', 'tool_call', 'audit_log']
     LOOP
         EXECUTE pg_catalog.format('ALTER TABLE stepwise.%I ENABLE ROW LEVEL SECURITY', name);
         EXECUTE pg_catalog.format('CREATE POLICY tenant ON stepwise.%I USING (tenant = (SELECT stepwise.current_tenant()))', name);

@@ -52,10 +52,13 @@ BEGIN ATOMIC
     WITH RECURSIVE tree AS (
         SELECT $2 AS id
         UNION ALL
-        SELECT n.id FROM tree AS t
-        JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = t.id AND s.status = 'awaiting_input' AND s.workflow IS NOT NULL
-             AND s.pause_reason IS NOT NULL
-        JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = s.id AND n.completed_at IS NULL)
+        SELECT x.id FROM tree AS t
+        CROSS JOIN LATERAL (
+            SELECT n.id
+            FROM stepwise.step AS s
+            JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = s.id AND n.completed_at IS NULL
+            WHERE s.tenant = $1 AND s.plan_id = t.id AND s.status = 'awaiting_input' AND s.workflow IS NOT NULL AND s.pause_reason IS NOT NULL
+            OFFSET 0) AS x)     -- plan by plan, however many the planner expects
     SELECT jsonb_build_object('checkpointId', k.id, 'prompt', stepwise.cut_text(k.prompt, 8000, 'get_step_context'), 'kind', k.kind,
                               'stepId', k.step_id,
                               'questions', stepwise.cut_json(k.questions, 8000, 'get_step_context', 'step_id', k.step_id::text, 'max_bytes'))

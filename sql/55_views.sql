@@ -51,7 +51,7 @@ CREATE VIEW stepwise.waiting WITH (security_invoker) AS
     LEFT JOIN LATERAL (
         SELECT x.at FROM stepwise.audit AS x
         WHERE s.status = 'pending' AND x.tenant = p.tenant AND x.plan_id = p.id AND x.event = 'plan_paused'
-        ORDER BY x.tenant DESC, x.plan_id DESC, x.id DESC LIMIT 1) AS a ON true
+        ORDER BY x.plan_id DESC, x.batch DESC, x.id DESC LIMIT 1) AS a ON true
     WHERE p.completed_at IS NULL AND p.paused > 0 AND s.pause_reason IS NOT NULL
       -- a step that holds a nested plan has the reason of a step in there
       AND NOT (s.workflow IS NOT NULL AND s.status IN ('in_progress', 'awaiting_input') AND k.id IS NULL);

@@ -154,7 +154,7 @@ BEGIN ATOMIC
         'designRationale', stepwise.cut_text(d.design_rationale, $4, 'get_plan_context'),
         'inputs', stepwise.cut_json(p.inputs, $4, 'get_plan_context', 'plan_id', p.id::text, 'max_bytes'),
         'outputs', stepwise.cut_json(p.outputs, $4, 'get_plan_context', 'plan_id', p.id::text, 'max_bytes'),
-        'variables', stepwise.cut_json(d.variables, $4, 'task_variables', 'plan_id', p.id::text, ''),
+        'variables', stepwise.cut_json(coalesce(d.variables, '{}'), $4, 'task_variables', 'plan_id', p.id::text, ''),
         'sessionId', stepwise.cut_text(p.session_id, $4, 'get_plan_context'),
         'message', stepwise.cut_text(p.message, $4, 'get_plan_context'),
         'pauseReason', stepwise.cut_json(p.pause_reason, $4, 'why', 'plan_id', p.id::text, ''),
@@ -173,7 +173,7 @@ BEGIN ATOMIC
                                 THEN jsonb_build_object('content', stepwise.cut_text(d.final_output, $4, 'get_output'),
                                                         'mediaType', stepwise.cut_text(d.final_media_type, $4, 'get_output')) END)
     FROM stepwise.plan AS p
-    JOIN stepwise.plan_detail AS d ON d.tenant = $1 AND d.plan_id = $2
+    LEFT JOIN stepwise.plan_detail AS d ON d.tenant = $1 AND d.plan_id = $2
     CROSS JOIN counted AS c
     WHERE p.tenant = $1 AND p.id = $2;
 END;

@@ -8,42 +8,37 @@ CREATE PROCEDURE stepwise.run_steps(plan_id uuid, max_steps int = NULL, tenant t
 LANGUAGE C AS 'MODULE_PATHNAME', 'stepwise_run_steps';
 COMMENT ON PROCEDURE stepwise.run_steps(uuid, int, text, jsonb) IS 'like run, but each step runs in its own transaction';
 
--- Internal: the tenant is an argument. A run shows all steps ("max" is 0); other answers show the last done and the next to come.
-CREATE FUNCTION stepwise.task_json(tenant text, plan_id uuid, max int) RETURNS SETOF jsonb
+-- Internal, for the answers of run and of record_tool_result; the tenant is an argument.
+
+-- The last steps done and the next to come.
+CREATE FUNCTION stepwise.task_steps(tenant text, plan_id uuid, max int) RETURNS jsonb
 LANGUAGE sql STABLE
 BEGIN ATOMIC
-    SELECT jsonb_build_object(
-        'task_id', p.id,
-        'task_status', CASE p.status WHEN 'awaiting_review' THEN 'input_required'
-                                     WHEN 'completed' THEN 'completed' WHEN 'failed' THEN 'failed'
-                                     WHEN 'cancelled' THEN 'cancelled' ELSE 'working' END,
-        'steps', (SELECT coalesce(jsonb_agg(jsonb_build_object('name', s.name, 'status', s.status) ORDER BY s.step_order), '[]')
-                  FROM (SELECT x.name, x.status, x.step_order, x.completed_at IS NULL AS open,
-                               row_number() OVER (PARTITION BY x.completed_at IS NULL
-                                                  ORDER BY x.completed_at DESC, x.status = 'pending', x.step_order) AS n
-                        FROM stepwise.step AS x WHERE x.tenant = $1 AND x.plan_id = $2) AS s
-                  WHERE $3 = 0
-                     OR s.n <= greatest($3 / 2, $3 - CASE WHEN s.open THEN p.completed + p.failed + p.skipped
-                                                          ELSE p.pending + p.in_progress + p.awaiting_input END)))
-        || CASE WHEN $3 = 0 THEN '{}' ELSE jsonb_build_object(
-               'stepCount', p.pending + p.in_progress + p.awaiting_input + p.completed + p.failed + p.skipped) END
-        || CASE WHEN p.pause_reason IS NULL THEN '{}' ELSE jsonb_build_object('pause_reason', p.pause_reason) END
-        || CASE WHEN p.status = 'completed' AND p.outputs <> '{}' THEN jsonb_build_object('outputs',
-               CASE WHEN $3 = 0 THEN p.outputs ELSE stepwise.cut_json(p.outputs, 16000, 'execution', 'plan_id', p.id::text, 'depth') END) ELSE '{}' END
-        -- the steps that workers hold, also in nested plans
-        || CASE WHEN p.completed_at IS NOT NULL OR p.in_progress + p.awaiting_input = 0 THEN '{}'
-                ELSE jsonb_strip_nulls(jsonb_build_object('claimed', (
-                    WITH RECURSIVE tree AS (
-                        SELECT $2 AS id, '' COLLATE "C" AS above, ARRAY[]::int[] AS place
-                        UNION ALL
-                        SELECT n.id, t.above || h.name || '/', t.place || h.step_order FROM tree AS t
-                        JOIN stepwise.step AS h ON h.tenant = $1 AND h.plan_id = t.id AND h.workflow IS NOT NULL
-                             AND h.status IN ('in_progress', 'awaiting_input')
-                        JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = h.id AND n.completed_at IS NULL)
-                    SELECT jsonb_path_query_array(jsonb_agg(t.above || s.name ORDER BY t.place || s.step_order), '$[0 to 49]') FROM tree AS t
-                    JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = t.id
-                    WHERE s.status = 'in_progress' AND s.workflow IS NULL AND s.sent_back IS NOT TRUE))) END
-    FROM stepwise.plan AS p
-    WHERE p.tenant = $1 AND p.id = $2;
+    SELECT coalesce(jsonb_agg(jsonb_build_object('name', s.name, 'status', s.status) ORDER BY s.step_order), '[]')
+    FROM stepwise.plan AS p,
+         (SELECT x.name, x.status, x.step_order, x.completed_at IS NULL AS open,
+                 row_number() OVER (PARTITION BY x.completed_at IS NULL
+                                    ORDER BY x.completed_at DESC, x.status = 'pending', x.step_order) AS n
+          FROM stepwise.step AS x WHERE x.tenant = $1 AND x.plan_id = $2) AS s
+    WHERE p.tenant = $1 AND p.id = $2
+      AND s.n <= greatest($3 / 2, $3 - CASE WHEN s.open THEN p.completed + p.failed + p.skipped
+                                            ELSE p.pending + p.in_progress + p.awaiting_input END);
 END;
-COMMENT ON FUNCTION stepwise.task_json(text, uuid, int) IS 'internal: what run answers';
+COMMENT ON FUNCTION stepwise.task_steps(text, uuid, int) IS 'internal: steps in an answer that does not show all of them';
+
+-- The steps that workers hold, also in nested plans; null if there are none.
+CREATE FUNCTION stepwise.task_claimed(tenant text, plan_id uuid) RETURNS jsonb
+LANGUAGE sql STABLE
+BEGIN ATOMIC
+    WITH RECURSIVE tree AS (
+        SELECT $2 AS id, '' COLLATE "C" AS above, ARRAY[]::int[] AS place
+        UNION ALL
+        SELECT n.id, t.above || h.name || '/', t.place || h.step_order FROM tree AS t
+        JOIN stepwise.step AS h ON h.tenant = $1 AND h.plan_id = t.id AND h.workflow IS NOT NULL
+             AND h.status IN ('in_progress', 'awaiting_input')
+        JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = h.id AND n.completed_at IS NULL)
+    SELECT jsonb_path_query_array(jsonb_agg(t.above || s.name ORDER BY t.place || s.step_order), '$[0 to 49]') FROM tree AS t
+    JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = t.id
+    WHERE s.status = 'in_progress' AND s.workflow IS NULL AND s.sent_back IS NOT TRUE;
+END;
+COMMENT ON FUNCTION stepwise.task_claimed(text, uuid) IS 'internal: names of the steps of a tree that workers hold';

@@ -4,9 +4,11 @@ CREATE FUNCTION stepwise.audit_guard() RETURNS trigger
 LANGUAGE C AS 'MODULE_PATHNAME', 'stepwise_audit_guard';
 COMMENT ON FUNCTION stepwise.audit_guard() IS 'refuses every write to the audit log except those of the engine and of a restore';
 
-CREATE TRIGGER guard BEFORE INSERT OR UPDATE OR DELETE ON stepwise.audit
+CREATE TRIGGER guard BEFORE INSERT OR UPDATE OR DELETE ON stepwise.audit_log
 FOR EACH ROW EXECUTE FUNCTION stepwise.audit_guard();
-CREATE TRIGGER guard_truncate BEFORE TRUNCATE ON stepwise.audit
+CREATE TRIGGER guard INSTEAD OF INSERT OR UPDATE OR DELETE ON stepwise.audit
+FOR EACH ROW EXECUTE FUNCTION stepwise.audit_guard();
+CREATE TRIGGER guard_truncate BEFORE TRUNCATE ON stepwise.audit_log
 FOR EACH STATEMENT EXECUTE FUNCTION stepwise.audit_guard();
 
 CREATE FUNCTION stepwise.verify_audit(plan_id uuid, recursive boolean = false) RETURNS jsonb

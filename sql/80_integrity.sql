@@ -110,7 +110,16 @@ BEGIN ATOMIC
         WHERE p.tenant = a.tenant AND p.id = a.plan_id AND (a.step_id IS NULL OR s.id IS NOT NULL))
     UNION ALL
     SELECT a.tenant, a.plan_id, 'audit entries of a plan that is not there'
-    FROM (SELECT DISTINCT x.tenant, x.plan_id FROM stepwise.audit AS x WHERE x.plan_id IS NOT NULL) AS a
-    WHERE NOT EXISTS (SELECT FROM stepwise.plan AS p WHERE p.tenant = a.tenant AND p.id = a.plan_id);
+    FROM (SELECT DISTINCT x.tenant, x.plan_id FROM stepwise.audit_log AS x WHERE x.plan_id IS NOT NULL) AS a
+    WHERE NOT EXISTS (SELECT FROM stepwise.plan AS p WHERE p.tenant = a.tenant AND p.id = a.plan_id)
+    UNION ALL
+    SELECT i.tenant, i.plan_id, i.kind || ' ' || i.id || ' does not carry the slot of its tenant'
+    FROM (SELECT p.tenant, p.id AS plan_id, 'plan' AS kind, p.id FROM stepwise.plan AS p
+          UNION ALL SELECT s.tenant, s.plan_id, 'step', s.id FROM stepwise.step AS s
+          UNION ALL SELECT k.tenant, k.plan_id, 'checkpoint', k.id FROM stepwise.checkpoint AS k
+          UNION ALL SELECT a.tenant, a.plan_id, 'artifact', a.id FROM stepwise.artifact AS a
+          UNION ALL SELECT e.tenant, e.plan_id, 'skill execution', e.id FROM stepwise.skill_execution AS e
+          UNION ALL SELECT t.tenant, t.plan_id, 'tool call', t.id FROM stepwise.tool_call AS t) AS i
+    WHERE stepwise.slot_of(i.id) <> stepwise.tenant_slot(i.tenant);
 END;
 COMMENT ON FUNCTION stepwise.check_integrity() IS 'list contradictions in the tables of all tenants; no row means that there are none';

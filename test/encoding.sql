@@ -72,6 +72,7 @@ SELECT a.detail ->> 'resultDigest' = encode(sha256(convert_to(s.result::text, 'U
 WHERE a.step_id = :'step' AND a.event = 'step_completed' AND getdatabaseencoding() <> 'SQL_ASCII';
 SELECT a.detail ->> 'contentDigest' = encode(sha256(decode(repeat(CASE getdatabaseencoding() WHEN 'EUC_JP' THEN 'e38182' ELSE 'c3a9' END, 3000), 'hex')), 'hex')
 FROM stepwise.audit AS a WHERE a.detail ->> 'action' = 'artifact_stored';
+SELECT stepwise.tenant_slot(good()) = ('x' || left(encode(sha256(decode(CASE getdatabaseencoding() WHEN 'EUC_JP' THEN 'e38182' ELSE 'c3a9' END, 'hex')), 'hex'), 3))::bit(12)::int;
 SELECT count(*), bool_and((stepwise.verify_audit(p.id) -> 'valid')::boolean), (stepwise.verify_audit(NULL) -> 'valid')::boolean FROM stepwise.plan AS p;
 SELECT * FROM stepwise.check_integrity();
 \set ECHO all

@@ -82,7 +82,7 @@ DuplicateAnswer(Call *call, const PlanRow *plan, const StepRow *step)
 static void
 PutFormattingNotes(JsonBuilder *b, Call *call, const PlanRow *asked)
 {
-	char	   *of_plan = PlanDetailRead(call, &asked->id)->output_formatting_notes;
+	const char *of_plan = PlanDetailRead(call, &asked->id).output_formatting_notes;
 	List	   *notes = FormattingNotes(call, &asked->id);
 	/* a few notes are shown whole */
 	int			text = list_length(notes) > 4 ? SHOWN_TEXT / 16 : SHOWN_TEXT;
@@ -218,12 +218,13 @@ static int
 WaitingCount(Call *call, const PlanRow *asked)
 {
 	static KeptQuery count = {
-		"WITH RECURSIVE tree AS (SELECT $2 AS id UNION ALL"
-		" SELECT n.id FROM tree AS t JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = t.id"
-		" AND s.status = 'awaiting_input' AND s.workflow IS NOT NULL"
-		" JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = s.id AND n.completed_at IS NULL)"
+		"WITH RECURSIVE tree AS (SELECT $2 AS id UNION ALL SELECT n.id FROM tree AS t CROSS JOIN LATERAL ("
+		"SELECT n.id FROM stepwise.step AS s JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = s.id AND n.completed_at IS NULL"
+		" WHERE s.tenant = $1 AND s.plan_id = t.id AND s.status = 'awaiting_input' AND s.workflow IS NOT NULL AND s.pause_reason IS NOT NULL"
+		" OFFSET 0) AS n)"
 		" SELECT pg_catalog.count(*)::int FROM stepwise.checkpoint AS k WHERE k.tenant = $1 AND k.root_id = $3"
-		" AND k.plan_id IN (SELECT t.id FROM tree AS t)",
+		/* a plan that has ended has no checkpoint, so all of a tree wait in its root */
+		" AND ($2 = $3 OR k.plan_id IN (SELECT t.id FROM tree AS t))",
 		3, {TEXTOID, UUIDOID, UUIDOID}
 	};
 	Params		params = {0};

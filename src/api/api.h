@@ -130,7 +130,6 @@ extern void PutWaitingFor(JsonBuilder *b, Call *call, const Claims *claims);
 
 extern Wait WaitOf(Call *call, PlanRow *asked);
 extern Wait WaitOfAgent(Call *call, PlanRow *asked);	/* with a call for a plan that has ended too */
-extern Wait WaitAfterChange(Call *call, PlanRow *asked);	/* likewise; lost claims do not count */
 
 /* ---------- why.c: say what a plan waits for, and what to call next ---------- */
 
@@ -245,11 +244,28 @@ typedef struct Run
 	int			total;			/* how many were open in the plan when it began */
 	bool		commits;		/* it commits after each step */
 	bool		run_tools;		/* it goes before an agent, which takes the client's steps itself */
+	struct RunRound *round;		/* that it is a part of; or NULL */
+	bool		watched;		/* it reports its progress */
 } Run;
+
+/*
+ * A run that commits now and then is a number of rounds, each in its own
+ * transaction. Who begins one sets TheRound for the next call of run().
+ */
+typedef struct RunRound
+{
+	TimestampTz until;			/* it begins no step after that */
+	int			done;			/* how many steps the rounds have done; set by the run, too */
+	bool		unfinished;		/* set by the run: its time was over, and another round may go on */
+	char		last[100];		/* set by the run: what it did last; "" if nothing */
+	int			total;			/* set by the run: how many steps there are to do, those that are done included */
+	const Jsonb *about;			/* members of each report of progress; or NULL */
+} RunRound;
 
 #define ERRCODE_PROGRESS	SW_ERRCODE('0', '0')	/* of notices, never of errors */
 
-extern bool RunWatched;			/* runs report their progress, by notices of ERRCODE_PROGRESS */
+extern bool RunWatched;			/* the next run reports its progress, by notices of ERRCODE_PROGRESS */
+extern RunRound *TheRound;		/* NULL: a run goes as far as it can */
 
 extern void RunTurns(Run *run); /* no call may be open */
 extern Jsonb *TaskAnswer(Call *call, const pg_uuid_t *plan_id, int max);	/* what a run answers, with at most max steps;

@@ -52,11 +52,11 @@ typedef struct Artifact
 
 /* Read and check the arguments of store_artifact. */
 static Artifact
-ArgumentArtifact(FunctionCallInfo fcinfo)
+ArgumentArtifact(const Call *call, FunctionCallInfo fcinfo)
 {
 	Artifact	a = {0};
 
-	a.id = UuidNew();
+	a.id = IdNew(call);
 	a.name = ArgumentText(fcinfo, SA_NAME);
 	a.content = ArgumentText(fcinfo, SA_CONTENT);
 	a.step_id = ArgumentUuid(fcinfo, SA_STEP);
@@ -178,7 +178,7 @@ stepwise_store_artifact(PG_FUNCTION_ARGS)
 	Artifact	a;
 
 	CallBegin(&call);
-	a = ArgumentArtifact(fcinfo);
+	a = ArgumentArtifact(&call, fcinfo);
 	return CallEnd(&call, StoreArtifact(&call, ArgumentUuid(fcinfo, SA_PLAN), &a));
 }
 
@@ -327,6 +327,7 @@ WriteOutput(Call *call, const PlanRow *plan, const char *content, const char *me
 	bool		replaced;
 	Rows		rows;
 
+	DetailNeed(call, &plan->id);
 	ParamKey(&params, call, &plan->id);
 	ParamText(&params, content);
 	ParamText(&params, media_type);
@@ -378,7 +379,9 @@ static Jsonb *
 GetOutput(Call *call, const PlanRow *plan)
 {
 	static KeptQuery read = {
-		"SELECT d.final_output, d.final_media_type FROM stepwise.plan_detail AS d WHERE d.tenant = $1 AND d.plan_id = $2",
+		"SELECT d.final_output, d.final_media_type"
+		" FROM stepwise.plan AS p LEFT JOIN stepwise.plan_detail AS d ON d.tenant = $1 AND d.plan_id = p.id"
+		" WHERE p.tenant = $1 AND p.id = $2",
 		2, {TEXTOID, UUIDOID}
 	};
 	Rows		rows = QueryById(call, &read, &plan->id);

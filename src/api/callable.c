@@ -85,7 +85,9 @@ static Callable Callables[] = {
 	{"plan_transition_allowed", CALLABLE_READS},
 	{"step_fits", CALLABLE_ACTS},
 	{"plan_fits", CALLABLE_ACTS},
-	{"uuid7", CALLABLE_ACTS}
+	{"uuid7", CALLABLE_ACTS},
+	{"slot_of", CALLABLE_READS},
+	{"tenant_slot", CALLABLE_READS}
 };
 
 static uint64 functions_changed = 1;	/* counts the invalidations; a row that was never read has 0 */

@@ -8,8 +8,11 @@
  * first one ends by itself. One query answers that, once per call.
  *
  * There is no index of claims, since it would make every claim write into it.
- * The search goes from the next pending step backwards, then forwards, and
- * stops when all steps in progress are found; the plan counts them.
+ * In each plan, the search goes from the next pending step backwards, then
+ * forwards, and stops when all steps in progress are found; the plan counts
+ * them. So the cost grows with the number of claims, and with the distance of
+ * the farthest one from the next step, but neither with the length of a plan
+ * nor with the nested plans that have ended.
  *
  * Locks: none. Nothing is changed.
  */
@@ -19,57 +22,68 @@
 
 #define CLAIMS_SHOWN	10		/* waitingFor names at most this many claims */
 
-/* what has to be known of a step in progress */
-#define CLAIM_COLUMNS \
-	"s.id, s.workflow IS NULL AND s.sent_back IS NULL AS claimed, coalesce(s.active_at, s.started_at) AS since," \
-	" s.lease_expires_at AS lease, s.worker IS NULL AND s.lease_expires_at IS NULL AS unheld," \
-	" coalesce(s.active_at, s.started_at) + coalesce(s.stall_after, p.stall_after, $3) AS stalls, p.strict_order"
-
 /* columns of the query below */
 enum
 {
 	CLAIMS_COUNT = 1, CLAIMS_END, CLAIMS_OLDEST, CLAIMS_LOST, CLAIMS_UNHELD
 };
 
-/* what is asked of them: the claims in a strict sequence also end when they stall */
-#define CLAIMS_FROM(steps) \
+/* the steps in progress of a plan p on one side of its next pending step */
+#define IN_PROGRESS(side, direction) \
+	"(SELECT s.id, s.workflow IS NULL AND s.sent_back IS NULL AS claimed, coalesce(s.active_at, s.started_at) AS since," \
+	" s.lease_expires_at AS lease, s.worker IS NULL AND s.lease_expires_at IS NULL AS unheld," \
+	" coalesce(s.active_at, s.started_at) + coalesce(s.stall_after, p.stall_after, $3) AS stalls" \
+	" FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = p.id AND s.step_order " side " p.next_order AND s.status = 'in_progress'" \
+	" ORDER BY s.tenant " direction ", s.plan_id " direction ", s.step_order " direction ")"
+
+/* what is asked of the claims in some plans: those in a strict sequence also end when they stall */
+#define CLAIMS_IN(plans) \
 	"SELECT pg_catalog.count(*)::int, pg_catalog.min(least(c.lease, CASE WHEN c.strict_order THEN c.stalls END))," \
 	" (pg_catalog.array_agg(c.id))[1:$4]," \
 	" (pg_catalog.array_agg(c.id) FILTER (WHERE c.lease < pg_catalog.clock_timestamp() OR c.stalls <= pg_catalog.clock_timestamp()))[1]," \
 	" (pg_catalog.array_agg(c.id) FILTER (WHERE c.unheld))[1]" \
-	" FROM (SELECT x.* FROM (" steps ") AS x WHERE x.claimed ORDER BY x.since, x.id) AS c"
+	" FROM (SELECT x.*, p.strict_order FROM (" plans ") AS p CROSS JOIN LATERAL (" \
+	"SELECT y.* FROM (" IN_PROGRESS("<", "DESC") " UNION ALL " IN_PROGRESS(">=", "ASC") ") AS y LIMIT p.in_progress) AS x" \
+	" WHERE p.in_progress > 0 AND x.claimed ORDER BY x.since, x.id) AS c"
+
+#define THIS_PLAN	"SELECT p.* FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.id = $2"
 
 /* Read the claims of a plan in a tree without nested plans. */
 static Rows
-ClaimsInPlan(const PlanRow *asked, Params *params)
+ClaimsInPlan(const Params *params)
 {
 	static KeptQuery find = {
-		CLAIMS_FROM("SELECT y.* FROM ((SELECT " CLAIM_COLUMNS " FROM stepwise.plan AS p, stepwise.step AS s"
-					" WHERE p.tenant = $1 AND p.id = $2 AND s.tenant = $1 AND s.plan_id = $2 AND s.step_order < $5 AND s.status = 'in_progress'"
-					" ORDER BY s.tenant DESC, s.plan_id DESC, s.step_order DESC)"
-					" UNION ALL (SELECT " CLAIM_COLUMNS " FROM stepwise.plan AS p, stepwise.step AS s"
-					" WHERE p.tenant = $1 AND p.id = $2 AND s.tenant = $1 AND s.plan_id = $2 AND s.step_order >= $5 AND s.status = 'in_progress'"
-					" ORDER BY s.tenant, s.plan_id, s.step_order)) AS y LIMIT $6"),
-		6, {TEXTOID, UUIDOID, INTERVALOID, INT4OID, INT4OID, INT4OID}
+		CLAIMS_IN(THIS_PLAN), 4, {TEXTOID, UUIDOID, INTERVALOID, INT4OID}, .in_order = true
 	};
 
-	ParamInt(params, asked->next_order);
-	ParamInt(params, asked->counts[STEP_IN_PROGRESS]);
 	return QueryRun(&find, params);
 }
 
-/* Read the claims of a plan and of the plans nested in it. */
+/* Read the claims of a whole tree: the plans above an open one are open too. */
 static Rows
-ClaimsInTree(Params *params)
+ClaimsInTree(const Params *params)
 {
 	static KeptQuery find = {
-		"WITH RECURSIVE tree AS (SELECT $2 AS id UNION ALL"
-		" SELECT n.id FROM tree AS t JOIN stepwise.step AS h ON h.tenant = $1 AND h.plan_id = t.id"
-		" AND h.workflow IS NOT NULL AND h.status IN ('in_progress', 'awaiting_input')"
-		" JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = h.id AND n.completed_at IS NULL) "
-		CLAIMS_FROM("SELECT " CLAIM_COLUMNS " FROM tree AS t JOIN stepwise.plan AS p ON p.tenant = $1 AND p.id = t.id"
-					" JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = t.id WHERE p.in_progress > 0 AND s.status = 'in_progress'"),
-		4, {TEXTOID, UUIDOID, INTERVALOID, INT4OID}
+		CLAIMS_IN(THIS_PLAN " UNION ALL SELECT p.* FROM stepwise.plan AS p"
+				  " WHERE p.tenant = $1 AND p.root_id = $2 AND p.parent_step_id IS NOT NULL AND p.completed_at IS NULL"),
+		4, {TEXTOID, UUIDOID, INTERVALOID, INT4OID}, .in_order = true
+	};
+
+	return QueryRun(&find, params);
+}
+
+/* Read the claims of a nested plan and of the plans nested in it, plan by plan, however many the planner expects. */
+static Rows
+ClaimsBelow(const Params *params)
+{
+	static KeptQuery find = {
+		"WITH RECURSIVE tree AS (SELECT $2 AS id UNION ALL SELECT n.id FROM tree AS t CROSS JOIN LATERAL ("
+		"SELECT n.id FROM stepwise.step AS h JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = h.id AND n.completed_at IS NULL"
+		" WHERE h.tenant = $1 AND h.plan_id = t.id AND h.workflow IS NOT NULL AND h.status IN ('in_progress', 'awaiting_input')"
+		" OFFSET 0) AS n) "
+		CLAIMS_IN("SELECT n.* FROM tree AS t CROSS JOIN LATERAL (SELECT p.* FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.id = t.id"
+				  " OFFSET 0) AS n"),
+		4, {TEXTOID, UUIDOID, INTERVALOID, INT4OID}, .in_order = true
 	};
 
 	return QueryRun(&find, params);
@@ -116,7 +130,10 @@ ClaimsOf(Call *call, const PlanRow *asked)
 	ParamKey(&params, call, &asked->id);
 	ParamDatum(&params, IntervalPGetDatum(DefaultStallAfter()));
 	ParamInt(&params, CLAIMS_SHOWN);
-	rows = PlanMustRead(call, &asked->root_id)->nests ? ClaimsInTree(&params) : ClaimsInPlan(asked, &params);
+	if (!PlanMustRead(call, &asked->root_id)->nests)
+		rows = ClaimsInPlan(&params);
+	else
+		rows = asked->nested ? ClaimsBelow(&params) : ClaimsInTree(&params);
 	claims->count = RowInt(&rows, 0, CLAIMS_COUNT);
 	claims->end = RowTime(&rows, 0, CLAIMS_END);
 	claims->ids = OldestIds(&rows);

@@ -180,9 +180,9 @@ static Rows
 PlanFields(Call *call, const PlanRow *plan)
 {
 	static KeptQuery read = {
-		"SELECT p.pause_reason, d.output_formatting_notes, p.goal, p.message, p.inputs, p.outputs, d.variables, d.description,"
+		"SELECT p.pause_reason, d.output_formatting_notes, p.goal, p.message, p.inputs, p.outputs, coalesce(d.variables, '{}'), d.description,"
 		" d.design_rationale, p.name, p.workflow, p.session_id, d.final_output"
-		" FROM stepwise.plan AS p JOIN stepwise.plan_detail AS d ON d.tenant = $1 AND d.plan_id = $2"
+		" FROM stepwise.plan AS p LEFT JOIN stepwise.plan_detail AS d ON d.tenant = $1 AND d.plan_id = $2"
 		" WHERE p.tenant = $1 AND p.id = $2",
 		2, {TEXTOID, UUIDOID}
 	};

@@ -7,6 +7,7 @@
  */
 #include "api/api.h"
 
+#include "access/xact.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
@@ -18,6 +19,25 @@ enum
 };
 
 /*
+ * Raise a serialization failure if there is a plan of this key that a REPEATABLE
+ * READ or SERIALIZABLE transaction does not see, because it is newer than its
+ * snapshot. The lock of the key is held, so no such plan can be made from here on.
+ */
+static void
+CheckKeyIsFree(Call *call, const char *key)
+{
+	static KeptQuery find = {
+		"SELECT p.id FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.idempotency_key = $2",
+		2, {TEXTOID, TEXTOID}, .latest = true
+	};
+
+	if (IsolationUsesXactSnapshot() && QueryByName(call, &find, key).count > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to concurrent update")));
+}
+
+/*
  * Find the plan that was created with the idempotency key; NULL if there is
  * none. It is an error if the key was used with a different request. If a plan
  * is found, the rest of the call reads under one snapshot.
@@ -25,15 +45,8 @@ enum
 static PlanRow *
 PlanOfKey(Call *call, const PlanOrigin *origin)
 {
-	static KeptQuery find = {
-		"SELECT p.id, d.request_digest FROM stepwise.plan AS p"
-		" JOIN stepwise.plan_detail AS d ON d.tenant = $1 AND d.plan_id = p.id"
-		" WHERE p.tenant = $1 AND p.idempotency_key = $2",
-		2, {TEXTOID, TEXTOID}
-	};
-	pg_uuid_t	id;
-	char	   *digest;
-	Rows		rows;
+	PlanRow    *plan;
+	const char *digest;
 
 	if (origin->idempotency_key == NULL)
 		return NULL;
@@ -41,63 +54,50 @@ PlanOfKey(Call *call, const PlanOrigin *origin)
 	CallLockOfMany(call, "idempotency key", origin->idempotency_key);
 	/* the plan is not locked, and may be purged while we build the answer */
 	ReadBegin(call);
-	rows = QueryByName(call, &find, origin->idempotency_key);
-	if (rows.count == 0)
+	plan = PlanReadByKey(call, origin->idempotency_key);
+	if (plan == NULL)
 	{
 		ReadEnd(call);
+		CheckKeyIsFree(call, origin->idempotency_key);
 		return NULL;
 	}
-	id = RowUuid(&rows, 0, 1);
-	digest = RowText(&rows, 0, 2);
+	digest = PlanDetailRead(call, &plan->id).request_digest;
 	if (digest == NULL || strcmp(digest, origin->request_digest) != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_IDEMPOTENCY_CONFLICT),
 				 errmsg("idempotency key \"%s\" was used with other content", origin->idempotency_key),
-				 errdetail("It belongs to plan \"%s\".", UuidText(&id)),
-				 errhint("%s", HintWithId("stepwise.get_plan_context(plan_id) shows that plan. Use a new key for a new plan.", "plan_id", &id))));
-	return PlanMustRead(call, &id);
+				 errdetail("It belongs to plan \"%s\".", UuidText(&plan->id)),
+				 errhint("%s", HintWithId("stepwise.get_plan_context(plan_id) shows that plan. Use a new key for a new plan.", "plan_id", &plan->id))));
+	return plan;
 }
+
+/* what the answer shows of the steps of a plan */
+typedef struct ShownSteps
+{
+	const pg_uuid_t *ids;		/* of the first ones */
+	int			count;
+	const char *name;			/* of the first step; likewise the next two */
+	const char *type;
+	const char *instructions;	/* cut, or NULL */
+} ShownSteps;
 
 static void
-PutFirstStep(JsonBuilder *b, const StepRow *step)
+PutFirstStep(JsonBuilder *b, const ShownSteps *steps)
 {
 	JsonObjectStart(b, "firstStep");
-	JsonPutUuid(b, "stepId", &step->id);
-	JsonPutInt(b, "stepOrder", step->order);
-	JsonPutText(b, "name", step->name);
-	JsonPutText(b, "stepType", step->type);
-	if (step->instructions != NULL)
-		JsonPutText(b, "instructions", CutField(step->instructions, SHOWN_TEXT, "get_step_context"));
+	JsonPutUuid(b, "stepId", &steps->ids[0]);
+	JsonPutInt(b, "stepOrder", 1);
+	JsonPutText(b, "name", steps->name);
+	JsonPutText(b, "stepType", steps->type);
+	JsonPutTextIfSet(b, "instructions", steps->instructions);
 	JsonObjectEnd(b);
-}
-
-/* Read the first step of a plan. Every plan has one; if it is missing, so is the plan. */
-static StepRow *
-FirstStep(Call *call, const PlanRow *plan)
-{
-	StepRow    *step = StepReadByOrder(call, &plan->id, 1);
-
-	if (step == NULL)
-		PlanNotFound(&plan->id);
-	return step;
 }
 
 /* Build the answer of create_plan and start_workflow; existing means that the key was used before. */
 static Jsonb *
-CreatedAnswer(Call *call, const PlanRow *plan, bool existing)
+CreatedAnswer(const PlanRow *plan, const ShownSteps *steps, bool existing)
 {
-	static KeptQuery ids = {
-		"SELECT s.id FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2"
-		" ORDER BY s.tenant, s.plan_id, s.step_order LIMIT $3",
-		3, {TEXTOID, UUIDOID, INT4OID}
-	};
 	JsonBuilder b = {0};
-	Params		params = {0};
-	Rows		rows;
-
-	ParamKey(&params, call, &plan->id);
-	ParamInt(&params, LIST_MAX);
-	rows = QueryRun(&ids, &params);
 
 	JsonObjectStart(&b, NULL);
 	JsonPutUuid(&b, "planId", &plan->id);
@@ -112,19 +112,52 @@ CreatedAnswer(Call *call, const PlanRow *plan, bool existing)
 	}
 	JsonPutInt(&b, "stepCount", StepTotal(plan->counts));
 	JsonArrayStart(&b, "stepIds");
-	for (uint64 i = 0; i < rows.count; i++)
-	{
-		pg_uuid_t	id = RowUuid(&rows, i, 1);
-
-		JsonPutUuid(&b, NULL, &id);
-	}
+	for (int i = 0; i < steps->count; i++)
+		JsonPutUuid(&b, NULL, &steps->ids[i]);
 	JsonArrayEnd(&b);
-	PutFirstStep(&b, FirstStep(call, plan));
+	PutFirstStep(&b, steps);
 	if (existing)
 		JsonPutBool(&b, "existing", true);
 	JsonObjectEnd(&b);
-	RowsFree(&rows);
 	return JsonFinish(&b);
+}
+
+/* Read the first step of a plan. Every plan has one; if it is missing, so is the plan. */
+static StepRow *
+FirstStep(Call *call, const PlanRow *plan)
+{
+	StepRow    *step = StepReadByOrder(call, &plan->id, 1);
+
+	if (step == NULL)
+		PlanNotFound(&plan->id);
+	return step;
+}
+
+/* Build the answer of a call whose key was used before. */
+static Jsonb *
+ExistingAnswer(Call *call, const PlanRow *plan)
+{
+	static KeptQuery read = {
+		"SELECT s.id FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2"
+		" ORDER BY s.tenant, s.plan_id, s.step_order LIMIT $3",
+		3, {TEXTOID, UUIDOID, INT4OID}
+	};
+	const StepRow *first = FirstStep(call, plan);
+	pg_uuid_t	ids[LIST_MAX];
+	ShownSteps	steps = {
+		.ids = ids, .name = first->name, .type = first->type,
+		.instructions = CutField(first->instructions, SHOWN_TEXT, "get_step_context")
+	};
+	Params		params = {0};
+	Rows		rows;
+
+	ParamKey(&params, call, &plan->id);
+	ParamInt(&params, LIST_MAX);
+	rows = QueryRun(&read, &params);
+	for (steps.count = 0; steps.count < (int) rows.count; steps.count++)
+		ids[steps.count] = RowUuid(&rows, steps.count, 1);
+	RowsFree(&rows);
+	return CreatedAnswer(plan, &steps, true);
 }
 
 /* Link the session's latest started skill execution to the plan that it made, unless it has a plan already. */
@@ -139,7 +172,7 @@ LinkSkill(Call *call, const PlanRow *plan)
 	};
 	Params		params = {0};
 
-	if (call->session == NULL)
+	if (call->session == NULL || !SessionHasSkill(call, call->session))
 		return;
 	ParamTenant(&params, call);
 	ParamText(&params, call->session);
@@ -235,24 +268,37 @@ CheckGoal(Faults *faults, const char *goal)
 				 "goal is missing");
 }
 
+/* Create a plan of an accepted definition, and build the answer. */
+static Jsonb *
+Create(Call *call, const Definition *definition, const PlanOrigin *origin)
+{
+	const StepDefinition *first = &definition->steps[0];
+	ShownSteps	steps = {
+		.count = Min(definition->nsteps, LIST_MAX), .name = first->name, .type = first->type,
+		.instructions = first->instructions ? CutText(first->instructions, SHOWN_TEXT, "get_step_context") : NULL
+	};
+	PlanRow    *plan = PlanCreate(call, definition, origin, &steps.ids);
+
+	LinkSkill(call, plan);
+	return CreatedAnswer(plan, &steps, false);
+}
+
 /* Create a plan, or find the one of an earlier call with the same key. */
 static Jsonb *
 CreatePlan(Call *call, const Jsonb *json, PlanOrigin *origin)
 {
 	Faults		faults = {0};
-	PlanRow    *plan = PlanOfKey(call, origin);
+	const PlanRow *plan = PlanOfKey(call, origin);
 	Definition *definition;
 
 	if (plan != NULL)
-		return CreatedAnswer(call, plan, true);
+		return ExistingAnswer(call, plan);
 	CheckGoal(&faults, origin->goal);
 	CheckInputsObject(&faults, origin->inputs);
 	definition = DefinitionAcceptPlan(call, json, JsonIsObject(origin->inputs) ? origin->inputs : JsonEmptyObject(), &faults);
 	FaultsRaise(&faults, "definition");
 	CheckJsonLimits(origin->inputs, "inputs");
-	plan = PlanCreate(call, definition, origin);
-	LinkSkill(call, plan);
-	return CreatedAnswer(call, plan, false);
+	return Create(call, definition, origin);
 }
 
 /* Create a plan from a definition in the arguments. */
@@ -283,20 +329,18 @@ static Jsonb *
 StartWorkflow(Call *call, PlanOrigin *origin)
 {
 	Faults		faults = {0};
-	PlanRow    *plan = PlanOfKey(call, origin);
+	const PlanRow *plan = PlanOfKey(call, origin);
 	Definition *definition;
 
 	if (plan != NULL)
-		return CreatedAnswer(call, plan, true);
+		return ExistingAnswer(call, plan);
 	if (origin->goal != NULL)
 		CheckGoal(&faults, origin->goal);
 	FaultsRaise(&faults, "arguments");
 	definition = WorkflowOpen(call, origin, &faults);
 	FaultsRaise(&faults, "inputs");
 	CheckJsonLimits(origin->inputs, "inputs");
-	plan = PlanCreate(call, definition, origin);
-	LinkSkill(call, plan);
-	return CreatedAnswer(call, plan, false);
+	return Create(call, definition, origin);
 }
 
 /* Create a plan from a workflow. */

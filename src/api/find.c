@@ -190,7 +190,7 @@ LastLooked(Call *call, const pg_uuid_t *after, pg_uuid_t *last)
 {
 	static KeptQuery find = {
 		"SELECT p.id FROM stepwise.plan AS p"
-		" WHERE p.tenant = $1 AND p.id < coalesce($2, 'ffffffff-ffff-ffff-ffff-ffffffffffff')"
+		" WHERE p.tenant = $1 AND p.parent_step_id IS NULL AND p.id < coalesce($2, 'ffffffff-ffff-ffff-ffff-ffffffffffff')"
 		" ORDER BY p.id DESC OFFSET " CppAsString2(LOOK_AT_MOST) " - 1 LIMIT 1",
 		2, {TEXTOID, UUIDOID}, .in_order = true
 	};
@@ -209,10 +209,10 @@ ListPlans(Call *call, FunctionCallInfo fcinfo)
 	static KeptQuery list = {
 		"SELECT p.id, stepwise.plan_brief(p) FROM ("
 		"SELECT l.id FROM ("
-		"SELECT p.id, p.parent_step_id, p.status, p.session_id, p.workflow FROM stepwise.plan AS p"
-		" WHERE p.tenant = $1 AND p.id < coalesce($2, 'ffffffff-ffff-ffff-ffff-ffffffffffff')"
+		"SELECT p.id, p.status, p.session_id, p.workflow FROM stepwise.plan AS p"
+		" WHERE p.tenant = $1 AND p.parent_step_id IS NULL AND p.id < coalesce($2, 'ffffffff-ffff-ffff-ffff-ffffffffffff')"
 		" ORDER BY p.id DESC LIMIT " CppAsString2(LOOK_AT_MOST) ") AS l"
-		" WHERE l.parent_step_id IS NULL AND ($3 IS NULL OR l.status = $3::stepwise.plan_status)"
+		" WHERE ($3 IS NULL OR l.status = $3::stepwise.plan_status)"
 		" AND ($4 IS NULL OR l.session_id = $4) AND ($5 IS NULL OR l.workflow = $5)"
 		" ORDER BY l.id DESC LIMIT $6) AS f"
 		" JOIN stepwise.plan AS p ON p.tenant = $1 AND p.id = f.id ORDER BY p.id DESC",

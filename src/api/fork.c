@@ -105,7 +105,7 @@ JudgedSteps(Call *call, const PlanRow *plan, const StepRow *from)
 		" SELECT j.id, j.kept, NOT j.kept AND coalesce(a.action = 'request_review', false) FROM judged AS j"
 		" LEFT JOIN added AS a ON a.name = j.name LEFT JOIN judged AS b ON b.id = a.step_id"
 		" WHERE a.step_id IS NULL OR coalesce(b.kept, true) ORDER BY j.step_order",
-		5, {TEXTOID, UUIDOID, UUIDOID, BOOLOID, INT4OID}
+		5, {TEXTOID, UUIDOID, UUIDOID, BOOLOID, INT4OID}, .reads_log = true
 	};
 	Params		params = {0};
 
@@ -130,7 +130,7 @@ PlanCopies(Call *call, const PlanRow *plan, const StepRow *from)
 	for (uint64 i = 0; i < rows.count; i++)
 	{
 		pg_uuid_t	old_id = RowUuid(&rows, i, J_ID);
-		pg_uuid_t	new_id = UuidNew();
+		pg_uuid_t	new_id = IdNew(call);
 
 		copies.old_ids[i] = UuidCopy(&old_id);
 		copies.new_ids[i] = UuidCopy(&new_id);
@@ -220,13 +220,14 @@ CopyPlan(Call *call, const PlanRow *plan, PlanRow *root, const Jsonb *over)
 		5, {TEXTOID, UUIDOID, UUIDOID, JSONBOID, TIMESTAMPTZOID}
 	};
 	static KeptQuery detail = {
-		"INSERT INTO stepwise.plan_detail SELECT r.* FROM stepwise.plan_detail AS p,"
-		" LATERAL pg_catalog.jsonb_populate_record(p, pg_catalog.jsonb_build_object('plan_id', $3, 'forked_from', $2,"
-		" 'request_digest', NULL) || CASE WHEN $4 THEN '{}' ELSE '{\"final_output\": null, \"final_media_type\": null}'::jsonb END) AS r"
-		" WHERE p.tenant = $1 AND p.plan_id = $2",
+		"INSERT INTO stepwise.plan_detail SELECT r.* FROM (SELECT) AS one"
+		" LEFT JOIN stepwise.plan_detail AS p ON p.tenant = $1 AND p.plan_id = $2,"
+		" LATERAL pg_catalog.jsonb_populate_record(p, CASE WHEN p.plan_id IS NULL THEN '{\"outputs\": {}, \"variables\": {}}'::jsonb ELSE '{}' END"
+		" || pg_catalog.jsonb_build_object('tenant', $1, 'plan_id', $3, 'forked_from', $2, 'request_digest', NULL)"
+		" || CASE WHEN $4 THEN '{}' ELSE '{\"final_output\": null, \"final_media_type\": null}'::jsonb END) AS r",
 		4, {TEXTOID, UUIDOID, UUIDOID, BOOLOID}
 	};
-	pg_uuid_t	id = UuidNew();
+	pg_uuid_t	id = IdNew(call);
 	Params		params = {0};
 
 	ParamKey(&params, call, &plan->id);
@@ -376,7 +377,7 @@ AuditBranches(Call *call, PlanRow *copy, const PlanRow *plan, const Copies *copi
 		" JOIN ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4), pg_catalog.unnest($5)) AS m (old_id, new_id, kept)"
 		" ON m.old_id = a.step_id WHERE a.tenant = $1 AND a.plan_id = $2 AND a.event = 'plan_modified'"
 		" AND a.detail ?| '{addedSteps,skippedSteps}' AND m.kept ORDER BY a.id",
-		5, {TEXTOID, UUIDOID, UUIDARRAYOID, UUIDARRAYOID, BOOLARRAYOID}
+		5, {TEXTOID, UUIDOID, UUIDARRAYOID, UUIDARRAYOID, BOOLARRAYOID}, .reads_log = true
 	};
 	Params		params = {0};
 	Rows		rows;
@@ -399,10 +400,8 @@ AuditBranches(Call *call, PlanRow *copy, const PlanRow *plan, const Copies *copi
 static void
 AuditEnded(Call *call, PlanRow *copy)
 {
-	AuditAppend(call, copy, NULL, "plan_status_changed",
-				MoveDetail(PlanStatusName[PLAN_PLANNING], PlanStatusName[PLAN_EXECUTING], ForkedDetail()));
-	AuditAppend(call, copy, NULL, "plan_status_changed",
-				MoveDetail(PlanStatusName[PLAN_EXECUTING], PlanStatusName[copy->status], ForkedDetail()));
+	PlanAudit(call, copy, PLAN_PLANNING, PLAN_EXECUTING, ForkedDetail());
+	PlanAudit(call, copy, PLAN_EXECUTING, copy->status, ForkedDetail());
 }
 
 /* ---------- forking ---------- */
@@ -494,12 +493,12 @@ ReviewAgain(Call *call, PlanRow *copy, const pg_uuid_t *old_id, const pg_uuid_t 
 		" ON a.tenant = $1 AND a.plan_id = s.plan_id AND a.step_id = s.id"
 		" WHERE s.tenant = $1 AND s.id = $2 AND a.event = 'user_reviewed' AND a.detail ->> 'action' = 'review_requested'"
 		" ORDER BY a.id DESC LIMIT 1",
-		2, {TEXTOID, UUIDOID}
+		2, {TEXTOID, UUIDOID}, .reads_log = true
 	};
 	Rows		rows = QueryById(call, &read, old_id);
 
 	if (rows.count > 0)
-		StepRequestReview(call, copy, StepMustRead(call, new_id), RowText(&rows, 0, 1), RowJson(&rows, 0, 2), NULL);
+		StepRequestReview(call, copy, StepMustRead(call, new_id), RowText(&rows, 0, 1), RowJson(&rows, 0, 2), NULL, NULL);
 	RowsFree(&rows);
 }
 

@@ -345,12 +345,40 @@ CheckTenantOfInsert(const TriggerData *trigger, const char *tenant, const StepRo
 		PlanNotFound(&step->plan_id);
 }
 
+/* Refuse an id that does not carry the slot of the tenant. */
+static void
+CheckInsertedId(const char *tenant, const StepRow *step)
+{
+	if (SlotOf(&step->id) != TenantSlot(tenant))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("id \"%s\" does not carry the slot of tenant \"%s\"", UuidText(&step->id), tenant),
+				 errhint("Leave the id out; then the step gets one.")));
+}
+
+/* Give an id to a row that has none. Its tenant decides how the id ends. */
+static HeapTuple
+WithId(HeapTuple tuple, TupleDesc desc)
+{
+	int			number = SPI_fnumber(desc, "id");
+	bool		no_tenant;
+	Datum		tenant = SPI_getbinval(tuple, desc, SPI_fnumber(desc, "tenant"), &no_tenant);
+	pg_uuid_t	id;
+	Datum		value = UUIDPGetDatum(&id);
+	bool		isnull = false;
+
+	if (no_tenant || !heap_attisnull(tuple, number, desc))
+		return tuple;
+	id = UuidNew(TenantSlot(TextDatumGetCString(tenant)));
+	return heap_modify_tuple_by_cols(tuple, desc, 1, &number, &value, &isnull);
+}
+
 /* Check a step that raw SQL inserts, and set the columns that depend on its plan. */
 static Datum
 RawInsert(const TriggerData *trigger)
 {
 	TupleDesc	desc = RelationGetDescr(trigger->tg_relation);
-	HeapTuple	tuple = trigger->tg_trigtuple;
+	HeapTuple	tuple = WithId(trigger->tg_trigtuple, desc);
 	StepRow    *step;
 	char	   *tenant;
 	bool		isnull;
@@ -369,6 +397,7 @@ RawInsert(const TriggerData *trigger)
 	CheckInsertedTexts(tuple, desc);
 	tenant = TextDatumGetCString(SPI_getbinval(tuple, desc, SPI_fnumber(desc, "tenant"), &isnull));
 	CheckTenantOfInsert(trigger, tenant, step);
+	CheckInsertedId(tenant, step);
 	CallBeginIn(&call, tenant);
 	plan = PlanMustRead(&call, &step->plan_id);
 	root_id = plan->root_id;
@@ -670,14 +699,18 @@ stepwise_steps_changed(PG_FUNCTION_ARGS)
 	return PointerGetDatum(NULL);
 }
 
-/* Refuse every write to the audit log except those of the engine and of a restore. */
+/*
+ * Refuse every write to the audit log except those of the engine and of a
+ * restore, and every write through the view.
+ */
 PG_FUNCTION_INFO_V1(stepwise_audit_guard);
 Datum
 stepwise_audit_guard(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigger = TriggerOf(fcinfo);
 
-	if (!EngineWrites() && !(TRIGGER_FIRED_BY_INSERT(trigger->tg_event) && RestoreMayInsert()))
+	if (TRIGGER_FIRED_INSTEAD(trigger->tg_event) ||
+		(!EngineWrites() && !(TRIGGER_FIRED_BY_INSERT(trigger->tg_event) && RestoreMayInsert())))
 		ereport(ERROR,
 				(errcode(ERRCODE_AUDIT_IMMUTABLE),
 				 errmsg("the audit log is append-only, and only the engine appends"),

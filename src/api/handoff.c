@@ -12,6 +12,7 @@
 
 #define STEPS_SHOWN		20		/* handoff lists at most this many steps */
 #define LINE_SHOWN		500		/* bytes of a line about one of them */
+#define PLANS_SEARCHED	50		/* nested plans in which it looks for steps */
 
 /* Write the name, goal, id, status and progress of the plan. */
 static void
@@ -85,32 +86,41 @@ TellStep(StringInfo out, const Wait *w, PlanRow *plan, const StepRow *step)
 	}
 }
 
-/* Find the first step from an order on that is pending or has an open nested plan. */
+/* Find the first step from an order on that is pending or, if these are wanted, has an open nested plan. */
 static StepRow *
-NextOpenStep(const Wait *w, const PlanRow *plan, int from)
+NextOpenStep(const Wait *w, const PlanRow *plan, int from, bool nested)
 {
 	static KeptQuery find = {
 		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 AND s.step_order >= $3"
-		" AND (s.status = 'pending' OR (s.workflow IS NOT NULL AND s.status IN ('in_progress', 'awaiting_input')))"
+		" AND (s.status = 'pending' OR ($4 AND s.workflow IS NOT NULL AND s.status IN ('in_progress', 'awaiting_input')))"
 		" ORDER BY s.tenant, s.plan_id, s.step_order LIMIT 1",
-		3, {TEXTOID, UUIDOID, INT4OID}
+		4, {TEXTOID, UUIDOID, INT4OID, BOOLOID}
 	};
 	Params		params = {0};
 
+	/* no step of an order below next_order is pending */
 	ParamKey(&params, w->call, &plan->id);
-	ParamInt(&params, from);
+	ParamInt(&params, nested ? from : Max(from, plan->next_order));
+	ParamBool(&params, nested);
 	return StepFetch(&find, &params);
 }
 
+/* how much of the list is written */
+typedef struct Rest
+{
+	int			told;			/* steps */
+	int			searched;		/* nested plans */
+} Rest;
+
 /* List one pending step, unless the list is full. */
 static void
-TellPending(StringInfo out, const Wait *w, PlanRow *plan, const StepRow *step, const char *above, int *told)
+TellPending(StringInfo out, const Wait *w, PlanRow *plan, const StepRow *step, const char *above, Rest *rest)
 {
 	StringInfoData line;
 
-	if (*told == 0)
+	if (rest->told == 0)
 		appendStringInfoString(out, w->reason ? "\nSteps after that:\n" : "\nSteps left:\n");
-	if ((*told)++ == STEPS_SHOWN)
+	if (rest->told++ == STEPS_SHOWN)
 	{
 		appendStringInfoString(out, "- and more\n");
 		return;
@@ -123,16 +133,19 @@ TellPending(StringInfo out, const Wait *w, PlanRow *plan, const StepRow *step, c
 /*
  * List the pending steps of a plan and of the plans nested in it, without the
  * step that blocks. "above" names the parent steps of the plan. "before" is a
- * nested plan that is listed already, or NULL.
+ * nested plan that is listed already, or NULL. Of very many nested plans, only
+ * the first are searched.
  */
 static void
-TellOpenSteps(StringInfo out, const Wait *w, PlanRow *plan, const char *above, const pg_uuid_t *before, int *told)
+TellOpenSteps(StringInfo out, const Wait *w, PlanRow *plan, const char *above, const pg_uuid_t *before, Rest *rest)
 {
+	bool		nests = PlanMustRead(w->call, &plan->root_id)->nests;
 	int			from = 1;
 	StepRow    *step;
 
 	check_stack_depth();
-	while (*told <= STEPS_SHOWN && (step = NextOpenStep(w, plan, from)) != NULL)
+	while (rest->told <= STEPS_SHOWN &&
+		   (step = NextOpenStep(w, plan, from, nests && rest->searched < PLANS_SEARCHED)) != NULL)
 	{
 		pg_uuid_t	nested_id;
 
@@ -140,9 +153,10 @@ TellOpenSteps(StringInfo out, const Wait *w, PlanRow *plan, const char *above, c
 		if (w->step != NULL && UuidEqual(&step->id, &w->step->id))
 			continue;
 		if (step->status == STEP_PENDING)
-			TellPending(out, w, plan, step, above, told);
-		else if (NestedPlanId(w->call, &step->id, &nested_id) && !(before && UuidEqual(&nested_id, before)))
-			TellOpenSteps(out, w, PlanMustRead(w->call, &nested_id), psprintf("%s%s/", above, step->name), NULL, told);
+			TellPending(out, w, plan, step, above, rest);
+		else if (NestedPlanId(w->call, &step->id, &nested_id) && rest->searched++ < PLANS_SEARCHED &&
+				 !(before && UuidEqual(&nested_id, before)))
+			TellOpenSteps(out, w, PlanMustRead(w->call, &nested_id), psprintf("%s%s/", above, step->name), NULL, rest);
 	}
 }
 
@@ -180,13 +194,13 @@ TellRest(StringInfo out, const Wait *w)
 	PlanRow    *plan = w->plan ? w->plan : w->asked;
 	const pg_uuid_t *before = NULL;
 	PlanRow    *up;
-	int			told = 0;
+	Rest		rest = {0};
 
 	do
 	{
 		char	   *above = ParentsAbove(w, plan, &up);
 
-		TellOpenSteps(out, w, plan, above, before, &told);
+		TellOpenSteps(out, w, plan, above, before, &rest);
 		before = &plan->id;
 		plan = up;
 	} while (plan != NULL);

@@ -425,7 +425,7 @@ BranchTaken(Call *call, const StepRow *step)
 		" || coalesce((SELECT pg_catalog.jsonb_build_object('undecided', pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object("
 		"'condition', e.detail -> 'condition', 'error', e.detail -> 'undecided') ORDER BY e.id))"
 		" FROM entry AS e WHERE e.detail ? 'undecided' HAVING pg_catalog.count(*) > 0), '{}'), '{}')",
-		3, {TEXTOID, UUIDOID, UUIDOID}
+		3, {TEXTOID, UUIDOID, UUIDOID}, .reads_log = true
 	};
 	Params		params = {0};
 	Jsonb	   *branch;
@@ -629,7 +629,7 @@ WasRetried(Call *call, const StepRow *step)
 	static KeptQuery find = {
 		"SELECT FROM stepwise.audit AS a WHERE a.tenant = $1 AND a.plan_id = $2 AND a.step_id = $3"
 		" AND a.event = 'step_retried' LIMIT 1",
-		3, {TEXTOID, UUIDOID, UUIDOID}
+		3, {TEXTOID, UUIDOID, UUIDOID}, .reads_log = true
 	};
 	Params		params = {0};
 	Rows		rows;

@@ -14,8 +14,13 @@ _PG_init(void)
 {
 	SettingsInit();
 	CatalogInit();
+	EnumInit();
 	PlannerInit();
+	DefaultsInit();
 	TableInit();
+	CallInit();
+	LookInit();
+	InvokeInit();
 	TenantInit();
 	UsedInit();
 	ChainInit();

@@ -478,11 +478,11 @@ CanGiveUp(const Wait *w)
 	return CanSkip(w) && w->plan->on_failure == ON_FAILURE_STOP && IsOpenFailure(w->plan, w->step);
 }
 
-/* Would get_next_step do something in spite of the wait? */
+/* Would get_next_step move a step in spite of the wait? To note that another step is blocked too leads nowhere. */
 static bool
 CanGoOn(const Wait *w)
 {
-	Next		next = {0};
+	Next		next = {.moves = true};
 
 	return NextPeek(w->call, w->asked, &next);
 }

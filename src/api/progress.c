@@ -318,12 +318,12 @@ static Rows
 FindStalledIn(Call *call, const pg_uuid_t *plan_id, Interval *older_than)
 {
 	static KeptQuery find = {
-		"WITH RECURSIVE tree AS (SELECT $4 AS id UNION ALL"
-		" SELECT n.id FROM tree AS t JOIN stepwise.step AS h ON h.tenant = $1 AND h.plan_id = t.id"
-		" AND h.workflow IS NOT NULL AND h.status IN ('in_progress', 'awaiting_input')"
-		" JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = h.id AND n.completed_at IS NULL) "
-		RECLAIM_COLUMNS "tree AS t JOIN stepwise.plan AS p ON p.tenant = $1 AND p.id = t.id"
-		" JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = p.id"
+		"WITH RECURSIVE tree AS (SELECT $4 AS id UNION ALL SELECT n.id FROM tree AS t CROSS JOIN LATERAL ("
+		"SELECT n.id FROM stepwise.step AS h JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = h.id AND n.completed_at IS NULL"
+		" WHERE h.tenant = $1 AND h.plan_id = t.id AND h.workflow IS NOT NULL AND h.status IN ('in_progress', 'awaiting_input')"
+		" OFFSET 0) AS n) "
+		RECLAIM_COLUMNS "tree AS t CROSS JOIN LATERAL (SELECT x.* FROM stepwise.plan AS x WHERE x.tenant = $1 AND x.id = t.id OFFSET 0) AS p"
+		" CROSS JOIN LATERAL (SELECT x.* FROM stepwise.step AS x WHERE x.tenant = $1 AND x.plan_id = p.id AND x.status = 'in_progress' OFFSET 0) AS s"
 		" WHERE p.in_progress > 0" IS_STALLED("$2", "$3") RECLAIM_ORDER,
 		4, {TEXTOID, INTERVALOID, INTERVALOID, UUIDOID}
 	};

@@ -14,7 +14,7 @@
 
 /* what is removed with a plan: the rows of every table that has a plan_id, then the plans */
 static KeptQuery Deletions[] = {
-	{"DELETE FROM stepwise.audit WHERE tenant = $1 AND plan_id = ANY ($2)", 2, {TEXTOID, UUIDARRAYOID}},
+	{"DELETE FROM stepwise.audit_log WHERE tenant = $1 AND plan_id = ANY ($2)", 2, {TEXTOID, UUIDARRAYOID}},
 	{"DELETE FROM stepwise.artifact WHERE tenant = $1 AND plan_id = ANY ($2)", 2, {TEXTOID, UUIDARRAYOID}},
 	{"DELETE FROM stepwise.checkpoint WHERE tenant = $1 AND plan_id = ANY ($2)", 2, {TEXTOID, UUIDARRAYOID}},
 	{"DELETE FROM stepwise.dependency WHERE tenant = $1 AND step_id IN"
@@ -104,17 +104,17 @@ LeastUuid(TimestampTz at)
 }
 
 /*
- * Remove one batch of the calls of a tenant that were kept; returns their
+ * Remove one batch of the calls of all tenants that were kept; returns their
  * number. Their ids begin with their time, in milliseconds.
  */
 static int
-PurgeCalls(const char *tenant, TimestampTz before, int batch)
+PurgeCalls(TimestampTz before, int batch)
 {
 	static KeptQuery purge = {
 		"WITH gone AS (DELETE FROM stepwise.tool_call AS t USING (SELECT c.id FROM stepwise.tool_call AS c"
-		" WHERE c.tenant = $1 AND c.id < $2 ORDER BY c.id LIMIT $3) AS old WHERE t.tenant = $1 AND t.id = old.id RETURNING 1)"
+		" WHERE c.id < $1 ORDER BY c.id LIMIT $2) AS old WHERE t.id = old.id RETURNING 1)"
 		" SELECT pg_catalog.count(*)::int FROM gone",
-		3, {TEXTOID, UUIDOID, INT4OID}
+		2, {UUIDOID, INT4OID}
 	};
 	pg_uuid_t	first = LeastUuid(before);
 	Params		params = {0};
@@ -122,8 +122,8 @@ PurgeCalls(const char *tenant, TimestampTz before, int batch)
 	Call		call;
 	Rows		rows;
 
-	CallBeginIn(&call, tenant);
-	ParamKey(&params, &call, &first);
+	CallBeginIn(&call, "");
+	ParamUuid(&params, &first);
 	ParamInt(&params, batch);
 	rows = QueryRun(&purge, &params);
 	count = RowInt(&rows, 0, 1);
@@ -131,11 +131,11 @@ PurgeCalls(const char *tenant, TimestampTz before, int batch)
 	return count;
 }
 
-/* List the tenants that have plans or calls, in the caller's memory. */
+/* List the tenants that have plans, in the caller's memory. */
 static List *
 AllTenants(void)
 {
-	static KeptQuery list = {"SELECT p.tenant FROM stepwise.plan AS p UNION SELECT t.tenant FROM stepwise.tool_call AS t ORDER BY 1", 0};
+	static KeptQuery list = {"SELECT DISTINCT p.tenant FROM stepwise.plan AS p ORDER BY 1", 0};
 	MemoryContext outer = CurrentMemoryContext;
 	List	   *tenants = NIL;
 	Params		params = {0};
@@ -184,6 +184,7 @@ stepwise_purge(PG_FUNCTION_ARGS)
 	int64		total = 0;
 	TimestampTz before;
 	int			batch;
+	int			calls;
 	ListCell   *cell;
 
 	CheckPurgeArguments(fcinfo);
@@ -200,13 +201,13 @@ stepwise_purge(PG_FUNCTION_ARGS)
 			total += count;
 			CommitBatch(fcinfo, caller);
 		} while (count == batch);
-		do
-		{
-			CHECK_FOR_INTERRUPTS();
-			count = PurgeCalls(lfirst(cell), before, batch);
-			CommitBatch(fcinfo, caller);
-		} while (count == batch);
 	}
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		calls = PurgeCalls(before, batch);
+		CommitBatch(fcinfo, caller);
+	} while (calls == batch);
 	ereport(NOTICE,
 			(errmsg_plural("purged %lld plan", "purged %lld plans", total, (long long) total)));
 	PG_RETURN_VOID();

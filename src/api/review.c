@@ -210,7 +210,7 @@ RequestReview(Call *call, PlanRow *plan, StepRow *step, const Claimant *claimant
 	PlanCheckOpen(plan);
 	CheckClaim(step, claimant);
 	CheckReviewable(step);
-	StepRequestReview(call, plan, step, summary, questions, submission);
+	StepRequestReview(call, plan, step, summary, questions, submission, NULL);
 	PlanSettle(call, plan);
 	return ReviewAnswer(call, plan, step, &step->waiting->checkpoint_id, false);
 }
@@ -310,7 +310,7 @@ DecideApprove(Call *call, Decision *d)
 	if (checkpoint->after)
 		StepMove(call, d->plan, d->step, STEP_COMPLETED, NULL);
 	else
-		StepSubmit(call, d->plan, d->step, NULL);
+		StepSubmit(call, d->plan, d->step, JsonTextOf("by", "review"));
 }
 
 /* Fail the step, its plan, and every plan above. A rejected review ends them, whatever their on_failure says. */

@@ -2,15 +2,23 @@
  * runner.c
  *	  run a plan in the database, step by step
  *
- * A run goes in turns. Each turn is one call into the engine, which files the
- * result of the last step and claims the next one. The run does the claimed
- * step between two calls, when everything is saved. So a tool runs as the
- * caller, and may use the engine itself, even on the same plan. For that
- * reason the next turn reads everything again, and does not file a step that
- * is no longer as it was claimed.
+ * A run goes in turns. Each turn files the result of the last step and claims
+ * the next one. The run does the claimed step between two turns. A tool runs as
+ * the caller, and may use the engine itself, even on the same plan.
+ *
+ * Many turns share one call. It keeps the rows of plans, steps and audit entries in memory,
+ * and is suspended while a tool runs. Whoever looks at the tables meanwhile,
+ * sees them as if they had been written (CallShow). Then the tool may have
+ * changed anything, so the call ends, and the next turn begins another one,
+ * which reads everything again. It does not file a step that is no longer as it
+ * was claimed. A call also ends after some time, so that a run notices what
+ * others change, and when it has much to write. If somebody has added a trigger
+ * or the like to our tables, each turn is a call, which writes each change.
  *
  * run_steps commits after each step. So it files a step in the transaction
- * that has claimed it, and claims the next one in a new transaction.
+ * that has claimed it, and claims the next one in a new transaction. run() can
+ * be made a round of several, which begins no step after some time. Its caller
+ * then commits, and calls it again.
  *
  * Locks: the root of the tree, from the first claim to the end of the
  * transaction. So of two runs on one plan, one waits.
@@ -26,6 +34,22 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+/* when the call of a run ends, and another one begins */
+#define CALL_ROWS	256			/* so many rows are to be written */
+#define CALL_BYTES	(4 * 1024 * 1024)	/* it uses so much memory */
+#define CALL_TIME	1000000		/* it lasts so many microseconds */
+
+/* the call of a run */
+typedef struct RunCall
+{
+	Call		call;
+	MemoryContext context;		/* in which it begins */
+	Invokables *invokables;
+	bool		suspended;
+	bool		begins;			/* this turn is its first */
+	TimestampTz since;
+} RunCall;
+
 /* a step that the run has claimed, and what is needed to do it */
 typedef struct Task
 {
@@ -33,11 +57,11 @@ typedef struct Task
 	char	   *name;
 	int			attempt;
 	PlanKey		key;
-	char	   *step;			/* its name */
 	char	   *tool;			/* its name; NULL if the step only reads resources */
 	char	   *function;		/* of the tool, or NULL likewise */
 	Jsonb	   *arguments;
 	Jsonb	   *resources;		/* URIs, or NULL */
+	Invokables *invokables;		/* functions that the run has looked up */
 } Task;
 
 /* what doing the step gave: a result, or a fault of the tool or of a resource */
@@ -50,11 +74,10 @@ typedef struct Done
 
 /* ---------- claiming ---------- */
 
-/* Copy what is needed to do the step into memory that outlives the call. */
+/* Copy what is needed to do the step into the memory of the turn, which outlives the call. */
 static Task *
 TaskNew(const Call *call, const Next *next)
 {
-	MemoryContext inner = MemoryContextSwitchTo(call->outer);
 	const StepRow *step = next->step;
 	Task	   *task = palloc0(sizeof(Task));
 
@@ -64,25 +87,23 @@ TaskNew(const Call *call, const Next *next)
 	task->key.tenant = pstrdup(call->tenant);
 	task->key.plan_id = next->plan->id;
 	task->key.root_id = next->plan->root_id;
-	task->step = pstrdup(step->name);
 	task->tool = next->tool ? pstrdup(next->tool->name) : NULL;
 	task->function = next->tool ? pstrdup(next->tool->function) : NULL;
 	task->arguments = JsonCopy(StepInputs(step));
 	task->resources = next->resources ? JsonCopy(next->resources) : NULL;
-	MemoryContextSwitchTo(inner);
 	return task;
 }
 
 /* Claim the next step that a run can do; NULL if there is none. */
 static Task *
-TaskClaim(Call *call, Run *run)
+TaskClaim(Call *call, Run *run, bool begins)
 {
 	PlanRow    *asked = PlanLock(call, run->plan_id);
 	Next		next = {.run = true, .run_tools = run->run_tools};
 
-	if (run->done == 0)
-		run->total = asked->counts[STEP_PENDING] + asked->counts[STEP_IN_PROGRESS];
-	if (!PlanIsTerminal(asked->root->status))
+	if (run->total == 0)
+		run->total = run->done + asked->counts[STEP_PENDING] + asked->counts[STEP_IN_PROGRESS];
+	if (begins && !PlanIsTerminal(asked->root->status))
 		ReleaseExpired(call, asked->root);
 	if (!NextFind(call, asked, &next))
 		return NULL;
@@ -115,7 +136,7 @@ TaskWork(const Task *task)
 	}
 	if (contents != NULL)
 		arguments = JsonMerge(arguments, contents);
-	done.result = Invoke(task->function, JsonbPGetDatum(arguments), "result of the tool", &done.fault);
+	done.result = Invoke(task->invokables, task->function, JsonbPGetDatum(arguments), "result of the tool", &done.fault);
 	return done;
 }
 
@@ -126,9 +147,9 @@ TaskContext(void *arg)
 	const Task *task = arg;
 
 	if (task->tool != NULL)
-		errcontext("step \"%s\" with tool \"%s\"", task->step, task->tool);
+		errcontext("step \"%s\" with tool \"%s\"", task->name, task->tool);
 	else
-		errcontext("step \"%s\"", task->step);
+		errcontext("step \"%s\"", task->name);
 }
 
 /* Do a step. An error of the transaction or of the server is thrown on. */
@@ -195,41 +216,136 @@ bool		RunWatched = false;
 
 /* Send a notice after each step to a client that watches the run. */
 static void
-ReportProgress(const Run *run, const Task *last)
+ReportProgress(const Run *run, const char *message)
 {
 	JsonBuilder b = {0};
+	Jsonb	   *report;
 
-	if (!RunWatched)
+	if (!run->watched)
 		return;
 	JsonObjectStart(&b, NULL);
 	JsonPutInt(&b, "progress", run->done);
 	JsonPutInt(&b, "total", Max(run->total, run->done));
-	JsonPutText(&b, "message", psprintf("step \"%s\" has ended", last->name));
+	JsonPutText(&b, "message", message);
 	JsonObjectEnd(&b);
-	ereport(NOTICE, (errcode(ERRCODE_PROGRESS), errmsg("%s", JsonToText(JsonFinish(&b)))));
+	report = JsonFinish(&b);
+	if (run->round != NULL && run->round->about != NULL)
+		report = JsonMerge(report, run->round->about);
+	ereport(NOTICE, (errcode(ERRCODE_PROGRESS), errmsg("%s", JsonToText(report))));
+}
+
+/* ---------- rounds ---------- */
+
+RunRound   *TheRound = NULL;
+
+/* Note in the round how far the run has come. */
+static void
+RoundNote(const Run *run, const char *message)
+{
+	RunRound   *round = run->round;
+
+	if (round == NULL)
+		return;
+	strlcpy(round->last, message, sizeof(round->last));
+	round->done = run->done;
+	round->total = Max(run->total, run->done);
+}
+
+/* Tell whoever follows the run that a step has ended. */
+static void
+ReportStep(const Run *run, const Task *step)
+{
+	char	   *message;
+
+	if (!run->watched && run->round == NULL)
+		return;
+	message = psprintf("step \"%s\" has ended", step->name);
+	ReportProgress(run, message);
+	RoundNote(run, message);
+}
+
+/* Check whether the round is over: it does one step at least. */
+static bool
+RoundIsOver(const Run *run, const Task *last)
+{
+	if (run->round == NULL || last == NULL || run->left <= 0 || GetCurrentTimestamp() < run->round->until)
+		return false;
+	run->round->unfinished = true;
+	return true;
+}
+
+/* Take the flags that are meant for this run. A tool may call run() again, which must not find them. */
+static void
+RunTakeFlags(Run *run)
+{
+	run->watched = RunWatched;
+	RunWatched = false;
 }
 
 /* ---------- the run ---------- */
 
+/* Resume the call of the run, or begin one. The turn works in its own memory. */
+static void
+TurnEnter(const Run *run, RunCall *r)
+{
+	MemoryContext turn = CurrentMemoryContext;
+
+	r->begins = !r->suspended || !CallResume(&r->call);
+	if (r->begins)
+	{
+		MemoryContextSwitchTo(r->context);
+		CallBeginIn(&r->call, run->tenant);
+		CallInSession(&r->call, run->session);
+		r->call.actor = run->actor;
+		r->since = GetCurrentTimestamp();
+		RowsKeep(&r->call);
+	}
+	MemoryContextSwitchTo(turn);
+}
+
+/* Say whether the call of the run ends with this turn. */
+static bool
+CallIsOver(const RunCall *r, const Task *task)
+{
+	return task == NULL || r->call.kept == NULL || RowsKept(&r->call) > CALL_ROWS ||
+		GetCurrentTimestamp() - r->since > CALL_TIME || MemoryContextMemAllocated(r->call.context, true) > CALL_BYTES;
+}
+
+/* Suspend the call of the run, or end it. */
+static void
+TurnLeave(RunCall *r, const Task *task)
+{
+	MemoryContext turn = CurrentMemoryContext;
+
+	r->suspended = !CallIsOver(r, task);
+	if (r->suspended)
+	{
+		PlansStamp(&r->call);
+		CallSuspend(&r->call);
+	}
+	else
+		CallEnd(&r->call, NULL);
+	MemoryContextSwitchTo(turn);
+}
+
 /* File the last step, if there is one, and claim the next, if the run may go on. */
 static Task *
-RunTurn(Run *run, const Task *last, const Done *done)
+RunTurn(Run *run, RunCall *r, const Task *last, const Done *done)
 {
 	Task	   *task = NULL;
-	Call		call;
 
-	CallBeginIn(&call, run->tenant);
-	CallInSession(&call, run->session);
-	call.actor = run->actor;
+	TurnEnter(run, r);
 	if (last != NULL)
 	{
-		run->left = TaskFile(&call, last, done) ? run->left - 1 : 0;
+		run->left = TaskFile(&r->call, last, done) ? run->left - 1 : 0;
 		run->done++;
-		ReportProgress(run, last);
+		ReportStep(run, last);
 	}
-	if (run->left > 0 && (last == NULL || !run->commits))
-		task = TaskClaim(&call, run);
-	CallEnd(&call, NULL);
+	if (run->left > 0 && (last == NULL || !run->commits) && !RoundIsOver(run, last))
+		task = TaskClaim(&r->call, run, r->begins);
+	if (task != NULL)
+		task->invokables = r->invokables;
+	TurnLeave(r, task);
 	return task;
 }
 
@@ -242,16 +358,20 @@ RunTurns(Run *run)
 {
 	MemoryContext outer = CurrentMemoryContext;
 	MemoryContext last = NULL;
+	RunCall		r = {.context = AllocSetContextCreate(outer, "stepwise run", ALLOCSET_DEFAULT_SIZES)};
 	Task	   *task = NULL;
 	Done		done = {0};
 
+	RunTakeFlags(run);
+	MemoryContextSwitchTo(r.context);
+	r.invokables = InvokablesNew();
 	do
 	{
-		MemoryContext context = AllocSetContextCreate(outer, "stepwise run", ALLOCSET_DEFAULT_SIZES);
+		MemoryContext context = AllocSetContextCreate(r.context, "stepwise run turn", ALLOCSET_DEFAULT_SIZES);
 
 		CHECK_FOR_INTERRUPTS();
 		MemoryContextSwitchTo(context);
-		task = RunTurn(run, task, &done);
+		task = RunTurn(run, &r, task, &done);
 		if (last != NULL)
 			MemoryContextDelete(last);
 		last = context;
@@ -259,7 +379,61 @@ RunTurns(Run *run)
 			done = TaskDo(task);
 	} while (task != NULL);
 	MemoryContextSwitchTo(outer);
-	MemoryContextDelete(last);
+	MemoryContextDelete(r.context);
+}
+
+/* task_status, by the status of a plan */
+static const char *const TaskStatus[PLAN_STATUSES] = {
+	[PLAN_PLANNING] = "working",
+	[PLAN_EXECUTING] = "working",
+	[PLAN_AWAITING_REVIEW] = "input_required",
+	[PLAN_STALLED] = "working",
+	[PLAN_COMPLETED] = "completed",
+	[PLAN_FAILED] = "failed",
+	[PLAN_CANCELLED] = "cancelled",
+};
+
+/* Put all steps of a plan. */
+static void
+PutAllSteps(JsonBuilder *b, Call *call, const PlanRow *plan)
+{
+	ListCell   *cell;
+
+	JsonArrayStart(b, "steps");
+	foreach(cell, StepStates(call, &plan->id))
+	{
+		const StepState *step = lfirst(cell);
+
+		JsonObjectStart(b, NULL);
+		JsonPutText(b, "name", step->name);
+		JsonPutText(b, "status", StepStatusName[step->status]);
+		JsonObjectEnd(b);
+	}
+	JsonArrayEnd(b);
+}
+
+/* Put the last steps done and the next to come, and how many there are. */
+static void
+PutSomeSteps(JsonBuilder *b, Call *call, const PlanRow *plan, int max)
+{
+	static KeptQuery read = {"SELECT stepwise.task_steps($1, $2, $3)", 3, {TEXTOID, UUIDOID, INT4OID}};
+	Params		params = {0};
+
+	ParamKey(&params, call, &plan->id);
+	ParamInt(&params, max);
+	JsonPutJson(b, "steps", QueryJson(&read, &params));
+	JsonPutInt(b, "stepCount", StepTotal(plan->counts));
+}
+
+/* Find the names of the steps that workers hold, also in nested plans; NULL if there are none. */
+static Jsonb *
+ClaimedSteps(Call *call, const PlanRow *plan)
+{
+	static KeptQuery read = {"SELECT stepwise.task_claimed($1, $2)", 2, {TEXTOID, UUIDOID}};
+
+	if (PlanIsTerminal(plan->status) || plan->counts[STEP_IN_PROGRESS] + plan->counts[STEP_AWAITING_INPUT] == 0)
+		return NULL;
+	return QueryJsonById(call, &read, &plan->id);
 }
 
 /*
@@ -269,24 +443,27 @@ RunTurns(Run *run)
 Jsonb *
 TaskAnswer(Call *call, const pg_uuid_t *plan_id, int max)
 {
-	static KeptQuery read = {
-		"SELECT j FROM stepwise.task_json($1, $2, $3) AS j",
-		3, {TEXTOID, UUIDOID, INT4OID}, .reads_plans = true
-	};
-	Params		params = {0};
+	JsonBuilder b = {0};
 	PlanRow    *plan;
-	Jsonb	   *answer;
 
 	ReadBegin(call);
-	ParamKey(&params, call, plan_id);
-	ParamInt(&params, max);
-	answer = QueryJson(&read, &params);
-
 	/* run_steps has committed, so the plan may have been purged */
-	if (answer == NULL)
-		PlanNotFound(plan_id);
 	plan = PlanMustRead(call, plan_id);
-	return PlanIsTerminal(plan->status) ? answer : JsonMerge(answer, WaitOfRun(call, plan));
+	JsonObjectStart(&b, NULL);
+	JsonPutUuid(&b, "task_id", &plan->id);
+	JsonPutText(&b, "task_status", TaskStatus[plan->status]);
+	if (max == 0)
+		PutAllSteps(&b, call, plan);
+	else
+		PutSomeSteps(&b, call, plan, max);
+	JsonPutJsonIfSet(&b, "pause_reason", JsonOf(plan->pause_reason));
+	if (plan->status == PLAN_COMPLETED && plan->outputs != NULL && JB_ROOT_COUNT(JsonOf(plan->outputs)) > 0)
+		JsonPutJson(&b, "outputs", max == 0 ? JsonOf(plan->outputs) : OutputsShown(plan));
+	JsonPutJsonIfSet(&b, "claimed", ClaimedSteps(call, plan));
+	if (!PlanIsTerminal(plan->status))
+		JsonPutMembers(&b, WaitOfRun(call, plan));
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
 }
 
 /* Build the answer of a run in a call of its own. */
@@ -313,17 +490,25 @@ ArgumentMaxSteps(FunctionCallInfo fcinfo, int n)
 	return PG_GETARG_INT32(n);
 }
 
-/* Run a plan in one transaction. */
+/* Run a plan in one transaction. A round that is not the last one has no answer yet. */
 PG_FUNCTION_INFO_V1(stepwise_run);
 Datum
 stepwise_run(PG_FUNCTION_ARGS)
 {
-	Run			run = {0};
+	Run			run = {.round = TheRound};
 
+	TheRound = NULL;
 	run.tenant = TenantOfCaller();
 	run.plan_id = ArgumentUuid(fcinfo, 0);
 	run.left = ArgumentMaxSteps(fcinfo, 1);
+	if (run.round != NULL)
+	{
+		run.done = run.round->done;
+		run.left -= run.done;
+	}
 	RunTurns(&run);
+	if (run.round != NULL && run.round->unfinished)
+		PG_RETURN_JSONB_P(JsonEmptyObject());
 	return RunAnswer(&run);
 }
 

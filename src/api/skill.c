@@ -209,10 +209,10 @@ WriteNote(Call *call, const SkillNote *note)
 		"INSERT INTO stepwise.skill_execution AS e (tenant, id, session_id, plan_id, skill_name, status, metadata,"
 		" error_message, completed_at)"
 		" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, CASE WHEN $9 THEN pg_catalog.clock_timestamp() END)"
-		" ON CONFLICT (tenant, id) DO UPDATE SET status = $6, metadata = e.metadata || $7,"
+		" ON CONFLICT (id) DO UPDATE SET status = $6, metadata = e.metadata || $7,"
 		" plan_id = coalesce(e.plan_id, $4), error_message = coalesce($8, e.error_message),"
 		" completed_at = CASE WHEN $9 THEN pg_catalog.clock_timestamp() END"
-		" WHERE e.completed_at IS NULL RETURNING e.metadata",
+		" WHERE e.tenant = $1 AND e.completed_at IS NULL RETURNING e.metadata",
 		9, {TEXTOID, UUIDOID, TEXTOID, UUIDOID, TEXTOID, TEXTOID, JSONBOID, TEXTOID, BOOLOID}
 	};
 	Params		params = {0};
@@ -280,13 +280,13 @@ LogSkill(Call *call, SkillNote *note)
 	CallInSession(call, note->session);
 	MarkEngineUsed();
 	if (!FindOpen(call, note))
-		note->id = UuidNew();
+		note->id = IdNew(call);
 	if (plan == NULL && note->is_linked)
 		plan = PlanLock(call, &note->linked);
 	if (!WriteNote(call, note))
 	{
 		/* another session has ended it meanwhile: make a new execution with the same plan */
-		note->id = UuidNew();
+		note->id = IdNew(call);
 		note->before = NULL;
 		if (note->is_linked)
 			note->plan_id = &note->linked;

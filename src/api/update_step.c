@@ -248,6 +248,29 @@ ReadRow(const StepChange *u)
 	return QueryJsonById(u->call, &read, &u->step->id);
 }
 
+/* Put the columns that the keys of a step set. */
+static void
+PutDefinition(JsonBuilder *b, const StepDefinition *step)
+{
+	if (step->retryable >= 0)
+		JsonPutBool(b, "retryable", step->retryable == 1);
+	JsonPutPositive(b, "max_attempts", step->max_attempts);
+	PutInterval(b, "stall_after", step->stall_after);
+	JsonPutText(b, "name", step->name);
+	JsonPutText(b, "type", step->type ? step->type : "custom");
+	JsonPutText(b, "tool", step->tool);
+	JsonPutText(b, "workflow", step->workflow);
+	JsonPutPositive(b, "version", step->version);
+	JsonPutText(b, "binding", step->binding);
+	JsonPutText(b, "prompt", step->prompt);
+	JsonPutText(b, "instructions", step->instructions);
+	JsonPutJsonIfSet(b, "arguments", step->arguments);
+	JsonPutJsonIfSet(b, "resources", step->resources);
+	JsonPutJsonIfSet(b, "review", step->review);
+	if (step->condition != NULL)
+		PutCondition(b, step->condition, "condition", "condition_path", "condition_operands");
+}
+
 /* Put one column of the row that the given keys make; null if they leave it empty. */
 static void
 PutColumn(JsonBuilder *b, const Jsonb *row, const char *column)
@@ -268,7 +291,9 @@ GivenColumns(StepChange *u)
 	JsonBuilder b = {0};
 	Jsonb	   *row;
 
-	PutStep(&whole, &u->given, &u->step->id, u->step->order, u->plan->sequential, false, 0);
+	JsonObjectStart(&whole, NULL);
+	PutDefinition(&whole, &u->given);
+	JsonObjectEnd(&whole);
 	row = JsonFinish(&whole);
 	JsonObjectStart(&b, NULL);
 	for (size_t i = 0; i < lengthof(StepColumns); i++)
@@ -347,11 +372,12 @@ WriteDependencies(StepChange *u)
 		"DELETE FROM stepwise.dependency WHERE tenant = $1 AND step_id = $2",
 		2, {TEXTOID, UUIDOID}
 	};
-	Links	   *links = LinksBegin(u->call, u->plan);
+	Batch	   *links;
 	int			blockers = 0;
 	ListCell   *cell;
 
 	QueryById(u->call, &delete, &u->step->id);
+	links = LinksBegin(u->call, u->plan);
 	foreach(cell, u->after.scope->steps[u->step->order - 1].depends)
 	{
 		const DependencyDefinition *dependency = lfirst(cell);
@@ -361,7 +387,7 @@ WriteDependencies(StepChange *u)
 		if (DependentVerdictOf(u->plan, parent->status, parent->outcome, dependency->need) == DEPENDENT_WAITS)
 			blockers++;
 	}
-	LinksEnd(links);
+	BatchEnd(links);
 	WriteBlockers(u, blockers);
 	WriteWaves(u);
 }

@@ -26,6 +26,7 @@ VariablesStore(Call *call, const pg_uuid_t *plan_id, const Jsonb *variables)
 	Params		params = {0};
 
 	CheckJsonLimits(variables, "the whole of the plan's variables");
+	DetailNeed(call, plan_id);
 	ParamKey(&params, call, plan_id);
 	ParamVarlena(&params, variables);
 	QueryRun(&store, &params);

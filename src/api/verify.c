@@ -9,19 +9,23 @@
  *
  * Locks: none; one snapshot serves the whole answer.
  *
- * Memory: entries are read in batches, and each one is verified in scratch
- * memory, so that a long chain does not fill the memory.
+ * Memory: rows are read in batches, and each one is verified in scratch memory,
+ * so that a long chain does not fill the memory.
  */
 #include "api/api.h"
 
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-/* columns of the queries that read a chain */
-enum
+#define V_ENTRIES	5			/* column of the queries that read a chain, after those of RowLogHead */
+
+/* an entry whose hash fits */
+typedef struct Verified
 {
-	V_ID = 1, V_STEP_ID, V_AT, V_EVENT, V_ACTOR, V_SESSION, V_DETAIL, V_HASH, V_STEP_STATUS, V_RESULT
-};
+	int64		id;
+	EntryHead	head;
+	Jsonb	   *detail;
+} Verified;
 
 typedef struct Verification
 {
@@ -51,21 +55,23 @@ VerifyFails(Verification *v, int64 id, const char *event, const char *reason)
 
 /* Compare the result of a completed step with the digest in its entry. */
 static void
-VerifyResult(Verification *v, const Rows *rows, uint64 row, const AuditEntry *entry, const Jsonb *detail)
+VerifyResult(Verification *v, Call *call, const Verified *entry)
 {
-	char	   *stored = JsonGetText(detail, "resultDigest");
+	char	   *stored = JsonGetText(entry->detail, "resultDigest");
+	StepRow    *step;
 	char	   *now;
 
-	if (strcmp(entry->event, "step_completed") != 0)
+	if (strcmp(entry->head.event, "step_completed") != 0)
 		return;
-	if (RowIsNull(rows, row, V_STEP_STATUS))
+	step = entry->head.has_step ? StepRead(call, &entry->head.step_id) : NULL;
+	if (step == NULL)
 	{
-		VerifyFails(v, entry->id, entry->event, "the step of this entry is gone");
+		VerifyFails(v, entry->id, entry->head.event, "the step of this entry is gone");
 		return;
 	}
-	now = DigestText(RowVarlena(rows, row, V_RESULT));
+	now = DigestText(step->result);
 	if ((stored == NULL) != (now == NULL) || (stored && strcmp(stored, now) != 0))
-		VerifyFails(v, entry->id, entry->event, "the stored result of the step is not the one that was recorded");
+		VerifyFails(v, entry->id, entry->head.event, "the stored result of the step is not the one that was recorded");
 }
 
 /* Are two digests equal, or both missing? */
@@ -80,13 +86,14 @@ SameDigest(const char *recorded, const char *now)
  * large, so they are read one at a time.
  */
 static void
-VerifyArtifact(Verification *v, const Call *call, const pg_uuid_t *plan_id, const AuditEntry *entry, const Jsonb *detail)
+VerifyArtifact(Verification *v, const Call *call, const pg_uuid_t *plan_id, const Verified *entry)
 {
 	static KeptQuery find = {
 		"SELECT a.content, a.data, a.source_url, a.name, a.media_type FROM stepwise.artifact AS a"
 		" WHERE a.tenant = $1 AND a.id = $2 AND a.plan_id = $3",
 		3, {TEXTOID, UUIDOID, UUIDOID}
 	};
+	const Jsonb *detail = entry->detail;
 	char	   *id = JsonGetText(detail, "artifactId");
 	pg_uuid_t	artifact_id;
 	Params		params = {0};
@@ -98,13 +105,13 @@ VerifyArtifact(Verification *v, const Call *call, const pg_uuid_t *plan_id, cons
 	ParamUuid(&params, plan_id);
 	rows = QueryRun(&find, &params);
 	if (rows.count == 0)
-		VerifyFails(v, entry->id, entry->event, "the artifact of this entry is gone");
+		VerifyFails(v, entry->id, entry->head.event, "the artifact of this entry is gone");
 	else if (!SameDigest(JsonGetText(detail, "contentDigest"), DigestOfText(RowText(&rows, 0, 1))) ||
 			 !SameDigest(JsonGetText(detail, "dataDigest"), DigestText(RowVarlena(&rows, 0, 2))) ||
 			 !SameDigest(JsonGetText(detail, "sourceUrlDigest"), DigestOfText(RowText(&rows, 0, 3))) ||
 			 !SameDigest(JsonGetText(detail, "name"), RowText(&rows, 0, 4)) ||
 			 !SameDigest(JsonGetText(detail, "mediaType"), RowText(&rows, 0, 5)))
-		VerifyFails(v, entry->id, entry->event, "the stored artifact is not the one that was recorded");
+		VerifyFails(v, entry->id, entry->head.event, "the stored artifact is not the one that was recorded");
 	RowsFree(&rows);
 }
 
@@ -113,65 +120,81 @@ VerifyArtifact(Verification *v, const Call *call, const pg_uuid_t *plan_id, cons
  * The newest entry about outputs counts.
  */
 static void
-VerifyStored(Verification *v, const Call *call, const pg_uuid_t *plan_id, const AuditEntry *entry, const Jsonb *detail)
+VerifyStored(Verification *v, const Call *call, const pg_uuid_t *plan_id, const Verified *entry)
 {
+	const Jsonb *detail = entry->detail;
 	char	   *action = JsonGetText(detail, "action");
 
-	if (strcmp(entry->event, "plan_modified") == 0 && action != NULL)
+	if (strcmp(entry->head.event, "plan_modified") == 0 && action != NULL)
 	{
 		if (strcmp(action, "artifact_stored") == 0)
-			VerifyArtifact(v, call, plan_id, entry, detail);
+			VerifyArtifact(v, call, plan_id, entry);
 		if (strcmp(action, "output_stored") == 0)
 		{
 			v->output_digest = JsonGetText(detail, "contentDigest");
 			v->output_entry = entry->id;
 		}
 	}
-	if (strcmp(entry->event, "plan_status_changed") == 0 && JsonGetText(detail, "outputsDigest") != NULL)
+	if (strcmp(entry->head.event, "plan_status_changed") == 0 && JsonGetText(detail, "outputsDigest") != NULL)
 	{
 		v->outputs_digest = JsonGetText(detail, "outputsDigest");
 		v->outputs_entry = entry->id;
 	}
 }
 
+/* Verify the hash of an entry. "row" is NULL unless it is the first of its row. */
+static bool
+HashFits(Verification *v, const LogHead *row, const StoredEntry *stored)
+{
+	StringInfoData link;
+
+	initStringInfo(&link);
+	LinkBegin(&link, v->head, row);
+	appendBinaryStringInfo(&link, stored->body, stored->size);
+	Sha256(link.data, link.len, v->head);
+	pfree(link.data);
+	return memcmp(v->head, stored->hash, sizeof(v->head)) == 0;
+}
+
 /* Verify the id and the hash of one entry, and what it records about stored values. */
 static void
-VerifyEntry(Verification *v, const Call *call, const pg_uuid_t *plan_id, const Rows *rows, uint64 row)
+VerifyEntry(Verification *v, Call *call, const LogHead *row, int64 id, const StoredEntry *stored)
 {
-	AuditEntry	entry = {0};
-	Jsonb	   *detail = RowJson(rows, row, V_DETAIL);
-	pg_uuid_t	step_id = RowUuid(rows, row, V_STEP_ID);
-	uint8		hash[32];
-	struct varlena *stored = RowVarlena(rows, row, V_HASH);
-
-	entry.tenant = call->tenant;
-	entry.plan_id = plan_id;
-	entry.id = RowEntryId(rows, row, V_ID);
-	entry.step_id = RowIsNull(rows, row, V_STEP_ID) ? NULL : &step_id;
-	entry.at = RowTime(rows, row, V_AT);
-	entry.event = RowText(rows, row, V_EVENT);
-	entry.actor = RowText(rows, row, V_ACTOR);
-	entry.session = RowText(rows, row, V_SESSION);
-	/* every entry has a detail, unless somebody has removed it */
-	entry.detail = detail ? JsonToText(detail) : NULL;
+	Verified	entry = {.id = id};
 
 	v->entries++;
-	if (entry.id != v->entries)
-		VerifyFails(v, entry.id, entry.event,
-					entry.id > v->entries ? "an entry before this one is missing" : "this entry was inserted");
-	EntryHash(&entry, v->head, hash);
-	if (stored == NULL || VARSIZE_ANY_EXHDR(stored) != 32 || memcmp(hash, VARDATA_ANY(stored), 32) != 0)
-		VerifyFails(v, entry.id, entry.event, "the hash does not fit the entry and the one before it");
-	memcpy(v->head, hash, sizeof(hash));
-	/* the hash of such an entry does not fit, which is noted above */
-	if (entry.event == NULL || detail == NULL)
+	if (v->reason != NULL)
 		return;
-	VerifyResult(v, rows, row, &entry, detail);
-	VerifyStored(v, call, plan_id, &entry, detail);
+	if (id != v->entries)
+		VerifyFails(v, id, EntryEvent(stored), id > v->entries ? "an entry before this one is missing" : "this entry was inserted");
+	else if (!HashFits(v, id == row->id ? row : NULL, stored))
+		VerifyFails(v, id, EntryEvent(stored), "the hash does not fit the entry and the one before it");
+	if (v->reason != NULL)
+		return;
+	entry.head = EntryReadHead(stored, row->at);
+	entry.detail = EntryReadDetail(stored);
+	VerifyResult(v, call, &entry);
+	VerifyStored(v, call, row->plan_id, &entry);
+}
+
+/* Verify the entries of a row. */
+static void
+VerifyRow(Verification *v, Call *call, const pg_uuid_t *plan_id, const Rows *rows, uint64 row)
+{
+	LogHead		head = RowLogHead(rows, row, call->tenant, plan_id);
+	int64		id = head.id;
+	const char *end;
+	const char *next = RowEntries(rows, row, V_ENTRIES, &end);
+	StoredEntry stored;
+
+	for (; EntryNext(&next, end, &stored); id++)
+		VerifyEntry(v, call, &head, id, &stored);
+	if (next != end || id == head.id)
+		VerifyFails(v, id, NULL, "this entry cannot be read");
 }
 
 /*
- * Copy a text out of the scratch memory of an entry. If it is the text from
+ * Copy a text out of the scratch memory of a row. If it is the text from
  * before, it was copied already.
  */
 static void
@@ -181,14 +204,14 @@ KeepText(const char **text, const char *before)
 		*text = pstrdup(*text);
 }
 
-/* Verify one entry in scratch memory, and reset that memory. */
+/* Verify one row in scratch memory, and reset that memory. */
 static void
-VerifyEntryIn(MemoryContext scratch, Verification *v, const Call *call, const pg_uuid_t *plan_id, const Rows *rows, uint64 row)
+VerifyRowIn(MemoryContext scratch, Verification *v, Call *call, const pg_uuid_t *plan_id, const Rows *rows, uint64 row)
 {
 	Verification before = *v;
 	MemoryContext outer = MemoryContextSwitchTo(scratch);
 
-	VerifyEntry(v, call, plan_id, rows, row);
+	VerifyRow(v, call, plan_id, rows, row);
 	MemoryContextSwitchTo(outer);
 	KeepText(&v->bad_event, before.bad_event);
 	KeepText(&v->output_digest, before.output_digest);
@@ -202,16 +225,13 @@ static Verification
 ChainVerify(Call *call, const pg_uuid_t *plan_id, int64 entries)
 {
 	static KeptQuery batch = {
-		"SELECT a.id, a.step_id, a.at, a.event, a.actor, a.session_id, a.detail, a.hash, s.status::text, s.result"
-		" FROM stepwise.audit AS a"
-		" LEFT JOIN stepwise.step AS s ON s.tenant = $1 AND s.id = a.step_id AND a.event = 'step_completed'"
-		" WHERE a.tenant = $1 AND a.plan_id = $2 AND a.id > $3 AND a.id <= $4 ORDER BY a.id LIMIT 1000",
+		"SELECT l.id, l.at, l.actor, l.session_id, l.entries FROM stepwise.audit_log AS l"
+		" WHERE l.tenant = $1 AND l.plan_id = $2 AND l.id > $3 AND l.id <= $4 ORDER BY l.plan_id, l.id LIMIT 100",
 		4, {TEXTOID, UUIDOID, INT8OID, INT8OID}
 	};
 	static KeptQuery planless = {
-		"SELECT a.id, a.step_id, a.at, a.event, a.actor, a.session_id, a.detail, a.hash, NULL::text, NULL::jsonb"
-		" FROM stepwise.audit AS a WHERE a.tenant = $1 AND a.plan_id IS NULL AND a.id > $3 AND a.id <= $4"
-		" ORDER BY a.tenant, a.plan_id, a.id LIMIT 1000",
+		"SELECT l.id, l.at, l.actor, l.session_id, l.entries FROM stepwise.audit_log AS l"
+		" WHERE l.tenant = $1 AND l.plan_id IS NULL AND l.id > $3 AND l.id <= $4 ORDER BY l.tenant, l.id LIMIT 100",
 		4, {TEXTOID, UUIDOID, INT8OID, INT8OID}
 	};
 	Verification v = {0};
@@ -228,9 +248,9 @@ ChainVerify(Call *call, const pg_uuid_t *plan_id, int64 entries)
 		ParamDatum(&params, Int64GetDatum(entries));
 		rows = QueryRun(plan_id ? &batch : &planless, &params);
 		for (uint64 i = 0; i < rows.count; i++)
-			VerifyEntryIn(scratch, &v, call, plan_id, &rows, i);
+			VerifyRowIn(scratch, &v, call, plan_id, &rows, i);
 		if (rows.count > 0)
-			after = RowEntryId(&rows, rows.count - 1, V_ID);
+			after = RowLogHead(&rows, rows.count - 1, call->tenant, plan_id).id;
 		RowsFree(&rows);
 	} while (rows.count > 0 && v.reason == NULL);
 	MemoryContextDelete(scratch);
@@ -242,15 +262,23 @@ static void
 VerifyNothingAfter(Call *call, const PlanRow *plan, Verification *v)
 {
 	static KeptQuery after = {
-		"SELECT a.id, a.event FROM stepwise.plan AS p JOIN stepwise.audit AS a"
-		" ON a.tenant = $1 AND a.plan_id = $2 AND a.id > p.audit_entries"
-		" WHERE p.tenant = $1 AND p.id = $2 ORDER BY a.id LIMIT 1",
+		"SELECT l.id, l.entries FROM stepwise.plan AS p JOIN stepwise.audit_log AS l"
+		" ON l.tenant = $1 AND l.plan_id = $2 AND l.id > p.audit_entries"
+		" WHERE p.tenant = $1 AND p.id = $2 ORDER BY l.plan_id, l.id LIMIT 1",
 		2, {TEXTOID, UUIDOID}
 	};
 	Rows		rows = QueryById(call, &after, &plan->id);
 
 	if (rows.count > 0)
-		VerifyFails(v, RowEntryId(&rows, 0, 1), RowText(&rows, 0, 2), "this entry was inserted");
+	{
+		StoredEntry entry;
+		const char *end;
+		const char *next = RowEntries(&rows, 0, 2, &end);
+		bool		isnull;
+
+		VerifyFails(v, DatumGetInt64(RowDatum(&rows, 0, 1, &isnull)), EntryNext(&next, end, &entry) ? EntryEvent(&entry) : NULL,
+					"this entry was inserted");
+	}
 	RowsFree(&rows);
 }
 

@@ -25,8 +25,8 @@ PausedSince(const Wait *w)
 	static KeptQuery find = {
 		"SELECT coalesce((SELECT k.since FROM stepwise.checkpoint AS k WHERE k.tenant = $1 AND k.step_id = $3), $4,"
 		" (SELECT a.at FROM stepwise.audit AS a WHERE a.tenant = $1 AND a.plan_id = $2 AND a.event = 'plan_paused'"
-		" ORDER BY a.tenant DESC, a.plan_id DESC, a.id DESC LIMIT 1))",
-		4, {TEXTOID, UUIDOID, UUIDOID, TIMESTAMPTZOID}
+		" ORDER BY a.plan_id DESC, a.batch DESC, a.id DESC LIMIT 1))",
+		4, {TEXTOID, UUIDOID, UUIDOID, TIMESTAMPTZOID}, .reads_log = true, .in_order = true
 	};
 	Params		params = {0};
 	Rows		rows;
@@ -404,21 +404,5 @@ WaitOfAgent(Call *call, PlanRow *asked)
 
 	if (PlanIsTerminal(asked->status))
 		MoveAfterEnd(&w);
-	return w;
-}
-
-/*
- * The same for the answer of a call that has changed the plan. Lost claims are
- * not searched for: that reads all claims of the plan, and the change of a step
- * must not cost more where more is claimed.
- */
-Wait
-WaitAfterChange(Call *call, PlanRow *asked)
-{
-	Wait		w = {.call = call, .asked = asked};
-
-	if (PlanIsTerminal(asked->status))
-		return WaitOfAgent(call, asked);
-	WaitForStep(&w);
 	return w;
 }

@@ -61,7 +61,7 @@ NextCallAfter(Call *call, const PlanRow *plan)
 
 	if (!call->reading)
 		ReadBegin(call);
-	w = WaitAfterChange(call, PlanMustRead(call, &plan->root_id));
+	w = WaitOfAgent(call, PlanMustRead(call, &plan->root_id));
 	JsonObjectStart(&b, NULL);
 	PutCall(&b, "nextCall", NextMove(&w));
 	JsonObjectEnd(&b);

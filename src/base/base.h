@@ -20,6 +20,7 @@
 #include "utils/builtins.h"
 #include "utils/jsonb.h"
 #include "utils/jsonpath.h"
+#include "utils/resowner.h"
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
 
@@ -75,6 +76,7 @@ extern const char *const PlanStatusName[PLAN_STATUSES];
 extern const char *const OutcomeName[OUTCOMES];
 extern const char *const OnFailureName[ON_FAILURES];
 
+extern void EnumInit(void);
 extern int	EnumIndex(Oid value, const char *const *names, int count);
 
 /* ---------- settings.c: the settings of the extension ---------- */
@@ -106,7 +108,7 @@ extern const char *Arrow(void); /* between the names of a chain */
 
 /* ---------- uuid.c: make, compare, read and show UUIDs ---------- */
 
-extern pg_uuid_t UuidNew(void); /* version 7, ascending within the backend */
+extern pg_uuid_t UuidNew(int slot); /* version 7, ascending within the backend; ends with the slot */
 extern char *UuidText(const pg_uuid_t *uuid);
 extern bool UuidEqual(const pg_uuid_t *a, const pg_uuid_t *b);
 extern bool UuidParse(const char *text, pg_uuid_t *uuid);
@@ -240,6 +242,7 @@ extern int64 JsonTextLength(const Jsonb *value);
 extern void Sha256(const void *data, size_t size, uint8 digest[32]);
 extern char *DigestHex(const uint8 digest[32]);
 extern char *DigestOfText(const char *text);	/* in hex; NULL for NULL */
+extern bool DigestJson(const void *jsonb_varlena, uint8 digest[32]);	/* of the text of a jsonb value; false for NULL */
 extern char *DigestText(const void *jsonb_varlena); /* of the text of a jsonb value; NULL for NULL */
 
 /* ---------- catalog.c: our tables, indexes, enum values and functions by name ---------- */
@@ -270,6 +273,7 @@ typedef struct KeptQuery
 	SPIPlanPtr	plan;			/* prepared at first use, kept for the backend */
 	bool		latest;			/* use the latest snapshot, at stricter isolation levels too */
 	bool		reads_plans;	/* reads what a call changes in plans; the call saves its changes first */
+	bool		reads_log;		/* reads the audit log; the call writes its entries first */
 	bool		in_order;		/* reads the first of many rows in the order of an index; they must not be sorted */
 	bool		quiet;			/* sends no notices, such as those about words that are too long to be searched for */
 } KeptQuery;
@@ -330,6 +334,10 @@ extern void SearchPathUnlock(int *level);	/* what the first query of a call has 
 
 extern void PlannerInit(void);
 
+/* ---------- defaults.c: complete calls of our functions with their defaults, from a cache ---------- */
+
+extern void DefaultsInit(void);
+
 /* ---------- table.c: read and write rows of our own tables by index, without the executor ---------- */
 
 #define KEY_MAX_COLUMNS	4
@@ -340,7 +348,9 @@ typedef struct Key
 	Call	   *call;
 	int			count;
 	ScanKeyData columns[KEY_MAX_COLUMNS];
-	ItemPointerData place;		/* where the row was last seen, if the key is that of its first columns; or invalid */
+	bool		backward;		/* read the rows in descending order */
+	ItemPointerData place;		/* where the row may be; or invalid */
+	const AttrNumber *of_table; /* the columns of the table that the row there is compared in; NULL: its first ones */
 } Key;
 
 #define TABLE_MAX_COLUMNS	128 /* enough for the widest table, and for columns of later versions */
@@ -353,9 +363,9 @@ typedef struct Changes
 	bool		replaces[TABLE_MAX_COLUMNS];
 } Changes;
 
-/* columns are counted from 0; plans and steps have their id in column 1 */
+/* columns are counted from 0; plans and steps have their id in column 0 */
 typedef bool (*TupleTest) (TupleTableSlot *slot, const void *arg);
-typedef void *(*TupleMake) (HeapTuple tuple, TupleDesc desc);
+typedef void *(*TupleMake) (TupleTableSlot *slot);
 
 extern void TableInit(void);
 extern void KeyText(Key *key, Datum value);
@@ -364,10 +374,34 @@ extern void KeyInt(Key *key, int value);
 extern void KeyIntFrom(Key *key, int value);	/* this value or more */
 extern void *TableRead(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make);
 extern List *TableReadAll(const char *table, const char *index, Key *key, TupleMake make);
-extern void *TableLock(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make, bool wait);
+extern List *TableReadSome(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make, int max);
+extern bool TableIsAltered(Call *call, const char *table);
+extern void *TableLock(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make, bool *held);
+extern void *TablePin(const char *table, const char *index, Key *key, TupleMake make);
 extern void TableUpdate(const char *table, const char *index, Key *key, Changes *changes);
 extern void TableInsert(Call *call, const char *table, Changes *changes);	/* all columns must be set */
+extern void WritesBegin(Call *call);
+extern void WritesEnd(Call *call);
 extern void TablesClose(Call *call);
+
+/* rows that are being inserted, many at a time; by a statement if a user has added something to the table */
+typedef struct Batch
+{
+	Call	   *call;
+	Relation	relation;
+	bool		by_statement;
+	MemoryContext memory;		/* of the rows that are not inserted yet */
+	TupleTableSlot **slots;
+	int			nslots;
+	int			count;			/* of the rows that are not inserted yet */
+	size_t		bytes;			/* their size */
+	ItemPointerData place;		/* of the last row that was inserted; invalid: not known */
+	Changes		row;			/* what BatchAdd adds */
+} Batch;
+
+extern Batch *BatchBegin(Call *call, const char *table, int columns);
+extern void BatchAdd(Batch *batch); /* batch->row */
+extern void BatchEnd(Batch *batch);
 
 extern void SetDatum(Changes *c, int column, Datum value, bool isnull);
 extern void SetInt(Changes *c, int column, int value);
@@ -378,6 +412,7 @@ extern void SetTime(Changes *c, int column, TimestampTz value); /* NO_TIME: null
 extern void SetUuid(Changes *c, int column, const pg_uuid_t *value);	/* NULL: null; likewise the next two */
 extern void SetVarlena(Changes *c, int column, const void *value);
 extern void SetText(Changes *c, int column, const char *value);
+extern void SetInterval(Changes *c, int column, const Interval *value); /* NULL: null */
 extern void SetEnum(Changes *c, int column, const char *type, const char *label);
 
 /* ---------- tenant.c: who may work in which tenant ---------- */
@@ -393,6 +428,10 @@ extern void *TenantMark(void);	/* what is entered now, for TenantRestore */
 extern void TenantRestore(void *mark);	/* undoes what was entered since */
 
 /* ---------- call.c: the frame of a call ---------- */
+
+/* what a call saves beside the steps that it keeps in memory */
+#define SAVE_PLANS	1
+#define SAVE_LOG	2			/* audit entries */
 
 /*
  * One call into the engine: the caller, its tenant, and what CallEnd restores.
@@ -413,10 +452,21 @@ struct Call
 	int			guc_level;		/* GUC level of the locked search path; 0: not locked */
 	bool		as_owner;
 	bool		reading;		/* under one snapshot, the active one (ReadBegin) */
-	void		(*save) (Call *call);	/* writes what the call has changed (CallSave), or NULL */
+	bool		writing;		/* likewise, rows together (WritesBegin) */
+	void		(*save) (Call *call, Call *by, int what);	/* writes what the call has changed, or NULL; SAVE_... says
+														 * what beside steps. If another call writes it, the call
+														 * still has it to write */
 	TimestampTz now;			/* 0: the clock has not been read yet (CallNow) */
 	List	   *plans;			/* of PlanRow, locked by this call */
 	List	   *opened;			/* tables and indexes that the call has open (table.c) */
+	CommandId	command;		/* with which it writes; InvalidCommandId: the current one */
+	struct Kept *kept;			/* rows of steps that it keeps in memory (keep.c); NULL: it writes them at once */
+	List	   *tools;			/* tools that it has read, if it keeps rows (tool.c) */
+	/* while it is suspended */
+	Call	   *below;			/* another suspended call, or NULL */
+	ResourceOwner owner;		/* of its open tables */
+	SubTransactionId suspended_in;
+	SubTransactionId shown_in;	/* where what it has changed was written; InvalidSubTransactionId: nowhere */
 	size_t		answer_bytes;	/* size of the answer, as far as it is known (AnswerTake) */
 };
 
@@ -424,19 +474,35 @@ extern void CallBegin(Call *call);	/* in the caller's tenant */
 extern void CallBeginReading(Call *call);	/* likewise, reads under one snapshot */
 extern void CallBeginIn(Call *call, const char *tenant);	/* for triggers, maintenance and procedures */
 extern Datum CallEnd(Call *call, Jsonb *answer);	/* saves the changes; answer NULL: none */
+extern void CallSuspend(Call *call);	/* as the caller again, who may call anything */
+extern bool CallResume(Call *call); /* false: the call has ended, because somebody looked */
+extern bool CallIsSuspended(void);
+extern void CallShow(void);		/* to somebody who looks */
+extern void CallInit(void);
 extern void ReadBegin(Call *call);	/* from here on the call may not write */
 extern void ReadEnd(Call *call);	/* CallEnd does it too */
 extern void CallInSession(Call *call, char *session);	/* NULL: none was given */
-extern MemoryContext TurnBegin(Call *call); /* returns the outer context, for TurnEnd */
+extern MemoryContext TurnBegin(void); /* returns the outer context, for TurnEnd */
 extern void TurnEnd(MemoryContext outer, bool keep);
 extern char *CallKeepText(Call *call, char *text);	/* NULL for NULL */
 extern struct varlena *CallKeep(Call *call, struct varlena *value); /* likewise */
 extern bool MayCommit(FunctionCallInfo fcinfo); /* for procedures */
 extern void CommitAs(Oid caller);	/* no call is open */
 
+/* ---------- slot.c: ids that carry the slot of their tenant ---------- */
+
+extern int	TenantSlot(const char *tenant); /* 0 to 4095 */
+extern int	SlotOf(const pg_uuid_t *id);
+extern pg_uuid_t IdNew(const Call *call);	/* of the tenant of the call */
+
+/* ---------- look.c: notice who looks at our tables while a call is suspended ---------- */
+
+extern void LookInit(void);
+
 /* ---------- lock.c: lock words of a tenant, where there is no row to lock ---------- */
 
 extern void CallLock(const Call *call, const char *kind, const char *word); /* until the end of the transaction */
+extern bool CallLockIsHeld(const Call *call, const char *kind, const char *word);	/* by another transaction */
 extern void CallLockCancel(const Call *call, const char *kind, const char *word);	/* the statements that hold it */
 extern void CallLockOfMany(const Call *call, const char *kind, const char *word);	/* likewise; word must not be empty */
 

@@ -15,6 +15,13 @@
  * until CallEnd, for queries and for rows by index (table.c) alike. A write
  * under it is an error.
  *
+ * A call may be suspended while a tool runs, and resumed afterwards. What it
+ * has changed may be in memory only. So when somebody looks at our tables
+ * meanwhile, it is written first (CallShow). Who looks is noticed by CallBegin
+ * and by look.c. That write belongs to the subtransaction of the tool. If that
+ * is rolled back, the changes are in memory only, as before, and the call goes
+ * on. Otherwise the tool may have changed the same rows, and the call ends.
+ *
  * Memory: everything that a call allocates is in its own context, which
  * CallEnd deletes.
  */
@@ -56,24 +63,19 @@ OwnerLeave(Call *call)
 /* ---------- begin and end ---------- */
 
 /*
- * Begin a call in a given tenant.
+ * Begin a call.
  *
  * SPI's memory belongs to the transaction, in procedures too: the call is over
  * before they commit. With SPI_OPT_NONATOMIC it would belong to the portal,
  * and would be freed twice when a procedure that was called after a SAVEPOINT
  * fails.
  */
-void
-CallBeginIn(Call *call, const char *tenant)
+static void
+Begin(Call *call, const char *tenant)
 {
-	/* it would change rows of which the outer call holds copies */
-	if (EngineRuns())
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_TRANSITION),
-				 errmsg("functions of pg_stepwise cannot be called while it writes"),
-				 errdetail("A trigger on a table of schema stepwise has called one."),
-				 errhint("Let the trigger write down what is to be done, and do it after the call that fired it.")));
 	memset(call, 0, sizeof(Call));
+	call->command = InvalidCommandId;
+	call->owner = CurrentResourceOwner;
 	call->outer = CurrentMemoryContext;
 	call->caller = GetUserId();
 	call->context = AllocSetContextCreate(CurrentMemoryContext, "stepwise call", ALLOCSET_DEFAULT_SIZES);
@@ -85,6 +87,21 @@ CallBeginIn(Call *call, const char *tenant)
 		elog(ERROR, "SPI_connect failed");
 	MemoryContextSwitchTo(call->context);
 	OwnerEnter(call);
+}
+
+/* Begin a call in a given tenant. */
+void
+CallBeginIn(Call *call, const char *tenant)
+{
+	/* it would change rows of which the outer call holds copies */
+	if (EngineRuns())
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSITION),
+				 errmsg("functions of pg_stepwise cannot be called while it writes"),
+				 errdetail("A trigger on a table of schema stepwise has called one."),
+				 errhint("Let the trigger write down what is to be done, and do it after the call that fired it.")));
+	CallShow();
+	Begin(call, tenant);
 }
 
 /* Begin a call in the tenant of the caller. */
@@ -127,14 +144,24 @@ ReadEnd(Call *call)
 }
 
 /*
- * Write what the call has changed and not yet written. CallEnd does this, and
- * so does a query that reads such rows (reads_plans).
+ * Write what the call has changed and not yet written, its audit entries first.
+ * A query that reads such rows does a part of that (reads_plans, reads_log).
  */
 static void
 CallSave(Call *call)
 {
 	if (call->save != NULL)
-		call->save(call);
+		call->save(call, call, SAVE_PLANS | SAVE_LOG);
+}
+
+/* Leave SPI, and free the memory of the call. */
+static void
+Finish(Call *call)
+{
+	if (SPI_finish() != SPI_OK_FINISH)
+		elog(ERROR, "SPI_finish failed");
+	MemoryContextSwitchTo(call->outer);
+	MemoryContextDelete(call->context);
 }
 
 /*
@@ -156,10 +183,7 @@ CallEnd(Call *call, Jsonb *answer)
 		memcpy(DatumGetPointer(result), answer, VARSIZE(answer));
 	}
 	ReadEnd(call);
-	if (SPI_finish() != SPI_OK_FINISH)
-		elog(ERROR, "SPI_finish failed");
-	MemoryContextSwitchTo(call->outer);
-	MemoryContextDelete(call->context);
+	Finish(call);
 	return result;
 }
 
@@ -169,6 +193,118 @@ CallInSession(Call *call, char *session)
 {
 	CheckNameLimit(session, "session_id");
 	call->session = session;
+}
+
+/* ---------- suspended calls ---------- */
+
+static Call *suspended = NULL;	/* the innermost one: a tool may run another plan */
+
+/* Check whether a call is suspended whose changes nobody has looked at. */
+bool
+CallIsSuspended(void)
+{
+	return suspended != NULL && suspended->shown_in == InvalidSubTransactionId;
+}
+
+/*
+ * Suspend a call. What it has changed is shown with a command id of its own,
+ * which every later snapshot sees: who looks may have taken a snapshot before
+ * we notice.
+ */
+void
+CallSuspend(Call *call)
+{
+	OwnerLeave(call);
+	MemoryContextSwitchTo(call->outer);
+	CommandCounterIncrement();
+	call->command = GetCurrentCommandId(true);
+	CommandCounterIncrement();
+	call->suspended_in = GetCurrentSubTransactionId();
+	call->shown_in = InvalidSubTransactionId;
+	call->below = suspended;
+	suspended = call;
+}
+
+/*
+ * Resume a call. Returns false if somebody has looked: then all is written, and
+ * the call has ended.
+ */
+bool
+CallResume(Call *call)
+{
+	if (suspended != call)
+		elog(ERROR, "the call is not suspended");
+	suspended = call->below;
+	if (call->shown_in != InvalidSubTransactionId)
+	{
+		TablesClose(call);
+		Finish(call);
+		return false;
+	}
+	OwnerEnter(call);
+	call->command = InvalidCommandId;
+	call->now = 0;
+	return true;
+}
+
+/*
+ * Write what a suspended call has changed, unless that is done. Its tables are
+ * closed, since who looks may be about to alter them.
+ */
+void
+CallShow(void)
+{
+	Call	   *call = suspended;
+	ResourceOwner owner = CurrentResourceOwner;
+	bool		read_only = XactReadOnly;
+	Call		by;
+
+	if (!CallIsSuspended())
+		return;
+	/* the changes are from before; who looks may have set the transaction read-only since */
+	XactReadOnly = false;
+	call->shown_in = GetCurrentSubTransactionId();
+	CurrentResourceOwner = call->owner;
+	TablesClose(call);
+	CurrentResourceOwner = owner;
+	Begin(&by, call->tenant);
+	by.command = call->command;
+	by.now = call->now;
+	if (call->save != NULL)
+		call->save(call, &by, SAVE_PLANS | SAVE_LOG);
+	CallEnd(&by, NULL);
+	XactReadOnly = read_only;
+}
+
+static void
+SuspendedAtTransactionEnd(XactEvent event, void *arg)
+{
+	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
+		suspended = NULL;
+}
+
+/* Forget calls that a rolled back subtransaction has suspended, and what it has written for others. */
+static void
+SuspendedAtSubtransactionEnd(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
+{
+	if (event == SUBXACT_EVENT_ABORT_SUB)
+		while (suspended != NULL && suspended->suspended_in >= mine)
+			suspended = suspended->below;
+	for (Call *call = suspended; call != NULL; call = call->below)
+	{
+		if (event == SUBXACT_EVENT_ABORT_SUB && call->shown_in >= mine)
+			call->shown_in = InvalidSubTransactionId;
+		if (event == SUBXACT_EVENT_COMMIT_SUB && call->shown_in == mine)
+			call->shown_in = parent;
+	}
+}
+
+/* Register the callbacks for the end of transactions and subtransactions. */
+void
+CallInit(void)
+{
+	RegisterXactCallback(SuspendedAtTransactionEnd, NULL);
+	RegisterSubXactCallback(SuspendedAtSubtransactionEnd, NULL);
 }
 
 /* ---------- memory of a part of a call ---------- */
@@ -182,16 +318,16 @@ CallInSession(Call *call, char *session)
  * to the memory of the call.
  */
 MemoryContext
-TurnBegin(Call *call)
+TurnBegin(void)
 {
-	MemoryContext turn = AllocSetContextCreate(call->context, "stepwise turn", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext turn = AllocSetContextCreate(CurrentMemoryContext, "stepwise turn", ALLOCSET_DEFAULT_SIZES);
 
 	return MemoryContextSwitchTo(turn);
 }
 
 /*
  * End a turn. "outer" is what TurnBegin returned. With "keep", the memory of
- * the turn lives as long as the call.
+ * the turn lives as long as the outer memory.
  */
 void
 TurnEnd(MemoryContext outer, bool keep)

@@ -24,7 +24,9 @@ typedef struct Known
 	char		name[NAMEDATALEN];
 } Known;
 
-static Known known[128];
+#define KNOWN_TOGETHER	4		/* entries that a name may have */
+
+static Known known[256];
 
 static void
 ForgetRelation(Datum arg, Oid relid)
@@ -48,22 +50,32 @@ CatalogInit(void)
 	CacheRegisterSyscacheCallback(ENUMOID, ForgetAll, (Datum) 0);
 }
 
+static bool
+IsKnown(const Known *k, const char *type, const char *name)
+{
+	return OidIsValid(k->oid) && strcmp(k->name, name) == 0 && strcmp(k->type, type) == 0;
+}
+
 /*
- * Find the cache entry of a name. Names are constants, so the hash is made of
- * their addresses. IsKnown compares the text.
+ * Find the cache entry of a name, or else one that may be used for it. Names are
+ * constants, so the hash is made of their addresses. Names with the same hash
+ * stand side by side.
  */
 static Known *
 KnownOf(const char *type, const char *name)
 {
 	uintptr_t	hash = (uintptr_t) type * 31 + (uintptr_t) name;
+	Known	   *first = &known[(hash ^ hash >> 7) % (lengthof(known) - KNOWN_TOGETHER)];
+	Known	   *unused = first;
 
-	return &known[(hash ^ hash >> 7) % lengthof(known)];
-}
-
-static bool
-IsKnown(const Known *k, const char *type, const char *name)
-{
-	return OidIsValid(k->oid) && strcmp(k->name, name) == 0 && strcmp(k->type, type) == 0;
+	for (int i = 0; i < KNOWN_TOGETHER; i++)
+	{
+		if (IsKnown(&first[i], type, name))
+			return &first[i];
+		if (!OidIsValid(first[i].oid))
+			unused = &first[i];
+	}
+	return unused;
 }
 
 static Oid

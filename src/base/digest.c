@@ -60,6 +60,14 @@ DigestHex(const uint8 digest[32])
 	return text;
 }
 
+/* Digest a text in UTF-8. */
+static void
+DigestChars(const char *text, uint8 digest[32])
+{
+	text = Utf8Form(text);
+	Sha256(text, strlen(text), digest);
+}
+
 /* Digest a text, in hexadecimal; NULL for NULL. */
 char *
 DigestOfText(const char *text)
@@ -68,31 +76,37 @@ DigestOfText(const char *text)
 
 	if (text == NULL)
 		return NULL;
-	text = Utf8Form(text);
-	Sha256(text, strlen(text), digest);
+	DigestChars(text, digest);
 	return DigestHex(digest);
 }
 
 /*
- * Digest a jsonb value, perhaps toasted, by its text; NULL for NULL.
+ * Digest a jsonb value, perhaps toasted, by its text. Returns false for NULL.
  *
- * Values may be large, and one call may digest thousands of them. Only the
- * digest stays in memory.
+ * Values may be large, and one call may digest thousands of them. Nothing stays
+ * in memory.
  */
-char *
-DigestText(const void *jsonb_varlena)
+bool
+DigestJson(const void *jsonb_varlena, uint8 digest[32])
 {
 	MemoryContext scratch;
 	MemoryContext outer;
-	char	   *digest;
 
 	if (jsonb_varlena == NULL)
-		return NULL;
+		return false;
 	scratch = AllocSetContextCreate(CurrentMemoryContext, "stepwise digest", ALLOCSET_SMALL_SIZES);
 	outer = MemoryContextSwitchTo(scratch);
-	digest = DigestOfText(JsonToText(JsonOf(jsonb_varlena)));
-	digest = MemoryContextStrdup(outer, digest);
+	DigestChars(JsonToText(JsonOf(jsonb_varlena)), digest);
 	MemoryContextSwitchTo(outer);
 	MemoryContextDelete(scratch);
-	return digest;
+	return true;
+}
+
+/* The same, in hexadecimal; NULL for NULL. */
+char *
+DigestText(const void *jsonb_varlena)
+{
+	uint8		digest[32];
+
+	return DigestJson(jsonb_varlena, digest) ? DigestHex(digest) : NULL;
 }

@@ -6,6 +6,7 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_enum.h"
+#include "utils/inval.h"
 #include "utils/syscache.h"
 
 const char *const StepStatusName[STEP_STATUSES] = {
@@ -17,9 +18,30 @@ const char *const PlanStatusName[PLAN_STATUSES] = {
 const char *const OutcomeName[OUTCOMES] = {"success", "failure", "n/a"};
 const char *const OnFailureName[ON_FAILURES] = {"continue", "stop", "pause", "fail"};
 
-/* Find the index of an enum value in a table of names. */
-int
-EnumIndex(Oid value, const char *const *names, int count)
+/* the values that were last looked up, until an enum type changes */
+static struct
+{
+	Oid			value;
+	const char *const *names;
+	int			index;
+}			seen[64];
+
+static void
+SeenForget(Datum arg, int cache, uint32 hash)
+{
+	memset(seen, 0, sizeof(seen));
+}
+
+/* Register the invalidation callback. */
+void
+EnumInit(void)
+{
+	CacheRegisterSyscacheCallback(ENUMOID, SeenForget, (Datum) 0);
+}
+
+/* Look up the index of an enum value in a table of names. */
+static int
+EnumLookUp(Oid value, const char *const *names, int count)
 {
 	HeapTuple	tuple = SearchSysCache1(ENUMOID, ObjectIdGetDatum(value));
 	int			index;
@@ -30,5 +52,21 @@ EnumIndex(Oid value, const char *const *names, int count)
 	ReleaseSysCache(tuple);
 	if (index < 0)
 		elog(ERROR, "unknown enum value %u", value);
+	return index;
+}
+
+/* Find the index of an enum value in a table of names. */
+int
+EnumIndex(Oid value, const char *const *names, int count)
+{
+	size_t		slot = value % lengthof(seen);
+	int			index;
+
+	if (seen[slot].value == value && seen[slot].names == names)
+		return seen[slot].index;
+	index = EnumLookUp(value, names, count);
+	seen[slot].value = value;
+	seen[slot].names = names;
+	seen[slot].index = index;
 	return index;
 }

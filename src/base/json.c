@@ -307,7 +307,11 @@ JsonMergeDeep(const Jsonb *a, const Jsonb *b)
 Jsonb *
 JsonEmptyObject(void)
 {
-	return JsonMerge(NULL, NULL);
+	Jsonb	   *object = palloc(sizeof(Jsonb));
+
+	SET_VARSIZE(object, sizeof(Jsonb));
+	object->root.header = JB_FOBJECT;
+	return object;
 }
 
 /* Make an object of one member. */

@@ -17,15 +17,20 @@
 
 /* ---------- values ---------- */
 
+#define LEVEL_BYTES		(sizeof(uint32) + sizeof(JEntry))	/* that a container takes at least, to hold another */
+
 /* Check whether a value is nested too deeply. A scalar counts as one level. */
 static bool
 JsonIsTooDeep(const Jsonb *json)
 {
-	JsonbIterator *iterator = JsonbIteratorInit(unconstify(JsonbContainer *, &json->root));
+	JsonbIterator *iterator;
 	JsonbValue	ignored;
 	JsonbIteratorToken token;
 	int			depth = 0;
 
+	if (VARSIZE(json) / LEVEL_BYTES < (size_t) MaxJsonDepth)
+		return false;
+	iterator = JsonbIteratorInit(unconstify(JsonbContainer *, &json->root));
 	while ((token = JsonbIteratorNext(&iterator, &ignored, false)) != WJB_DONE)
 	{
 		if (token == WJB_END_ARRAY || token == WJB_END_OBJECT)

@@ -58,6 +58,27 @@ CallLock(const Call *call, const char *kind, const char *word)
 	(void) LockAcquire(&tag, ExclusiveLock, false, false);
 }
 
+/* Check whether another transaction holds a word of the tenant. */
+bool
+CallLockIsHeld(const Call *call, const char *kind, const char *word)
+{
+	LOCKTAG		tag = TagOf(call, kind, word);
+	int			count;
+
+	(void) GetLockConflicts(&tag, ExclusiveLock, &count);
+	return count > 0;
+}
+
+/* Check whether a process is still in the transaction that was found. */
+static bool
+IsInTransaction(const PGPROC *holder, VirtualTransactionId found)
+{
+	VirtualTransactionId now;
+
+	GET_VXID_FROM_PGPROC(now, *holder);
+	return VirtualTransactionIdEquals(now, found);
+}
+
 /*
  * Cancel the statements that hold a word of the tenant. The caller of this has
  * checked that it may do so.
@@ -73,7 +94,7 @@ CallLockCancel(const Call *call, const char *kind, const char *word)
 	{
 		PGPROC	   *holder = TransactionHolder(holders[i]);
 
-		if (holder != NULL && holder->pid != 0)
+		if (holder != NULL && holder->pid != 0 && IsInTransaction(holder, holders[i]))
 			(void) DirectFunctionCall1(pg_cancel_backend, Int32GetDatum(holder->pid));
 	}
 }

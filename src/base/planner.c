@@ -7,20 +7,37 @@
  * bad: with so few rows, every index that leads with the tenant looks as good
  * as the right one. Such a plan would read all rows of a tenant for each row
  * that it wants, until the next ANALYZE. So the engine's own queries are
- * planned as if the tables were large. ANALYZE would not help later either:
- * the columns keep no statistics (sql/85_statistics.sql).
+ * planned as if the tables were large, and as if few rows had the same id: by
+ * default the planner expects 200 different values in a column. ANALYZE would
+ * not help later either: the columns keep no statistics (sql/85_statistics.sql).
  */
 #include "base/base.h"
 
+#include "access/htup_details.h"
+#include "access/table.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_statistic.h"
 #include "optimizer/plancat.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/selfuncs.h"
 
 /* large enough to tell the indexes apart, too small to bring in JIT or parallel workers */
 #define ROWS_AT_LEAST	100000
 #define PAGES_AT_LEAST	5000
 
+/* a tenth as many different values as rows, as pg_statistic writes it */
+#define TEN_OF_A_KIND	(-0.1)
+
 static get_relation_info_hook_type previous_hook = NULL;
+static get_relation_stats_hook_type previous_stats_hook = NULL;
+
+/* Check whether the engine plans a query of its own about this table. */
+static bool
+IsPlannedHere(Oid relid)
+{
+	return EngineRuns() && get_rel_namespace(relid) == get_namespace_oid("stepwise", true);
+}
 
 static void
 IndexLooksLarge(IndexOptInfo *index)
@@ -30,6 +47,9 @@ IndexLooksLarge(IndexOptInfo *index)
 	index->tuples = Max(index->tuples, ROWS_AT_LEAST / share);
 	index->pages = Max(index->pages, PAGES_AT_LEAST / 5 / share);
 	index->tree_height = Max(index->tree_height, 2);
+	/* of an ordered index, the first rows are wanted; a bitmap would read all of them */
+	if (index->sortopfamily != NULL)
+		index->amhasgetbitmap = false;
 }
 
 static void
@@ -39,7 +59,7 @@ TableLooksLarge(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel)
 
 	if (previous_hook != NULL)
 		previous_hook(root, relid, inhparent, rel);
-	if (!EngineRuns() || get_rel_namespace(relid) != get_namespace_oid("stepwise", true))
+	if (!IsPlannedHere(relid))
 		return;
 	rel->tuples = Max(rel->tuples, ROWS_AT_LEAST);
 	rel->pages = Max(rel->pages, PAGES_AT_LEAST);
@@ -47,10 +67,57 @@ TableLooksLarge(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel)
 		IndexLooksLarge(lfirst(cell));
 }
 
-/* Install the planner hook. */
+/* Make the statistics of a column of ids. They are the same for all of them, and are kept. */
+static HeapTuple
+StatisticsOfIds(void)
+{
+	static HeapTuple kept = NULL;
+	Datum		values[Natts_pg_statistic] = {0};
+	bool		nulls[Natts_pg_statistic] = {0};
+	Relation	catalog;
+	MemoryContext outer;
+
+	if (kept != NULL)
+		return kept;
+	values[Anum_pg_statistic_stawidth - 1] = Int32GetDatum(UUID_LEN);
+	values[Anum_pg_statistic_stadistinct - 1] = Float4GetDatum(TEN_OF_A_KIND);
+	for (int i = 0; i < STATISTIC_NUM_SLOTS; i++)
+	{
+		nulls[Anum_pg_statistic_stanumbers1 - 1 + i] = true;
+		nulls[Anum_pg_statistic_stavalues1 - 1 + i] = true;
+	}
+	catalog = table_open(StatisticRelationId, AccessShareLock);
+	outer = MemoryContextSwitchTo(TopMemoryContext);
+	kept = heap_form_tuple(RelationGetDescr(catalog), values, nulls);
+	MemoryContextSwitchTo(outer);
+	table_close(catalog, AccessShareLock);
+	return kept;
+}
+
+/* Leave the statistics alone: they are kept. */
+static void
+KeepStatistics(HeapTuple tuple)
+{
+}
+
+static bool
+IdsLookDifferent(PlannerInfo *root, RangeTblEntry *table, AttrNumber column, VariableStatData *answer)
+{
+	if (previous_stats_hook != NULL && previous_stats_hook(root, table, column, answer))
+		return true;
+	if (table->rtekind != RTE_RELATION || get_atttype(table->relid, column) != UUIDOID || !IsPlannedHere(table->relid))
+		return false;
+	answer->statsTuple = StatisticsOfIds();
+	answer->freefunc = KeepStatistics;
+	return true;
+}
+
+/* Install the planner hooks. */
 void
 PlannerInit(void)
 {
+	previous_stats_hook = get_relation_stats_hook;
+	get_relation_stats_hook = IdsLookDifferent;
 	previous_hook = get_relation_info_hook;
 	get_relation_info_hook = TableLooksLarge;
 }

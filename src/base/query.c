@@ -241,6 +241,16 @@ Execute(KeptQuery *query, const Params *params)
 	return result;
 }
 
+/* Write what the call has changed and the query reads. What it keeps of steps is written in any case. */
+static void
+SaveFor(const KeptQuery *query, Call *call)
+{
+	int			what = (query->reads_plans ? SAVE_PLANS : 0) | (query->reads_log ? SAVE_LOG : 0);
+
+	if (call != NULL && call->save != NULL && (what != 0 || call->kept != NULL))
+		call->save(call, call, what);
+}
+
 /* Run a query, as the owner. */
 Rows
 QueryRun(KeptQuery *query, const Params *params)
@@ -254,8 +264,7 @@ QueryRun(KeptQuery *query, const Params *params)
 
 	if (params->count != query->nparams)
 		elog(ERROR, "query got %d parameters instead of %d: %s", params->count, query->nparams, query->sql);
-	if (query->reads_plans && params->call != NULL && params->call->save != NULL)
-		params->call->save(params->call);
+	SaveFor(query, params->call);
 	level = SearchPathLock();
 	if (level != 0 && params->call != NULL)
 	{

@@ -12,6 +12,11 @@
  * A call opens each table and index once. A caller may tell where it has last
  * seen a row; if the row is still there, no index is searched.
  *
+ * Ids are unique over all tenants, so most keys do not contain the tenant. Each
+ * row that is found is compared with the tenant of the call, before it is
+ * locked or returned (IsOurs). A row of another tenant is treated as if it did
+ * not exist.
+ *
  * What an UPDATE does and this does not: CHECK constraints (the engine keeps
  * to them, and store.c verifies), policies (they do not apply to the owner),
  * and row triggers (ours let the engine pass). If a user has added a trigger,
@@ -78,6 +83,107 @@ KeyIntFrom(Key *key, int value)
 	KeyAdd(key, BTGreaterEqualStrategyNumber, InvalidOid, F_INT4GE, Int32GetDatum(value));
 }
 
+/* ---------- facts about tables ---------- */
+
+#define INDEXES_MAX		16		/* of a table */
+#define TESTS_MAX		2		/* in the predicate of an index */
+
+/* what an index asks of a column of a row */
+typedef struct ColumnTest
+{
+	AttrNumber	column;
+	enum
+	{
+		COLUMN_IS_NULL,
+		COLUMN_IS_NOT_NULL,
+		COLUMN_IS_TRUE
+	}			kind;
+} ColumnTest;
+
+/* how rows get into an index; this never changes while it exists */
+typedef struct IndexFacts
+{
+	Oid			index;
+	bool		plain;			/* a B-tree over columns, in use */
+	bool		unique;
+	bool		deferrable;		/* the constraint that it enforces */
+	int			ncolumns;
+	AttrNumber	columns[KEY_MAX_COLUMNS];
+	int			ntests;			/* all must hold for an entry; -1: the predicate is not understood */
+	ColumnTest	tests[TESTS_MAX];
+} IndexFacts;
+
+/* what is known about a table, until it changes */
+typedef struct Facts
+{
+	Oid			relid;
+	AttrNumber	tenant;			/* number of its column tenant */
+	bool		judged;			/* has Judge been asked? */
+	bool		altered;		/* its answer */
+	bool		indexed;		/* have its indexes been read? */
+	int			nindexes;		/* -1: too many */
+	IndexFacts	indexes[INDEXES_MAX];
+} Facts;
+
+static Facts facts[16];			/* more than the engine has tables that it reads here */
+
+static void
+FactsForget(Datum arg, Oid relid)
+{
+	for (size_t i = 0; i < lengthof(facts); i++)
+		if (relid == InvalidOid || facts[i].relid == relid)
+			facts[i].relid = InvalidOid;
+}
+
+/* Register the invalidation callback. */
+void
+TableInit(void)
+{
+	CacheRegisterRelcacheCallback(FactsForget, (Datum) 0);
+}
+
+/* Find the column tenant of a table. */
+static AttrNumber
+TenantColumn(Relation relation)
+{
+	TupleDesc	desc = RelationGetDescr(relation);
+
+	for (int i = 0; i < desc->natts; i++)
+		if (strcmp(NameStr(TupleDescAttr(desc, i)->attname), "tenant") == 0)
+			return i + 1;
+	elog(ERROR, "table %s has no column tenant", RelationGetRelationName(relation));
+}
+
+/* Find the entry of a table, or else a free one. */
+static Facts *
+FactsEntry(Oid relid)
+{
+	Facts	   *unused = &facts[0];
+
+	for (size_t i = 0; i < lengthof(facts); i++)
+	{
+		if (facts[i].relid == relid)
+			return &facts[i];
+		if (!OidIsValid(facts[i].relid))
+			unused = &facts[i];
+	}
+	return unused;
+}
+
+static Facts *
+FactsOf(Relation relation)
+{
+	Facts	   *f = FactsEntry(RelationGetRelid(relation));
+
+	if (f->relid == RelationGetRelid(relation))
+		return f;
+	f->tenant = TenantColumn(relation);
+	f->judged = false;
+	f->indexed = false;
+	f->relid = RelationGetRelid(relation);
+	return f;
+}
+
 /* ---------- open tables ---------- */
 
 /*
@@ -86,8 +192,11 @@ KeyIntFrom(Key *key, int value)
  */
 typedef struct Opened
 {
+	const char *name;			/* by which it was opened; NULL: by its id */
 	Relation	relation;
 	LOCKMASK	locked;			/* modes in which it is locked, a bit for each */
+	TupleTableSlot *read;		/* for a row that is read, or NULL; empty between two uses */
+	TupleTableSlot *written;	/* likewise for one that is written */
 } Opened;
 
 /* Find a table or index that the call has opened; NULL: it has not. */
@@ -108,11 +217,12 @@ OpenedFind(const Call *call, Oid relid)
 
 /* Remember a table or index that was opened and locked in this mode. */
 static Relation
-OpenedKeep(Call *call, Relation relation, LOCKMODE lockmode)
+OpenedKeep(Call *call, const char *name, Relation relation, LOCKMODE lockmode)
 {
 	MemoryContext current = MemoryContextSwitchTo(call->context);
-	Opened	   *opened = palloc(sizeof(Opened));
+	Opened	   *opened = palloc0(sizeof(Opened));
 
+	opened->name = name;
 	opened->relation = relation;
 	opened->locked = LOCKBIT_ON(lockmode);
 	call->opened = lappend(call->opened, opened);
@@ -138,14 +248,30 @@ OpenLocked(const char *name, LOCKMODE lockmode)
 	}
 }
 
+/* Find a table or index that the call has opened by this name. Names are constants, so most are found by their address. */
+static Opened *
+OpenedByName(const Call *call, const char *name)
+{
+	ListCell   *cell;
+
+	foreach(cell, call->opened)
+	{
+		Opened	   *opened = lfirst(cell);
+
+		if (opened->name == name)
+			return opened;
+	}
+	return OpenedFind(call, TableOid(name));
+}
+
 /* Open a table or index in a mode, if the call has not done that yet. */
 static Relation
 Open(Call *call, const char *name, LOCKMODE lockmode)
 {
-	Opened	   *opened = OpenedFind(call, TableOid(name));
+	Opened	   *opened = OpenedByName(call, name);
 
 	if (opened == NULL)
-		return OpenedKeep(call, OpenLocked(name, lockmode), lockmode);
+		return OpenedKeep(call, name, OpenLocked(name, lockmode), lockmode);
 	if ((opened->locked & LOCKBIT_ON(lockmode)) == 0)
 		LockRelationOid(RelationGetRelid(opened->relation), lockmode);
 	opened->locked |= LOCKBIT_ON(lockmode);
@@ -159,15 +285,56 @@ TablesClose(Call *call)
 	ListCell   *cell;
 
 	foreach(cell, call->opened)
-		relation_close(((Opened *) lfirst(cell))->relation, NoLock);
+	{
+		Opened	   *opened = lfirst(cell);
+
+		if (opened->read != NULL)
+			ExecDropSingleTupleTableSlot(opened->read);
+		if (opened->written != NULL)
+			ExecDropSingleTupleTableSlot(opened->written);
+		relation_close(opened->relation, NoLock);
+	}
 	call->opened = NIL;
+}
+
+/* Get the slot for a row of a table that is read. Whoever gets it empties it. */
+static TupleTableSlot *
+ReadSlot(Call *call, Relation relation)
+{
+	Opened	   *opened = OpenedFind(call, RelationGetRelid(relation));
+	MemoryContext current;
+
+	if (opened->read == NULL)
+	{
+		current = MemoryContextSwitchTo(call->context);
+		opened->read = table_slot_create(relation, NULL);
+		MemoryContextSwitchTo(current);
+	}
+	return opened->read;
+}
+
+/* Get the slot for a row of a table that is written. Whoever gets it empties it. */
+static TupleTableSlot *
+WriteSlot(Call *call, Relation relation)
+{
+	Opened	   *opened = OpenedFind(call, RelationGetRelid(relation));
+	MemoryContext current;
+
+	if (opened->written == NULL)
+	{
+		current = MemoryContextSwitchTo(call->context);
+		opened->written = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsHeapTuple);
+		MemoryContextSwitchTo(current);
+	}
+	return opened->written;
 }
 
 /* ---------- reading ---------- */
 
 /*
  * Take the snapshot of a statement: it shows what is committed by now and what
- * we have written. A call that only reads keeps its snapshot.
+ * we have written. A call that only reads keeps its snapshot, and so does one
+ * that writes several rows together.
  */
 static Snapshot
 SnapshotNow(bool reading)
@@ -189,13 +356,29 @@ Begin(Call *call, const char *table, LOCKMODE lockmode)
 	relation = Open(call, table, lockmode);
 	if (RelationGetDescr(relation)->natts > TABLE_MAX_COLUMNS)
 		elog(ERROR, "table %s has too many columns", table);
-	PushActiveSnapshot(SnapshotNow(call->reading));
+	PushActiveSnapshot(SnapshotNow(call->reading || call->writing));
 	return relation;
 }
 
 static void
 End(void)
 {
+	PopActiveSnapshot();
+}
+
+/* Begin to write rows together, each of them once, under one snapshot. */
+void
+WritesBegin(Call *call)
+{
+	PushActiveSnapshot(SnapshotNow(false));
+	call->writing = true;
+}
+
+/* End writing rows together. */
+void
+WritesEnd(Call *call)
+{
+	call->writing = false;
 	PopActiveSnapshot();
 }
 
@@ -214,7 +397,7 @@ RefuseConcurrentUpdate(void)
 			 errmsg("could not serialize access due to concurrent update")));
 }
 
-/* Begin an index scan of a key; rows come in the order of the index. */
+/* Begin an index scan of a key; rows come in the order of the index, or backward. */
 static IndexScanDesc
 ScanBegin(Relation relation, const char *index, Key *key)
 {
@@ -225,13 +408,32 @@ ScanBegin(Relation relation, const char *index, Key *key)
 }
 
 static bool
-ScanNext(IndexScanDesc scan, TupleTableSlot *slot)
+ScanNext(IndexScanDesc scan, const Key *key, TupleTableSlot *slot)
 {
 	CHECK_FOR_INTERRUPTS();
-	return index_getnext_slot(scan, ForwardScanDirection, slot);
+	return index_getnext_slot(scan, key->backward ? BackwardScanDirection : ForwardScanDirection, slot);
 }
 
-/* Check whether a row has the key, which is that of the first columns of the table. */
+/* Check whether a row belongs to the tenant of the call. */
+static bool
+IsOurs(Relation relation, TupleTableSlot *slot, const Call *call)
+{
+	bool		isnull;
+	text	   *ours = DatumGetTextPP(call->tenant_datum);
+	text	   *tenant = DatumGetTextPP(slot_getattr(slot, FactsOf(relation)->tenant, &isnull));
+
+	return VARSIZE_ANY_EXHDR(tenant) == VARSIZE_ANY_EXHDR(ours) &&
+		memcmp(VARDATA_ANY(tenant), VARDATA_ANY(ours), VARSIZE_ANY_EXHDR(ours)) == 0;
+}
+
+/* Check whether a row is of the tenant and passes the test; NULL: any row does. */
+static bool
+IsWanted(Relation relation, TupleTableSlot *slot, const Call *call, TupleTest test, const void *arg)
+{
+	return IsOurs(relation, slot, call) && (test == NULL || test(slot, arg));
+}
+
+/* Check whether a row has the key. */
 static bool
 HasKey(TupleTableSlot *slot, Key *key)
 {
@@ -239,7 +441,7 @@ HasKey(TupleTableSlot *slot, Key *key)
 	{
 		ScanKey		column = &key->columns[i];
 		bool		isnull;
-		Datum		value = slot_getattr(slot, i + 1, &isnull);
+		Datum		value = slot_getattr(slot, key->of_table ? key->of_table[i] : i + 1, &isnull);
 
 		if (isnull || !DatumGetBool(FunctionCall2Coll(&column->sk_func, column->sk_collation, value, column->sk_argument)))
 			return false;
@@ -258,51 +460,43 @@ FetchPlace(Relation relation, Key *key, TupleTableSlot *slot)
 }
 
 /*
- * Prepare to fetch a row from a place that an earlier transaction has seen.
- * Since then the table may have become shorter. An index scan prunes the page
- * that it comes to; so do we, or the page would never be pruned.
+ * Check whether a row can be fetched from a place that an earlier transaction
+ * has seen. Since then the table may have become shorter.
  */
 static bool
-PreparePlace(Relation relation, const Key *key)
+HasPlace(Relation relation, const Key *key)
 {
-	Buffer		buffer;
-
-	if (!ItemPointerIsValid(&key->place) || relation->rd_tableam != GetHeapamTableAmRoutine() ||
-		ItemPointerGetBlockNumber(&key->place) >= RelationGetNumberOfBlocks(relation))
-		return false;
-	buffer = ReadBuffer(relation, ItemPointerGetBlockNumber(&key->place));
-	heap_page_prune_opt(relation, buffer);
-	ReleaseBuffer(buffer);
-	return true;
+	return ItemPointerIsValid(&key->place) && relation->rd_tableam == GetHeapamTableAmRoutine() &&
+		ItemPointerGetBlockNumber(&key->place) < RelationGetNumberOfBlocks(relation);
 }
 
-/* Find the first row of a key that passes the test; NULL: none. */
+/* Find the first row of a key that is of the tenant and passes the test; NULL: none. */
 static TupleTableSlot *
 Seek(Relation relation, const char *index, Key *key, TupleTest test, const void *arg)
 {
-	TupleTableSlot *slot = table_slot_create(relation, NULL);
+	TupleTableSlot *slot = ReadSlot(key->call, relation);
 	IndexScanDesc scan;
 	bool		found;
 
-	if (PreparePlace(relation, key) && FetchPlace(relation, key, slot) && (test == NULL || test(slot, arg)))
+	if (HasPlace(relation, key) && FetchPlace(relation, key, slot) && IsWanted(relation, slot, key->call, test, arg))
 		return slot;
 	scan = ScanBegin(relation, index, key);
 	do
-		found = ScanNext(scan, slot);
-	while (found && test != NULL && !test(slot, arg));
+		found = ScanNext(scan, key, slot);
+	while (found && !IsWanted(relation, slot, key->call, test, arg));
 	index_endscan(scan);
 	if (found)
 		return slot;
-	ExecDropSingleTupleTableSlot(slot);
+	ExecClearTuple(slot);
 	return NULL;
 }
 
 /*
- * Lock the row in the slot, and read it again. Returns false if the row is
- * gone, or if it is locked and we do not wait.
+ * Lock the row in the slot, and read it again. Returns TM_Deleted if the row is
+ * gone, and TM_WouldBlock if it is locked and we do not wait.
  */
-static bool
-Lock(Relation relation, TupleTableSlot *slot, LockWaitPolicy wait)
+static TM_Result
+Lock(Relation relation, TupleTableSlot *slot, LockTupleMode mode, LockWaitPolicy wait)
 {
 	ItemPointerData tid = slot->tts_tid;
 	uint8		flags = TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS;
@@ -312,18 +506,12 @@ Lock(Relation relation, TupleTableSlot *slot, LockWaitPolicy wait)
 	if (!IsolationUsesXactSnapshot())
 		flags |= TUPLE_LOCK_FLAG_FIND_LAST_VERSION;
 	result = table_tuple_lock(relation, &tid, GetActiveSnapshot(), slot, GetCurrentCommandId(false),
-							  LockTupleNoKeyExclusive, wait, flags, &failure);
+							  mode, wait, flags, &failure);
 	if (result == TM_Updated || (result == TM_Deleted && IsolationUsesXactSnapshot()))
 		RefuseConcurrentUpdate();
 	if (result != TM_Ok && result != TM_Deleted && result != TM_WouldBlock)
 		elog(ERROR, "row of table %s could not be locked", RelationGetRelationName(relation));
-	return result == TM_Ok;
-}
-
-static void *
-MakeRow(Relation relation, TupleTableSlot *slot, TupleMake make)
-{
-	return make(ExecFetchSlotHeapTuple(slot, false, NULL), RelationGetDescr(relation));
+	return result;
 }
 
 /* Read the first row of a key that passes the test; NULL: none. */
@@ -336,83 +524,97 @@ TableRead(const char *table, const char *index, Key *key, TupleTest test, const 
 
 	if (slot != NULL)
 	{
-		row = MakeRow(relation, slot, make);
-		ExecDropSingleTupleTableSlot(slot);
+		row = make(slot);
+		ExecClearTuple(slot);
 	}
 	End();
 	return row;
+}
+
+/*
+ * Read the first rows of a key that pass the test, at most max. Rows for which
+ * "make" returns NULL are left out.
+ */
+List *
+TableReadSome(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make, int max)
+{
+	Relation	relation = Begin(key->call, table, AccessShareLock);
+	IndexScanDesc scan = ScanBegin(relation, index, key);
+	TupleTableSlot *slot = ReadSlot(key->call, relation);
+	List	   *rows = NIL;
+
+	while (list_length(rows) < max && ScanNext(scan, key, slot))
+	{
+		void	   *row = IsWanted(relation, slot, key->call, test, arg) ? make(slot) : NULL;
+
+		if (row != NULL)
+			rows = lappend(rows, row);
+	}
+	index_endscan(scan);
+	ExecClearTuple(slot);
+	End();
+	return rows;
 }
 
 /* Read all rows of a key. Rows for which "make" returns NULL are left out. */
 List *
 TableReadAll(const char *table, const char *index, Key *key, TupleMake make)
 {
-	Relation	relation = Begin(key->call, table, AccessShareLock);
-	IndexScanDesc scan = ScanBegin(relation, index, key);
-	TupleTableSlot *slot = table_slot_create(relation, NULL);
-	List	   *rows = NIL;
+	return TableReadSome(table, index, key, NULL, NULL, make, INT_MAX);
+}
 
-	while (ScanNext(scan, slot))
+/*
+ * Lock the first row of a key that passes the test, and read it; NULL: none.
+ * With "held", do not wait; *held then says whether another transaction has
+ * locked the row.
+ */
+static void *
+LockFirst(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make,
+		  LockTupleMode mode, bool *held)
+{
+	Relation	relation = Begin(key->call, table, RowShareLock);
+	TupleTableSlot *slot = Seek(relation, index, key, test, arg);
+	TM_Result	result = TM_Deleted;
+	void	   *row = NULL;
+
+	if (slot != NULL)
 	{
-		void	   *row = MakeRow(relation, slot, make);
-
-		if (row != NULL)
-			rows = lappend(rows, row);
+		result = Lock(relation, slot, mode, held == NULL ? LockWaitBlock : LockWaitSkip);
+		if (result == TM_Ok)
+			row = make(slot);
+		ExecClearTuple(slot);
 	}
-	index_endscan(scan);
-	ExecDropSingleTupleTableSlot(slot);
 	End();
-	return rows;
+	if (held != NULL)
+		*held = result == TM_WouldBlock;
+	return row;
 }
 
 /*
  * Lock the first row of a key that passes the test, and read it; NULL: none.
  * The test must be about columns that never change, because it is not repeated
- * after a wait.
+ * after a wait. With "held", do not wait; *held then says whether another
+ * transaction has locked the row.
  */
 void *
-TableLock(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make, bool wait)
+TableLock(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make, bool *held)
 {
-	Relation	relation;
-	TupleTableSlot *slot;
-	void	   *row = NULL;
-
 	CheckWritable("SELECT FOR NO KEY UPDATE");
-	relation = Begin(key->call, table, RowShareLock);
-	slot = Seek(relation, index, key, test, arg);
-	if (slot != NULL)
-	{
-		if (Lock(relation, slot, wait ? LockWaitBlock : LockWaitSkip))
-			row = MakeRow(relation, slot, make);
-		ExecDropSingleTupleTableSlot(slot);
-	}
-	End();
-	return row;
+	return LockFirst(table, index, key, test, arg, make, LockTupleNoKeyExclusive, held);
+}
+
+/*
+ * Lock the first row of a key so that it cannot be deleted, as FOR KEY SHARE
+ * does, and read it; NULL: there is none, or it was deleted while we waited.
+ */
+void *
+TablePin(const char *table, const char *index, Key *key, TupleMake make)
+{
+	CheckWritable("SELECT FOR KEY SHARE");
+	return LockFirst(table, index, key, NULL, NULL, make, LockTupleKeyShare, NULL);
 }
 
 /* ---------- writing by a statement ---------- */
-
-/* cached answers of Judge, until a table changes */
-static struct
-{
-	Oid			relid;
-	bool		altered;
-}			judged[64];
-
-static void
-JudgedForget(Datum arg, Oid relid)
-{
-	for (size_t i = 0; i < lengthof(judged); i++)
-		if (relid == InvalidOid || judged[i].relid == relid)
-			judged[i].relid = InvalidOid;
-}
-
-/* Register the invalidation callback. */
-void
-TableInit(void)
-{
-	CacheRegisterRelcacheCallback(JudgedForget, (Datum) 0);
-}
 
 /* keys that foreign keys may refer to, or that are checked at the end of a statement; we never change their columns */
 static const char *const FixedKeys[] = {"plan_pkey", "step_pkey", "step_order_unique"};
@@ -436,7 +638,9 @@ TriggerIsHarmless(const Trigger *trigger, Relation relation)
 static bool
 CheckIsOurs(const ConstrCheck *check)
 {
-	return strcmp(check->ccname, "plan_outcome") == 0 || strcmp(check->ccname, "step_outcome") == 0;
+	static const char *const names[] = {"plan_outcome", "step_outcome", "dependency_need"};
+
+	return NameIndex(check->ccname, names, lengthof(names)) >= 0;
 }
 
 /*
@@ -446,9 +650,10 @@ CheckIsOurs(const ConstrCheck *check)
  * with the script that creates them.
  */
 static const char *const OurIndexes[] = {
-	"plan_pkey", "plan_open", "plan_finished", "plan_nested", "plan_parent_step", "plan_workable", "plan_idempotency_key",
+	"plan_pkey", "plan_root", "plan_open", "plan_finished", "plan_nested", "plan_parent_step", "plan_workable", "plan_idempotency_key",
 	"step_pkey", "step_order_unique", "step_name", "step_binding", "step_ready", "step_holder", "step_lease", "step_holds",
-	"step_sent_back", "step_paused", "audit_chain"
+	"step_sent_back", "step_paused", "dependency_pkey", "dependency_of", "plan_detail_pkey", "plan_detail_search", "audit_log_plan",
+	"audit_log_tenant"
 };
 
 static bool
@@ -490,28 +695,33 @@ Judge(Relation relation)
 static bool
 IsAltered(Relation relation)
 {
-	Oid			relid = RelationGetRelid(relation);
-	size_t		i = relid % lengthof(judged);
-
+	Facts	   *f = FactsOf(relation);
 	bool		altered;
 
-	if (judged[i].relid == relid)
-		return judged[i].altered;
+	if (f->judged)
+		return f->altered;
 
 	/*
-	 * if Judge fails, the table counts as altered; if an invalidation clears the entry meanwhile, it is judged again
-	 * next time
+	 * if Judge fails, the table counts as altered; if an invalidation comes meanwhile, the facts are found again next
+	 * time
 	 */
-	judged[i].relid = relid;
-	judged[i].altered = true;
+	f->judged = true;
+	f->altered = true;
 	altered = Judge(relation);
-	judged[i].altered = altered;
+	f->altered = altered;
 	return altered;
 }
 
+/* Lock a table for writing, and check whether a user has added something to it. */
+bool
+TableIsAltered(Call *call, const char *table)
+{
+	return IsAltered(Open(call, table, RowExclusiveLock));
+}
+
 /*
- * Run a statement whose parameters are the columns to set and then the columns
- * of the key, if there is one.
+ * Run a statement whose parameters are the columns to set and then, if there is
+ * a key, the tenant and the column of the key.
  */
 static void
 StatementRun(Relation relation, const char *sql, const Changes *changes, const Key *key)
@@ -530,19 +740,18 @@ StatementRun(Relation relation, const char *sql, const Changes *changes, const K
 			ParamDatum(&params, changes->values[i]);
 		types[params.count - 1] = TupleDescAttr(desc, i)->atttypid;
 	}
-	for (int i = 0; key != NULL && i < key->count; i++)
+	if (key != NULL)
 	{
-		ParamDatum(&params, key->columns[i].sk_argument);
-		types[params.count - 1] = TupleDescAttr(desc, i)->atttypid;
+		ParamDatum(&params, key->call->tenant_datum);
+		types[params.count - 1] = TEXTOID;
+		ParamDatum(&params, key->columns[0].sk_argument);
+		types[params.count - 1] = UUIDOID;
 	}
 	if (QueryRunOnce(sql, types, &params) != 1)
 		elog(ERROR, "row of table %s could not be saved", RelationGetRelationName(relation));
 }
 
-/*
- * Update a row by a statement. The key is that of the first columns, tenant
- * and id.
- */
+/* Update a row by a statement. The key is the id. */
 static void
 StatementUpdate(Relation relation, const Key *key, const Changes *changes)
 {
@@ -558,10 +767,18 @@ StatementUpdate(Relation relation, const Key *key, const Changes *changes)
 			appendStringInfo(&sql, "%s %s = $%d", set > 0 ? "," : "", quote_identifier(NameStr(TupleDescAttr(desc, i)->attname)), set + 1);
 			set++;
 		}
-	if (key->count != 2)
+	if (key->count != 1)
 		elog(ERROR, "key of table %s has %d columns", RelationGetRelationName(relation), key->count);
 	appendStringInfo(&sql, " WHERE tenant = $%d AND id = $%d", set + 1, set + 2);
 	StatementRun(relation, sql.data, changes, key);
+}
+
+/* Write the audit entries of a call, before a statement fires triggers, which may look at them. */
+static void
+LogShow(Call *call)
+{
+	if (call->save != NULL)
+		call->save(call, call, SAVE_LOG);
 }
 
 /* Insert a row by a statement. */
@@ -610,45 +827,199 @@ IndexOpen(Call *call, Oid index)
 
 	if (opened != NULL && (opened->locked & LOCKBIT_ON(RowExclusiveLock)) != 0)
 		return opened->relation;
-	return OpenedKeep(call, index_open(index, RowExclusiveLock), RowExclusiveLock);
+	return OpenedKeep(call, NULL, index_open(index, RowExclusiveLock), RowExclusiveLock);
 }
 
-/* Check whether an index has an entry for every row, made of columns alone, and is checked at once. */
+/* ---------- index entries ---------- */
+
+/*
+ * Our indexes are B-trees over columns, so their entries need no executor. Some
+ * have entries only for rows in which certain columns are null, not null, or
+ * true.
+ */
+
+/* Read one test of a predicate. Returns false if it is of another kind. */
 static bool
-IndexIsPlain(Relation index)
+TestRead(const Node *node, ColumnTest *test)
 {
-	return index->rd_rel->relam == BTREE_AM_OID && index->rd_index->indisready && index->rd_index->indimmediate &&
-		RelationGetIndexExpressions(index) == NIL && RelationGetIndexPredicate(index) == NIL;
+	const NullTest *null_test = (const NullTest *) node;
+
+	if (IsA(node, Var))
+		test->kind = COLUMN_IS_TRUE;
+	else if (IsA(node, NullTest) && IsA(null_test->arg, Var) && !null_test->argisrow)
+	{
+		test->kind = null_test->nulltesttype == IS_NULL ? COLUMN_IS_NULL : COLUMN_IS_NOT_NULL;
+		node = (const Node *) null_test->arg;
+	}
+	else
+		return false;
+	test->column = ((const Var *) node)->varattno;
+	return test->column > 0;
 }
 
-/* Add the entry of a new row to a plain index. A B-tree needs no IndexInfo, as in toast_internals.c. */
-static void
-EntryAdd(Relation relation, Relation index, TupleTableSlot *slot)
+/* Read the predicate of an index, a list of tests. Returns their number; -1: it is not understood. */
+static int
+TestsRead(Relation index, ColumnTest *tests)
 {
-	Datum		values[INDEX_MAX_KEYS];
-	bool		nulls[INDEX_MAX_KEYS];
-	bool		unique = index->rd_index->indisunique;
+	List	   *predicate = RelationGetIndexPredicate(index);
+	ListCell   *cell;
+	int			count = 0;
 
-	for (int i = 0; i < index->rd_index->indnatts; i++)
-		values[i] = slot_getattr(slot, index->rd_index->indkey.values[i], &nulls[i]);
-	index_insert(index, values, nulls, &slot->tts_tid, relation, unique ? UNIQUE_CHECK_YES : UNIQUE_CHECK_NO, false, NULL);
+	foreach(cell, predicate)
+		if (count == TESTS_MAX || !TestRead(lfirst(cell), &tests[count++]))
+		return -1;
+	return count;
 }
 
-/* Add the entries of a new row. If all indexes are plain, this needs no executor. */
+/* Read from the catalog how rows get into an index. */
 static void
-EntriesAdd(Call *call, Relation relation, TupleTableSlot *slot)
+IndexFactsRead(Call *call, Oid oid, IndexFacts *facts)
+{
+	Relation	index = IndexOpen(call, oid);
+	Form_pg_index form = index->rd_index;
+
+	facts->index = oid;
+	facts->unique = form->indisunique;
+	facts->deferrable = !form->indimmediate;
+	facts->ncolumns = form->indnatts;
+	facts->plain = index->rd_rel->relam == BTREE_AM_OID && form->indisready && form->indnatts <= KEY_MAX_COLUMNS &&
+		RelationGetIndexExpressions(index) == NIL;
+	for (int i = 0; facts->plain && i < facts->ncolumns; i++)
+		facts->columns[i] = form->indkey.values[i];
+	facts->ntests = TestsRead(index, facts->tests);
+}
+
+/* Read how rows get into the indexes of a table. */
+static void
+IndexesRead(Call *call, Relation relation, Facts *f)
 {
 	List	   *indexes = RelationGetIndexList(relation);
 	ListCell   *cell;
 
-	foreach(cell, indexes)
-		if (!IndexIsPlain(IndexOpen(call, lfirst_oid(cell))))
+	f->nindexes = list_length(indexes) > INDEXES_MAX ? -1 : 0;
+	if (f->nindexes == 0)
+		foreach(cell, indexes)
+			IndexFactsRead(call, lfirst_oid(cell), &f->indexes[f->nindexes++]);
+	f->indexed = true;
+}
+
+/*
+ * Find what is known about a table, with its indexes. If an invalidation comes
+ * while they are read, they are good for this time, and are read again the next.
+ */
+static const Facts *
+FactsWithIndexes(Call *call, Relation relation)
+{
+	Facts	   *f = FactsOf(relation);
+
+	if (!f->indexed)
+		IndexesRead(call, relation, f);
+	return f;
+}
+
+static bool
+TestHolds(const ColumnTest *test, TupleTableSlot *slot)
+{
+	bool		isnull;
+	Datum		value = slot_getattr(slot, test->column, &isnull);
+
+	if (test->kind == COLUMN_IS_TRUE)
+		return !isnull && DatumGetBool(value);
+	return isnull == (test->kind == COLUMN_IS_NULL);
+}
+
+/* Check whether an index has an entry for a row. */
+static bool
+HasEntry(const IndexFacts *facts, TupleTableSlot *slot)
+{
+	for (int i = 0; i < facts->ntests; i++)
+		if (!TestHolds(&facts->tests[i], slot))
+			return false;
+	return true;
+}
+
+/*
+ * Add the entry of a new row to an index. A B-tree needs no IndexInfo, as in
+ * toast_internals.c.
+ *
+ * A deferrable constraint is checked at once too. The executor would check it at
+ * the end of the statement, but no statement of ours leaves duplicates to be
+ * resolved by the next one. Those of a user's statement are not our concern.
+ *
+ * "unchanged" says that another version of the row has the same entry. Then the
+ * index looks for entries of dead versions before it splits a page.
+ */
+static void
+EntryAdd(Relation relation, Relation index, const IndexFacts *facts, TupleTableSlot *slot, bool unchanged)
+{
+	Datum		values[KEY_MAX_COLUMNS];
+	bool		nulls[KEY_MAX_COLUMNS];
+	bool		check = facts->unique && !(facts->deferrable && unchanged);
+
+	for (int i = 0; i < facts->ncolumns; i++)
+		values[i] = slot_getattr(slot, facts->columns[i], &nulls[i]);
+	index_insert(index, values, nulls, &slot->tts_tid, relation, check ? UNIQUE_CHECK_YES : UNIQUE_CHECK_NO, unchanged, NULL);
+}
+
+/* Check whether a write leaves the columns of an index as they were; NULL: the row is new. */
+static bool
+IsUnchanged(const IndexFacts *facts, const Changes *update)
+{
+	for (int i = 0; update != NULL && i < facts->ncolumns; i++)
+		if (update->replaces[facts->columns[i] - 1])
+			return false;
+	return update != NULL;
+}
+
+/*
+ * Check whether it makes sense to let an index look for entries of dead
+ * versions. A call that keeps rows writes each of them once, for all its
+ * transaction, in which no version dies.
+ */
+static bool
+HasDeadEntries(const Call *call)
+{
+	return call->kept == NULL;
+}
+
+/* Check whether the entries of a row need the executor. */
+static bool
+NeedsExecutor(const Facts *f, TupleTableSlot *slot)
+{
+	for (int i = 0; i < f->nindexes; i++)
+		if (f->indexes[i].ntests < 0 || (!f->indexes[i].plain && HasEntry(&f->indexes[i], slot)))
+			return true;
+	return f->nindexes < 0;
+}
+
+/*
+ * Add the entries of new rows, or of the new version of a row that an update
+ * has written, one index after the other. An index that gets none is not opened.
+ */
+static void
+EntriesAdd(Call *call, Relation relation, TupleTableSlot **slots, int count, const Changes *update)
+{
+	const Facts *f = FactsWithIndexes(call, relation);
+
+	for (int row = 0; row < count; row++)
+		if (NeedsExecutor(f, slots[row]))
 		{
-			IndexesAdd(relation, slot, false, false);
+			for (row = 0; row < count; row++)
+				IndexesAdd(relation, slots[row], update != NULL, false);
 			return;
 		}
-	foreach(cell, indexes)
-		EntryAdd(relation, IndexOpen(call, lfirst_oid(cell)), slot);
+	for (int i = 0; i < f->nindexes; i++)
+	{
+		Relation	index = NULL;
+
+		for (int row = 0; row < count; row++)
+			if (HasEntry(&f->indexes[i], slots[row]))
+			{
+				if (index == NULL)
+					index = IndexOpen(call, f->indexes[i].index);
+				EntryAdd(relation, index, &f->indexes[i], slots[row], HasDeadEntries(call) && IsUnchanged(&f->indexes[i], update));
+			}
+	}
 }
 
 /* Find the row to be updated: where the call has seen it, or by its key. */
@@ -659,10 +1030,10 @@ SeekAgain(Relation relation, const char *index, Key *key)
 
 	if (ItemPointerIsValid(&key->place))
 	{
-		slot = table_slot_create(relation, NULL);
-		if (FetchPlace(relation, key, slot))
+		slot = ReadSlot(key->call, relation);
+		if (FetchPlace(relation, key, slot) && IsOurs(relation, slot, key->call))
 			return slot;
-		ExecDropSingleTupleTableSlot(slot);
+		ExecClearTuple(slot);
 		ItemPointerSetInvalid(&key->place);
 	}
 	slot = Seek(relation, index, key, NULL, NULL);
@@ -689,44 +1060,89 @@ CheckNotNulls(Relation relation, const Changes *changes)
 					 errtablecol(relation, i + 1)));
 }
 
+/* Return the command id with which a call writes. */
+static CommandId
+CommandOf(const Call *call)
+{
+	return call->command != InvalidCommandId ? call->command : GetCurrentCommandId(true);
+}
+
+/*
+ * Make room in a page for a tuple, if there is none: remove what nobody can see
+ * any more. An index scan does that whenever it comes to a page that is rather
+ * full, and writes WAL each time. Here it is done only if the tuple would not
+ * fit. The page is looked at without a lock, as heap_page_prune_opt does.
+ */
+static void
+MakeRoom(Relation relation, BlockNumber block, Size size)
+{
+	Buffer		buffer = ReadBuffer(relation, block);
+
+	if (PageGetHeapFreeSpace(BufferGetPage(buffer)) < MAXALIGN(size))
+		heap_page_prune_opt(relation, buffer);
+	ReleaseBuffer(buffer);
+}
+
+/* Form the new version of a row: columns that are not set keep their values. */
+static HeapTuple
+FormVersion(TupleTableSlot *old, Changes *changes)
+{
+	TupleDesc	desc = old->tts_tupleDescriptor;
+
+	slot_getallattrs(old);
+	for (int i = 0; i < desc->natts; i++)
+		if (!changes->replaces[i])
+		{
+			changes->values[i] = old->tts_values[i];
+			changes->nulls[i] = old->tts_isnull[i];
+		}
+	return heap_form_tuple(desc, changes->values, changes->nulls);
+}
+
 /*
  * Write the new version of a row. Returns false if the row was updated since
- * it was read.
+ * it was read. The old one is let go first: a page that is in use is not pruned.
  */
 static bool
-WriteVersion(Relation relation, TupleTableSlot *old, TupleTableSlot *new, Changes *changes, UpdateIndexes *indexes)
+WriteVersion(const Call *call, Relation relation, TupleTableSlot *old, TupleTableSlot *new, Changes *changes, UpdateIndexes *indexes)
 {
-	HeapTuple	tuple = heap_modify_tuple(ExecFetchSlotHeapTuple(old, false, NULL), RelationGetDescr(relation),
-										  changes->values, changes->nulls, changes->replaces);
+	HeapTuple	tuple = FormVersion(old, changes);
+	ItemPointerData tid = old->tts_tid;
 	TM_FailureData failure;
 	LockTupleMode mode;
 
+	ExecClearTuple(old);
+	old->tts_tid = tid;
 	ExecStoreHeapTuple(tuple, new, true);
-	return table_tuple_update(relation, &old->tts_tid, new, GetCurrentCommandId(true), GetActiveSnapshot(), InvalidSnapshot,
+	if (relation->rd_tableam == GetHeapamTableAmRoutine())
+		MakeRoom(relation, ItemPointerGetBlockNumber(&tid), tuple->t_len);
+	return table_tuple_update(relation, &tid, new, CommandOf(call), GetActiveSnapshot(), InvalidSnapshot,
 							  true, &failure, &mode, indexes) == TM_Ok;
 }
 
 static void
-Update(Relation relation, TupleTableSlot *old, Changes *changes, ItemPointer place)
+Update(Call *call, Relation relation, TupleTableSlot *old, Changes *changes, ItemPointer place)
 {
-	TupleTableSlot *new = MakeSingleTupleTableSlot(RelationGetDescr(relation), &TTSOpsHeapTuple);
+	TupleTableSlot *new = WriteSlot(call, relation);
 	UpdateIndexes indexes;
 
 	CheckCmdReplicaIdentity(relation, CMD_UPDATE);
 	CheckNotNulls(relation, changes);
 	/* A concurrent update cannot conflict with ours, since we hold the tree lock; lock the new version and retry. */
-	while (!WriteVersion(relation, old, new, changes, &indexes))
-		if (IsolationUsesXactSnapshot() || !Lock(relation, old, LockWaitBlock))
+	while (!WriteVersion(call, relation, old, new, changes, &indexes))
+		if (IsolationUsesXactSnapshot() || !Lock(relation, old, LockTupleNoKeyExclusive, LockWaitBlock))
 			RefuseConcurrentUpdate();
-	if (indexes != NO_INDEXES)
-		IndexesAdd(relation, new, true, OnlySummaries(indexes));
+	if (indexes != NO_INDEXES && OnlySummaries(indexes))
+		IndexesAdd(relation, new, true, true);
+	else if (indexes != NO_INDEXES)
+		EntriesAdd(call, relation, &new, 1, changes);
 	*place = new->tts_tid;
-	ExecDropSingleTupleTableSlot(new);
+	ExecClearTuple(new);
 }
 
 /*
- * Update one row. The key is that of its first columns, tenant and id, and has
- * the place where the call has seen the row; afterwards it has the new place.
+ * Update one row. The key is its id, and has the place where the call has seen
+ * the row; afterwards it has the new place.
  */
 void
 TableUpdate(const char *table, const char *index, Key *key, Changes *changes)
@@ -739,12 +1155,13 @@ TableUpdate(const char *table, const char *index, Key *key, Changes *changes)
 	old = SeekAgain(relation, index, key);
 	if (IsAltered(relation))
 	{
+		LogShow(key->call);
 		StatementUpdate(relation, key, changes);
 		ItemPointerSetInvalid(&key->place);
 	}
 	else
-		Update(relation, old, changes, &key->place);
-	ExecDropSingleTupleTableSlot(old);
+		Update(key->call, relation, old, changes, &key->place);
+	ExecClearTuple(old);
 	End();
 }
 
@@ -752,13 +1169,13 @@ static void
 Insert(Call *call, Relation relation, Changes *changes)
 {
 	TupleDesc	desc = RelationGetDescr(relation);
-	TupleTableSlot *slot = MakeSingleTupleTableSlot(desc, &TTSOpsHeapTuple);
+	TupleTableSlot *slot = WriteSlot(call, relation);
 
 	CheckNotNulls(relation, changes);
 	ExecStoreHeapTuple(heap_form_tuple(desc, changes->values, changes->nulls), slot, true);
-	table_tuple_insert(relation, slot, GetCurrentCommandId(true), 0, NULL);
-	EntriesAdd(call, relation, slot);
-	ExecDropSingleTupleTableSlot(slot);
+	table_tuple_insert(relation, slot, CommandOf(call), 0, NULL);
+	EntriesAdd(call, relation, &slot, 1, NULL);
+	ExecClearTuple(slot);
 }
 
 /*
@@ -777,6 +1194,164 @@ TableInsert(Call *call, const char *table, Changes *changes)
 	else
 		Insert(call, relation, changes);
 	End();
+}
+
+/* ---------- inserting many rows ---------- */
+
+#define BATCH_ROWS		250
+#define BATCH_BYTES		65536
+
+/* Check whether a table has more columns than we know. */
+static bool
+HasMoreColumns(Relation relation, int columns)
+{
+	TupleDesc	desc = RelationGetDescr(relation);
+
+	for (int i = columns; i < desc->natts; i++)
+		if (!TupleDescAttr(desc, i)->attisdropped)
+			return true;
+	return false;
+}
+
+/*
+ * Begin to insert rows into a table of which we know so many columns. In
+ * batch->row they are null until they are set; then they keep their value from
+ * row to row. What only one row needs may be allocated in batch->memory.
+ */
+Batch *
+BatchBegin(Call *call, const char *table, int columns)
+{
+	Batch	   *batch = palloc(sizeof(Batch));
+
+	if (call->reading)
+		elog(ERROR, "table %s cannot be written by a call that only reads", table);
+	CheckWritable("INSERT");
+	/* a call that has read steps ahead must read the new ones too */
+	if (call->kept != NULL && call->save != NULL)
+		call->save(call, call, 0);
+	memset(batch, 0, offsetof(Batch, row));
+	batch->call = call;
+	batch->relation = Open(call, table, RowExclusiveLock);
+	if (RelationGetDescr(batch->relation)->natts < columns)
+		elog(ERROR, "table %s has too few columns", table);
+	batch->by_statement = IsAltered(batch->relation) || HasMoreColumns(batch->relation, columns);
+	batch->memory = AllocSetContextCreate(CurrentMemoryContext, "stepwise rows", ALLOCSET_DEFAULT_SIZES);
+	memset(batch->row.replaces, false, sizeof(batch->row.replaces));
+	memset(batch->row.replaces, true, columns);
+	memset(batch->row.nulls, true, sizeof(batch->row.nulls));
+	return batch;
+}
+
+/* Get a free slot for the next row. */
+static TupleTableSlot *
+BatchSlot(Batch *batch)
+{
+	if (batch->count == batch->nslots)
+	{
+		if (batch->nslots % 16 == 0)
+			batch->slots = batch->slots ? repalloc(batch->slots, sizeof(TupleTableSlot *) * (batch->nslots + 16)) :
+				palloc(sizeof(TupleTableSlot *) * 16);
+		batch->slots[batch->nslots++] = MakeSingleTupleTableSlot(RelationGetDescr(batch->relation), &TTSOpsHeapTuple);
+	}
+	return batch->slots[batch->count++];
+}
+
+/* Make the row of a slot a value of the row type of its table. */
+static Datum
+SlotDatum(TupleTableSlot *slot)
+{
+	return heap_copy_tuple_as_datum(ExecFetchSlotHeapTuple(slot, false, NULL), slot->tts_tupleDescriptor);
+}
+
+/*
+ * Insert the collected rows by one statement: their columns are those of an
+ * array of rows. Columns that we do not know get their defaults.
+ */
+static void
+BatchInsertByStatement(Batch *batch)
+{
+	TupleDesc	desc = RelationGetDescr(batch->relation);
+	Oid			type = batch->relation->rd_rel->reltype;
+	Oid			types[] = {get_array_type(type)};
+	Datum	   *rows = palloc(sizeof(Datum) * batch->count);
+	Params		params = {0};
+	StringInfoData names;
+
+	LogShow(batch->call);
+	initStringInfo(&names);
+	for (int i = 0; i < desc->natts; i++)
+		if (batch->row.replaces[i])
+			appendStringInfo(&names, "%s%s", i > 0 ? ", " : "", quote_identifier(NameStr(TupleDescAttr(desc, i)->attname)));
+	for (int i = 0; i < batch->count; i++)
+		rows[i] = SlotDatum(batch->slots[i]);
+	ParamDatum(&params, PointerGetDatum(construct_array(rows, batch->count, type, -1, false, TYPALIGN_DOUBLE)));
+	if (QueryRunOnce(psprintf("INSERT INTO stepwise.%s (%s) SELECT %s FROM pg_catalog.unnest($1)",
+							  quote_identifier(RelationGetRelationName(batch->relation)), names.data, names.data),
+					 types, &params) != batch->count)
+		elog(ERROR, "rows of table %s could not be saved", RelationGetRelationName(batch->relation));
+}
+
+/* Insert the collected rows. */
+static void
+BatchInsert(Batch *batch)
+{
+	MemoryContext outer = MemoryContextSwitchTo(batch->memory);
+
+	if (batch->by_statement)
+		BatchInsertByStatement(batch);
+	else if (batch->count > 0)
+	{
+		table_multi_insert(batch->relation, batch->slots, batch->count, CommandOf(batch->call), 0, NULL);
+		EntriesAdd(batch->call, batch->relation, batch->slots, batch->count, NULL);
+		batch->place = batch->slots[batch->count - 1]->tts_tid;
+	}
+	for (int i = 0; i < batch->count; i++)
+		ExecClearTuple(batch->slots[i]);
+	batch->count = 0;
+	batch->bytes = 0;
+	MemoryContextSwitchTo(outer);
+	MemoryContextReset(batch->memory);
+}
+
+/* Store a row in a slot, with its columns, so that they need not be taken out of the tuple again. */
+static void
+SlotStore(TupleTableSlot *slot, HeapTuple tuple, const Changes *row)
+{
+	int			natts = slot->tts_tupleDescriptor->natts;
+
+	ExecStoreHeapTuple(tuple, slot, true);
+	memcpy(slot->tts_values, row->values, sizeof(Datum) * natts);
+	memcpy(slot->tts_isnull, row->nulls, sizeof(bool) * natts);
+	slot->tts_nvalid = natts;
+}
+
+/* Add a row as it is in batch->row. What it points to must live until the row is inserted. */
+void
+BatchAdd(Batch *batch)
+{
+	MemoryContext outer;
+	HeapTuple	tuple;
+
+	if (!batch->by_statement)
+		CheckNotNulls(batch->relation, &batch->row);
+	outer = MemoryContextSwitchTo(batch->memory);
+	tuple = heap_form_tuple(RelationGetDescr(batch->relation), batch->row.values, batch->row.nulls);
+	MemoryContextSwitchTo(outer);
+	SlotStore(BatchSlot(batch), tuple, &batch->row);
+	batch->bytes += tuple->t_len;
+	if (batch->count == BATCH_ROWS || batch->bytes >= BATCH_BYTES)
+		BatchInsert(batch);
+}
+
+/* Insert the rows that are left. Afterwards batch->place is that of the last row, if we know it. */
+void
+BatchEnd(Batch *batch)
+{
+	if (batch->count > 0)
+		BatchInsert(batch);
+	for (int i = 0; i < batch->nslots; i++)
+		ExecDropSingleTupleTableSlot(batch->slots[i]);
+	MemoryContextDelete(batch->memory);
 }
 
 /* ---------- what a write sets ---------- */
@@ -846,6 +1421,13 @@ void
 SetText(Changes *c, int column, const char *value)
 {
 	SetVarlena(c, column, value ? cstring_to_text(value) : NULL);
+}
+
+/* Set an interval column; NULL for null. */
+void
+SetInterval(Changes *c, int column, const Interval *value)
+{
+	SetDatum(c, column, IntervalPGetDatum(value), value == NULL);
 }
 
 /* Set an enum column by its label. */

@@ -7,8 +7,8 @@
  * subtransaction), which transaction callbacks cut back. An entry counts only
  * for the role that made it, and only while that role is a member.
  *
- * All memberships are cached. A trigger on the table sends an invalidation,
- * and the callback only marks the cache as stale.
+ * All memberships are cached, in the order of roles. A trigger on the table
+ * sends an invalidation, and the callback only marks the cache as stale.
  */
 #include "base/base.h"
 
@@ -46,7 +46,7 @@ static Entered *entered = NULL; /* in TopTransactionContext */
 static Oid	memberships_of = InvalidOid;	/* the table that was read; InvalidOid: read again */
 static bool memberships_changed;	/* an invalidation came, perhaps while they were read */
 static MemoryContext memberships_context = NULL;
-static Membership *memberships;
+static Membership *memberships; /* ordered by role and tenant */
 static int	membership_count;
 
 /* ---------- callbacks ---------- */
@@ -89,6 +89,18 @@ TenantInit(void)
 
 /* ---------- memberships ---------- */
 
+/* Order memberships by role, then by tenant; for qsort and bsearch. */
+static int
+MembershipCompare(const void *a, const void *b)
+{
+	const Membership *x = a;
+	const Membership *y = b;
+
+	if (x->role != y->role)
+		return x->role < y->role ? -1 : 1;
+	return strcmp(x->tenant, y->tenant);
+}
+
 static void
 MembershipsRead(Oid relid)
 {
@@ -118,6 +130,7 @@ MembershipsRead(Oid relid)
 	}
 	MemoryContextSwitchTo(outer);
 	systable_endscan(scan);
+	qsort(memberships, membership_count, sizeof(Membership), MembershipCompare);
 	/* if an invalidation came while we were reading, use the result now, and read again next time */
 	if (!memberships_changed)
 		memberships_of = relid;
@@ -137,11 +150,29 @@ MembershipsUpToDate(void)
 static bool
 RoleIsMember(Oid role, const char *tenant)
 {
+	Membership	wanted = {role, unconstify(char *, tenant)};
+
 	MembershipsUpToDate();
-	for (int i = 0; i < membership_count; i++)
-		if (memberships[i].role == role && strcmp(memberships[i].tenant, tenant) == 0)
-			return true;
-	return false;
+	return bsearch(&wanted, memberships, membership_count, sizeof(Membership), MembershipCompare) != NULL;
+}
+
+/* Find the first membership of a role, or where it would be. */
+static int
+FirstOfRole(Oid role)
+{
+	int			low = 0;
+	int			high = membership_count;
+
+	while (low < high)
+	{
+		int			middle = (low + high) / 2;
+
+		if (memberships[middle].role < role)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }
 
 /* Count the tenants of a role; *only is the last one seen. */
@@ -151,12 +182,11 @@ TenantsOfRole(Oid role, const char **only)
 	int			count = 0;
 
 	MembershipsUpToDate();
-	for (int i = 0; i < membership_count; i++)
-		if (memberships[i].role == role)
-		{
-			*only = memberships[i].tenant;
-			count++;
-		}
+	for (int i = FirstOfRole(role); i < membership_count && memberships[i].role == role; i++)
+	{
+		*only = memberships[i].tenant;
+		count++;
+	}
 	return count;
 }
 

@@ -8,7 +8,12 @@
  */
 #include "base/base.h"
 
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
 #include "access/xact.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
 
 static Oid	used_known = InvalidOid;	/* OID of the table stepwise.engine that is known to say yes */
 static Oid	used_in_transaction = InvalidOid;
@@ -37,6 +42,33 @@ UsedInit(void)
 	RegisterSubXactCallback(UsedAtSubtransactionEnd, NULL);
 }
 
+/*
+ * Check whether the engine has written in this database. This is asked at the
+ * first call of each connection, so it does without a query, which would take
+ * longer to prepare than the rest of the call. The newest snapshot is right in
+ * any isolation level, since the answer changes only once.
+ */
+bool
+EngineUsed(void)
+{
+	Relation	relation = table_open(TableOid("engine"), AccessShareLock);
+	SysScanDesc scan;
+	HeapTuple	row;
+	bool		isnull;
+	bool		used = true;
+
+	CommandCounterIncrement();
+	PushActiveSnapshot(GetLatestSnapshot());
+	scan = systable_beginscan(relation, InvalidOid, false, GetActiveSnapshot(), 0, NULL);
+	row = systable_getnext(scan);
+	if (HeapTupleIsValid(row))
+		used = DatumGetBool(heap_getattr(row, 1, RelationGetDescr(relation), &isnull));
+	systable_endscan(scan);
+	PopActiveSnapshot();
+	table_close(relation, NoLock);
+	return used;
+}
+
 /* Note that from now on rows come from the engine, not from a restore. */
 void
 MarkEngineUsed(void)
@@ -52,17 +84,6 @@ MarkEngineUsed(void)
 
 	if (used_known == relid || used_in_transaction == relid)
 		return;
-	if (QueryRun(&mark, &params).count > 0 || EngineUsed())
+	if (EngineUsed() || QueryRun(&mark, &params).count > 0)
 		used_in_transaction = relid;
-}
-
-/* Check whether the engine has written in this database. */
-bool
-EngineUsed(void)
-{
-	static KeptQuery read = {"SELECT e.used FROM stepwise.engine AS e", 0};
-	Params		params = {0};
-	Rows		rows = QueryRun(&read, &params);
-
-	return rows.count == 0 || RowBool(&rows, 0, 1);
 }

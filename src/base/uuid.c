@@ -3,9 +3,9 @@
  *	  make, compare, read and show UUIDs
  *
  * New UUIDs are ordered by time. They are of version 7 (RFC 9562): 48 bits of
- * Unix milliseconds, 12 bits of the fraction of the millisecond, 62 random
- * bits. Within a backend each one is greater than the one before, even if the
- * clock stands still or steps back.
+ * Unix milliseconds, 12 bits of the fraction of the millisecond, 50 random
+ * bits, and 12 bits that the caller gives, the slot. Within a backend each one
+ * is greater than the one before, even if the clock stands still or steps back.
  */
 #include "base/base.h"
 
@@ -54,20 +54,22 @@ TakeRandom(void *bytes, size_t size)
 	memcpy(bytes, pool + left, size);
 }
 
-/* Make a new UUID. */
+/* Make a new UUID that ends with this slot. */
 pg_uuid_t
-UuidNew(void)
+UuidNew(int slot)
 {
 	uint64		tick = NextTick();
 	uint64		milliseconds = tick >> FRACTION_BITS;
 	pg_uuid_t	uuid;
 
-	TakeRandom(&uuid.data[8], 8);
+	TakeRandom(&uuid.data[8], 7);
 	for (int i = 0; i < 6; i++)
 		uuid.data[i] = (unsigned char) (milliseconds >> (40 - 8 * i));
 	uuid.data[6] = 0x70 | ((tick >> 8) & 0x0f);
 	uuid.data[7] = tick & 0xff;
 	uuid.data[8] = (uuid.data[8] & 0x3f) | 0x80;
+	uuid.data[14] = (uuid.data[14] & 0xf0) | (slot >> 8);
+	uuid.data[15] = slot & 0xff;
 	return uuid;
 }
 

@@ -272,6 +272,8 @@ typedef struct Call
 	Milliseconds wake;			/* ask it again at this time */
 	uint64		seen;			/* notifications when it was asked */
 	double		progress;		/* that the client knows */
+	char	   *more;			/* members that its params got when it asked last; or NULL */
+	char	   *again;			/* state of the rounds before, as JSON; or NULL */
 	struct Asking *asking;		/* mcp_ask.c */
 	struct Stream *stream;		/* mcp_wait.c */
 	struct Call *next;
@@ -286,7 +288,10 @@ extern bool CallMayBatch(void);
 extern bool CallFits(const Message *message);
 extern Call *CallNew(Message *message, CallDone done);
 extern void CallAsk(Call *call, const char *more);
+extern void CallAskAgain(Call *call, Span state);
 extern void CallAskChanges(Call *call, const char *state);
+extern void CallProgress(Call *call, Span progress);
+extern bool CallWorks(Span request);
 extern Call *CallFirst(void);
 extern Call *CallFind(Span id);
 extern void CallEnd(Call *call);
@@ -300,7 +305,7 @@ extern void AskForget(Call *call);
 /* ---------- mcp_wait.c: calls that wait, and streams ---------- */
 
 extern void WaitBegin(Call *call, Span wait);
-extern void StreamBegin(Call *call, Span stepwise, Span result);
+extern void StreamBegin(Call *call, Span listen, Span result);
 extern void StreamGoOn(Call *call, Span result);
 extern void StreamFinish(Call *call);
 extern void StreamForget(Call *call);

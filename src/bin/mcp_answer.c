@@ -52,32 +52,37 @@ Forward(Call *call, const Answer *answer)
 
 /* ---------- answers that ask for something ---------- */
 
-/* A task was created durably. Answer, then do its work. */
-static bool
-BeginWork(Call *call, const Answer *answer, Span request)
+/* Work on a task, which was created durably. Nobody waits for the answer. */
+static void
+BeginWork(Span request)
 {
-	Message    *message = MessageRead(request);
 	Call	   *work;
 
-	Forward(call, answer);
-	End(call);
-	work = CallNew(message, AnswerArrived);
+	if (!SpanIs(request, '{') || CallWorks(request))
+		return;
+	work = CallNew(MessageRead(request), AnswerArrived);
 	if (work->key)
 		pfree(work->key);
-	work->key = NULL;			/* nobody waits for its answer */
+	work->key = NULL;
 	work->job.background = true;
 	CallAsk(work, "");
-	return true;
 }
 
-static bool
+/* A part of the work is stored. Go on with the rest. */
+static void
+BeginRound(Call *call, const Answer *answer, Span again)
+{
+	CallProgress(call, JsonGet(again, "progress"));
+	CallAskAgain(call, JsonGet(again, "state"));
+}
+
+static void
 BeginWait(Call *call, const Answer *answer, Span wait)
 {
 	WaitBegin(call, wait);
-	return true;
 }
 
-static bool
+static void
 BeginStream(Call *call, const Answer *answer, Span listen)
 {
 	Call	   *before = call->message->modern ? NULL : StreamOf(JsonGet(call->message->params, "uri"));
@@ -86,18 +91,18 @@ BeginStream(Call *call, const Answer *answer, Span listen)
 		End(before);
 	if (!call->message->modern)
 		Forward(call, answer);
-	StreamBegin(call, answer->stepwise, answer->result);
-	return true;
+	StreamBegin(call, listen, answer->result);
 }
 
 static const struct
 {
 	const char *key;
-	bool		(*begin) (Call *call, const Answer *answer, Span value);
+	bool		of_client;		/* only for calls that the client waits for */
+	void		(*begin) (Call *call, const Answer *answer, Span value);
 }			Requests[] = {
-	{"work", BeginWork},
-	{"wait", BeginWait},
-	{"listen", BeginStream},
+	{"again", false, BeginRound},
+	{"wait", true, BeginWait},
+	{"listen", true, BeginStream},
 };
 
 static bool
@@ -107,8 +112,10 @@ IsRequest(Call *call, const Answer *answer)
 	{
 		Span		value = JsonGet(answer->stepwise, Requests[i].key);
 
-		if (SpanIs(value, '{') && call->key)
-			return Requests[i].begin(call, answer, value);
+		if (!SpanIs(value, '{') || (Requests[i].of_client && call->key == NULL))
+			continue;
+		Requests[i].begin(call, answer, value);
+		return true;
 	}
 	return false;
 }
@@ -182,6 +189,7 @@ AnswerArrived(Job *job, const char *text, const Failure *failure)
 		Forward(call, &answer);
 		End(call);
 	}
+	BeginWork(JsonGet(answer.stepwise, "work"));
 }
 
 /* ---------- from the client ---------- */

@@ -45,43 +45,53 @@ CallMayBatch(void)
 	return version && strcmp(version, "\"2025-03-26\"") == 0;
 }
 
-/* Write what the database has to know with each request, since it keeps no session. */
+/*
+ * Write what the database has to know with each request, since it keeps no
+ * session. A client could send these keys too; those of the program count.
+ */
 static char *
-MetaKeys(bool modern)
+MetaKeys(const Call *call)
 {
 	StringInfoData keys;
 
 	initStringInfo(&keys);
-	appendStringInfo(&keys, "\"stepwise/pipe\":true,\"stepwise/tools\":\"%s\"", TheTools);
+	appendStringInfo(&keys, "\"stepwise/pipe\":true,\"stepwise/tools\":\"%s\",\"stepwise/again\":%s", TheTools,
+					 call->again ? call->again : "null");
 	if (TheLink.read_only)
 		appendStringInfoString(&keys, ",\"stepwise/readOnly\":true");
-	if (version && !modern)
+	if (version && !call->message->modern)
 		appendStringInfo(&keys, ",\"stepwise/version\":%s,\"stepwise/clientCapabilities\":%s", version, capabilities);
 	return keys.data;
 }
 
 /* ---------- asking the database ---------- */
 
-/* Hand on progress, if it is more than the client knows and the client reads. */
+/* Hand on progress, an object, if it is more than the client knows and the client reads. */
+void
+CallProgress(Call *call, Span progress)
+{
+	Span		token = call->message->progress_token;
+	Span		number;
+	char	   *line;
+
+	if (token.at == NULL || !SpanIs(progress, '{') || OutputPending() > MAX_LINE)
+		return;
+	number = JsonGet(progress, "progress");
+	if (number.at == NULL || !(strtod(number.at, NULL) > call->progress))
+		return;
+	call->progress = strtod(number.at, NULL);
+	line = psprintf("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":%.*s,%.*s}",
+					token.len, token.at, progress.len - 1, progress.at + 1);
+	OutputLine(line);
+	pfree(line);
+}
+
+/* Hand on progress that the server tells while the statement runs. */
 static void
 ForwardProgress(Job *job, const char *notice)
 {
-	Call	   *call = (Call *) job;
-	Span		token = call->message->progress_token;
-	Span		object = SpanOf(notice);
-	Span		progress;
-	char	   *line;
-
-	if (token.at == NULL || !SpanIs(object, '{') || JsonCheck(object) != JSON_FINE || OutputPending() > MAX_LINE)
-		return;
-	progress = JsonGet(object, "progress");
-	if (progress.at == NULL || !(strtod(progress.at, NULL) > call->progress))
-		return;
-	call->progress = strtod(progress.at, NULL);
-	line = psprintf("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":%.*s,%s}",
-					token.len, token.at, notice + 1);
-	OutputLine(line);
-	pfree(line);
+	if (JsonCheck(SpanOf(notice)) == JSON_FINE)
+		CallProgress((Call *) job, SpanOf(notice));
 }
 
 /* Tell whether there is room for another call. */
@@ -110,13 +120,19 @@ CallNew(Message *message, CallDone done)
 	return call;
 }
 
+static void
+SetText(char **place, char *text)
+{
+	if (*place)
+		pfree(*place);
+	*place = text;
+}
+
 /* Ask the database with this request, which the call then owns. */
 static void
 Submit(Call *call, char *request)
 {
-	if (call->job.request)
-		pfree(call->job.request);
-	call->job.request = request;
+	SetText(&call->job.request, request);
 	call->state = CALL_RUNNING;
 	call->asked = Now();
 	call->seen = ListenCount();
@@ -127,18 +143,28 @@ Submit(Call *call, char *request)
 void
 CallAsk(Call *call, const char *more)
 {
-	char	   *keys = MetaKeys(call->message->modern);
+	char	   *keys = MetaKeys(call);
 	char	   *request = MessageRequest(call->message, keys, more);
+	char	   *kept = pstrdup(more);
 
 	pfree(keys);
+	SetText(&call->more, kept);
 	Submit(call, request);
+}
+
+/* Ask the database the same again, with the state that it gave. */
+void
+CallAskAgain(Call *call, Span state)
+{
+	SetText(&call->again, SpanCopy(state));
+	CallAsk(call, call->more);
 }
 
 /* Ask the database what has changed since a state. */
 void
 CallAskChanges(Call *call, const char *state)
 {
-	char	   *keys = MetaKeys(call->message->modern);
+	char	   *keys = MetaKeys(call);
 	char	   *request = psprintf("{\"jsonrpc\":\"2.0\",\"id\":\"stepwise-changes\",\"method\":\"stepwise/changes\","
 								   "\"params\":{\"state\":%s,\"_meta\":{%s}}}", state, keys);
 
@@ -169,6 +195,18 @@ CallFind(Span id)
 	return call;
 }
 
+/* Tell whether this request of the database is being worked on. */
+bool
+CallWorks(Span request)
+{
+	Call	   *call = calls;
+
+	while (call != NULL && !(call->job.background && call->message->whole.len == request.len &&
+							 memcmp(call->message->text, request.at, request.len) == 0))
+		call = call->next;
+	return call != NULL;
+}
+
 /* Forget a call. If its statement runs it is cancelled. */
 void
 CallEnd(Call *call)
@@ -182,10 +220,10 @@ CallEnd(Call *call)
 	call_bytes -= call->message->whole.len;
 	if (call->state == CALL_RUNNING)
 		PoolCancel(&call->job);
-	if (call->job.request)
-		pfree(call->job.request);
-	if (call->key)
-		pfree(call->key);
+	SetText(&call->job.request, NULL);
+	SetText(&call->key, NULL);
+	SetText(&call->more, NULL);
+	SetText(&call->again, NULL);
 	MessageFree(call->message);
 	pfree(call);
 }

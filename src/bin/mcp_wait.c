@@ -65,9 +65,8 @@ StreamOf(Span uri)
  * by its URI; for others it is named by the id of the call.
  */
 void
-StreamBegin(Call *call, Span stepwise, Span result)
+StreamBegin(Call *call, Span listen, Span result)
 {
-	Span		listen = JsonGet(stepwise, "listen");
 	Stream	   *stream = palloc0(sizeof(Stream));
 
 	stream->state = pstrdup("{}");
@@ -82,7 +81,6 @@ StreamBegin(Call *call, Span stepwise, Span result)
 		call->key = NULL;
 	}
 	call->stream = stream;
-	SendEach(JsonGet(stepwise, "messages"));
 	SendEach(JsonGet(listen, "messages"));
 	WaitFor(call, CALL_STREAMING, stream->pause);
 }

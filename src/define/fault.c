@@ -100,24 +100,6 @@ FaultsToJson(JsonBuilder *b, const char *key, const Faults *faults)
 	JsonArrayEnd(b);
 }
 
-/*
- * Find the SQLSTATE of the error: that of all faults if they share one,
- * otherwise SW005.
- */
-static int
-SharedState(const Faults *faults)
-{
-	int			sqlstate = ((const Fault *) linitial(faults->items))->sqlstate;
-	ListCell   *cell;
-
-	foreach(cell, faults->items)
-	{
-		if (((const Fault *) lfirst(cell))->sqlstate != sqlstate)
-			return ERRCODE_INVALID_DEFINITION;
-	}
-	return sqlstate;
-}
-
 /* Describe the first fault. */
 char *
 FaultsFirst(const Faults *faults)
@@ -147,8 +129,9 @@ FaultsText(const Faults *faults)
 }
 
 /*
- * Raise the faults, if there are any, as one error. "what" says what they were
- * found in: a definition, inputs.
+ * Raise the faults, if there are any, as one error. Its SQLSTATE, message and
+ * hint are those of the first fault. "what" says what they were found in: a
+ * definition, inputs.
  */
 void
 FaultsRaise(const Faults *faults, const char *what)
@@ -163,7 +146,7 @@ FaultsRaise(const Faults *faults, const char *what)
 	first = linitial(faults->items);
 	FaultsToJson(&b, NULL, faults);
 	ereport(ERROR,
-			(errcode(SharedState(faults)),
+			(errcode(first->sqlstate),
 			 errmsg("invalid %s: %s%s", what, FaultsFirst(faults),
 					more > 0 ? psprintf(" (and %d more)", more) : ""),
 			 errdetail_internal("%s", JsonToText(JsonFinish(&b))),

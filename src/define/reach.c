@@ -305,11 +305,11 @@ CheckContainer(Reader *reader, const Place *place, JsonbContainer *container, in
 	}
 }
 
-/* Check the references in a value. */
+/* Check the references in a value. If it has no dollar sign, it has none. */
 void
 ReachCheckJson(Reader *reader, const Place *place, const Jsonb *json, int from)
 {
-	if (json)
+	if (json && (reader->warnings || memchr(&json->root, '$', VARSIZE(json) - VARHDRSZ) != NULL))
 		CheckContainer(reader, place, unconstify(JsonbContainer *, &json->root), from);
 }
 

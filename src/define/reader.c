@@ -310,6 +310,18 @@ RefuseKey(Reader *reader, const Place *place, const KeyRule *rules, int count, c
 	pfree(keys);
 }
 
+/* Find the rule of a key; "count" if there is none. */
+static int
+RuleOf(const KeyRule *rules, int count, const JsonbValue *key)
+{
+	int			length = key->val.string.len;
+
+	for (int i = 0; i < count; i++)
+		if (strncmp(rules[i].key, key->val.string.val, length) == 0 && rules[i].key[length] == '\0')
+			return i;
+	return count;
+}
+
 /*
  * Read an object into the target, by the table of its keys. "what" names the
  * object in messages.
@@ -332,9 +344,8 @@ ReadKeys(Reader *reader, const Place *place, JsonbValue *value, const KeyRule *r
 	{
 		if (token == WJB_KEY)
 		{
-			member.key = JsonValueText(&item);
-			for (rule = 0; rule < count && strcmp(rules[rule].key, member.key) != 0; rule++)
-				;
+			rule = RuleOf(rules, count, &item);
+			member.key = rule < count ? rules[rule].key : JsonValueText(&item);
 		}
 		else if (token == WJB_VALUE && rule == count)
 			RefuseKey(reader, &member, rules, count, what);
@@ -343,9 +354,6 @@ ReadKeys(Reader *reader, const Place *place, JsonbValue *value, const KeyRule *r
 			seen |= 1U << rule;
 			rules[rule].read(reader, &member, &item, (char *) target + rules[rule].offset);
 		}
-		/* a place is spelled at once if there is a fault, so the key is no longer needed */
-		if (token == WJB_VALUE)
-			pfree(unconstify(char *, member.key));
 	}
 
 	for (rule = 0; rule < count; rule++)

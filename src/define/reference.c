@@ -136,15 +136,23 @@ ParseNoPath(Parser *p)
 	return false;
 }
 
+static bool
+BeginsName(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
 /* Check whether a name fits the pattern of step names. */
 bool
 ReferenceNameIsValid(const char *name)
 {
-	size_t		length = strlen(name);
+	const char *c = name;
 
-	if (length == 0 || length > MAX_NAME_LENGTH || strchr("0123456789-", name[0]) != NULL)
+	if (!BeginsName(*c))
 		return false;
-	return strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-") == length;
+	while (BeginsName(*c) || (*c >= '0' && *c <= '9') || *c == '-')
+		c++;
+	return *c == '\0' && c - name <= MAX_NAME_LENGTH;
 }
 
 static bool

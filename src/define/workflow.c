@@ -8,26 +8,23 @@
  */
 #include "define/define.h"
 
+#include "utils/datum.h"
+
 #define NAMES_FOR_HINT		"1000"
 
-/*
- * Find a version, or the newest.
- * 1 version, 2 definition
- */
-static KeptQuery ReadQuery = {
-	"SELECT version, definition FROM stepwise.workflow"
-	" WHERE tenant = $1 AND name = $2 AND ($3 IS NULL OR version = $3)"
-	" ORDER BY version DESC LIMIT 1",
-	3, {TEXTOID, TEXTOID, INT4OID}
+/* columns of stepwise.workflow that are read here; the first is 0 */
+enum
+{
+	WORKFLOW_COL_VERSION = 2,
+	WORKFLOW_COL_DEFINITION = 3
 };
 
-/* the same, and lock the row so that it cannot be dropped until the transaction ends */
-static KeptQuery PinQuery = {
-	"SELECT version, definition FROM stepwise.workflow"
-	" WHERE tenant = $1 AND name = $2 AND ($3 IS NULL OR version = $3)"
-	" ORDER BY version DESC LIMIT 1 FOR KEY SHARE",
-	3, {TEXTOID, TEXTOID, INT4OID}
-};
+/* a row of stepwise.workflow */
+typedef struct WorkflowRow
+{
+	int			version;
+	struct varlena *definition; /* jsonb, may be toasted */
+} WorkflowRow;
 
 /* 1 name */
 static KeptQuery NamesQuery = {
@@ -59,36 +56,64 @@ WorkflowQuery(KeptQuery *query, const Call *call, const char *name, int version)
 	return QueryRun(query, &params);
 }
 
+/* Make the key of a version; 0: of all versions, the newest first. */
+static Key
+WorkflowKey(Call *call, const char *name, int version)
+{
+	Key			key = {.call = call, .backward = true};
+
+	KeyText(&key, call->tenant_datum);
+	KeyText(&key, CStringGetTextDatum(name));
+	if (version != 0)
+		KeyInt(&key, version);
+	return key;
+}
+
+/* Make a WorkflowRow from a row of stepwise.workflow. */
+static void *
+WorkflowMake(TupleTableSlot *slot)
+{
+	WorkflowRow *row = palloc(sizeof(WorkflowRow));
+	bool		isnull;
+	Datum		definition = slot_getattr(slot, WORKFLOW_COL_DEFINITION + 1, &isnull);
+
+	row->version = DatumGetInt32(slot_getattr(slot, WORKFLOW_COL_VERSION + 1, &isnull));
+	row->definition = (struct varlena *) DatumGetPointer(datumCopy(definition, false, -1));
+	return row;
+}
+
+/* Find a version, or the newest; NULL: none. */
+static WorkflowRow *
+WorkflowFind(Call *call, const char *name, int version)
+{
+	Key			key = WorkflowKey(call, name, version);
+
+	return TableRead("workflow", "workflow_pkey", &key, NULL, NULL, WorkflowMake);
+}
+
 /* Find the newest version; 0: there is no such workflow. */
 int
 WorkflowNewestVersion(Call *call, const char *name)
 {
-	Rows		rows = WorkflowQuery(&ReadQuery, call, name, 0);
-	int			version = rows.count ? RowInt(&rows, 0, 1) : 0;
+	const WorkflowRow *row = WorkflowFind(call, name, 0);
 
-	RowsFree(&rows);
-	return version;
+	return row ? row->version : 0;
 }
 
 /* Check whether a version exists; version 0 means any. */
 bool
 WorkflowExists(Call *call, const char *name, int version)
 {
-	Rows		rows = WorkflowQuery(&ReadQuery, call, name, version);
-
-	RowsFree(&rows);
-	return rows.count > 0;
+	return WorkflowFind(call, name, version) != NULL;
 }
 
 /* Read the definition of a version, or of the newest; NULL: none. */
 Jsonb *
 WorkflowDefinition(Call *call, const char *name, int version)
 {
-	Rows		rows = WorkflowQuery(&ReadQuery, call, name, version);
-	Jsonb	   *definition = rows.count ? RowJson(&rows, 0, 2) : NULL;
+	const WorkflowRow *row = WorkflowFind(call, name, version);
 
-	RowsFree(&rows);
-	return definition;
+	return row ? JsonOf(row->definition) : NULL;
 }
 
 /* ---------- messages ---------- */
@@ -138,13 +163,15 @@ WorkflowNotFound(Call *call, const char *name, int version)
 Jsonb *
 WorkflowPin(Call *call, const char *name, int *version)
 {
-	Rows		rows = WorkflowQuery(&PinQuery, call, name, *version);
-	Jsonb	   *definition;
+	Key			key = WorkflowKey(call, name, *version);
+	WorkflowRow *row;
 
-	if (rows.count == 0)
+	/* if the newest version was dropped while we waited, there may be another */
+	do
+		row = TablePin("workflow", "workflow_pkey", &key, WorkflowMake);
+	while (row == NULL && WorkflowExists(call, name, *version));
+	if (row == NULL)
 		WorkflowNotFound(call, name, *version);
-	*version = RowInt(&rows, 0, 1);
-	definition = RowJson(&rows, 0, 2);
-	RowsFree(&rows);
-	return definition;
+	*version = row->version;
+	return JsonOf(row->definition);
 }

@@ -137,17 +137,17 @@ AdditionBlockers(Addition *a, int i, const KnownStep *known)
 static void
 InsertAddition(Call *call, Addition *a, const KnownStep *known)
 {
-	JsonBuilder steps = {0};
-	Links	   *links;
+	Batch	   *steps = StepsBegin(call, a->plan);
+	Batch	   *links;
 
-	JsonArrayStart(&steps, NULL);
 	for (int i = 0; i < a->definition->nsteps; i++)
 	{
-		a->ids[i] = UuidNew();
-		PutStep(&steps, &a->definition->steps[i], &a->ids[i], a->after + i + 1, a->plan->sequential, false, AdditionBlockers(a, i, known));
+		NewStep		place = {.id = &a->ids[i], .order = a->after + i + 1, .blockers = AdditionBlockers(a, i, known)};
+
+		a->ids[i] = IdNew(call);
+		StepsAdd(steps, a->plan, &a->definition->steps[i], &place);
 	}
-	JsonArrayEnd(&steps);
-	InsertSteps(call, a->plan, &steps);
+	BatchEnd(steps);
 	links = LinksBegin(call, a->plan);
 	for (int i = 0; i < a->definition->nsteps; i++)
 	{
@@ -160,7 +160,7 @@ InsertAddition(Call *call, Addition *a, const KnownStep *known)
 			LinksAdd(links, &a->ids[i], AdditionStepId(a, dependency->parent), dependency->need);
 		}
 	}
-	LinksEnd(links);
+	BatchEnd(links);
 }
 
 /* Report too many steps. */
@@ -337,8 +337,9 @@ StepRow *
 PlanAddCheckpointStep(Call *call, PlanRow *plan, const StepRow *after)
 {
 	StepDefinition definition = {0};
-	JsonBuilder b = {0};
-	pg_uuid_t	id = UuidNew();
+	pg_uuid_t	id = IdNew(call);
+	NewStep		place = {.id = &id, .order = after->order + 1};
+	Batch	   *batch;
 	StepRow    *step;
 
 	definition.name = FreeStepName(call, plan, after->name);
@@ -346,10 +347,9 @@ PlanAddCheckpointStep(Call *call, PlanRow *plan, const StepRow *after)
 	definition.wave = after->wave + 1;
 	definition.retryable = -1;
 	ShiftSteps(call, plan, after->order, 1);
-	JsonArrayStart(&b, NULL);
-	PutStep(&b, &definition, &id, after->order + 1, plan->sequential, false, 0);
-	JsonArrayEnd(&b);
-	InsertSteps(call, plan, &b);
+	batch = StepsBegin(call, plan);
+	StepsAdd(batch, plan, &definition, &place);
+	BatchEnd(batch);
 	plan->counts[STEP_PENDING]++;
 	plan->next_order = Min(plan->next_order, after->order + 1);
 	step = StepMustRead(call, &id);

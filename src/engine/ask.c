@@ -35,7 +35,7 @@ void
 StepAwaitReview(Call *call, PlanRow *plan, StepRow *step, Waiting *waiting)
 {
 	step->waiting = waiting;
-	StepMove(call, plan, step, STEP_AWAITING_INPUT, NULL);
+	StepMove(call, plan, step, STEP_AWAITING_INPUT, waiting->detail);
 	AuditReviewRequested(call, plan, step);
 }
 
@@ -44,17 +44,19 @@ StepAwaitReview(Call *call, PlanRow *plan, StepRow *step, Waiting *waiting)
  * with the submission, if there is one. A pending step is started first.
  */
 void
-StepRequestReview(Call *call, PlanRow *plan, StepRow *step, const char *summary, Jsonb *questions, Jsonb *submission)
+StepRequestReview(Call *call, PlanRow *plan, StepRow *step, const char *summary, Jsonb *questions, Jsonb *submission,
+				  Jsonb *detail)
 {
 	Waiting    *waiting = palloc0(sizeof(Waiting));
 
-	waiting->checkpoint_id = UuidNew();
+	waiting->checkpoint_id = IdNew(call);
 	waiting->review = true;
 	waiting->prompt = summary;
 	waiting->questions = questions;
 	waiting->submission = submission;
+	waiting->detail = detail;
 	if (step->status == STEP_PENDING)
-		StepMove(call, plan, step, STEP_IN_PROGRESS, NULL);
+		StepMove(call, plan, step, STEP_IN_PROGRESS, detail);
 	StepAwaitReview(call, plan, step, waiting);
 }
 
@@ -67,7 +69,7 @@ CheckpointRenew(Call *call, PlanRow *plan, StepRow *step, char *shown)
 		" WHERE tenant = $1 AND step_id = $2",
 		4, {TEXTOID, UUIDOID, UUIDOID, TEXTOID}
 	};
-	pg_uuid_t	id = UuidNew();
+	pg_uuid_t	id = IdNew(call);
 	Params		params = {0};
 	JsonBuilder b = {0};
 
@@ -89,7 +91,7 @@ StepPrompt(Call *call, PlanRow *plan, StepRow *step, const char *prompt)
 {
 	Waiting    *waiting = palloc0(sizeof(Waiting));
 
-	waiting->checkpoint_id = UuidNew();
+	waiting->checkpoint_id = IdNew(call);
 	waiting->prompt = prompt;
 	StepMove(call, plan, step, STEP_IN_PROGRESS, NULL);
 	step->waiting = waiting;

@@ -129,6 +129,23 @@ FillQuestions(Call *call, const Branch *branch)
 }
 
 /*
+ * Build the detail of the moves of a review that a branch has requested. Who
+ * completed the step may be the reviewer of an earlier review, so the caller
+ * is not the one who requested it.
+ */
+static Jsonb *
+ReviewDetail(const Branch *branch)
+{
+	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "by", "branch");
+	JsonPutUuid(&b, "reviewedStepId", &branch->step->id);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+/*
  * Add a checkpoint step after this one, and let it wait for a review. The limit
  * max_steps is not checked, so that it cannot prevent a review.
  */
@@ -142,7 +159,7 @@ ActRequestReview(Call *call, Branch *branch)
 		summary = psprintf("Review the result of step \"%s\".", branch->step->name);
 	else
 		summary = ResolveForReview(call, branch->plan, branch->step, summary);
-	StepRequestReview(call, branch->plan, step, summary, FillQuestions(call, branch), NULL);
+	StepRequestReview(call, branch->plan, step, summary, FillQuestions(call, branch), NULL, ReviewDetail(branch));
 	branch->added = list_make1(step->name);
 }
 

@@ -32,7 +32,7 @@
 /* an entry to be appended at the end of the transaction */
 typedef struct Note
 {
-	Oid			table;			/* stepwise.audit at that time */
+	Oid			table;			/* stepwise.audit_log at that time */
 	SubTransactionId subtransaction;
 	int			number;			/* position in the transaction */
 	char	   *tenant;
@@ -61,7 +61,7 @@ AuditAppendPlanless(Call *call, const char *event, Jsonb *detail)
 	MarkEngineUsed();
 	outer = MemoryContextSwitchTo(TopTransactionContext);
 	note = palloc0(sizeof(Note));
-	note->table = TableOid("audit");
+	note->table = TableOid("audit_log");
 	note->subtransaction = GetCurrentSubTransactionId();
 	note->number = noted++;
 	note->tenant = pstrdup(call->tenant);
@@ -109,6 +109,7 @@ AppendOfTenant(List *sorted, int from)
 {
 	const char *tenant = ((Note *) list_nth(sorted, from))->tenant;
 	int			i;
+	LogRow	   *row = NULL;
 	ChainEnd	end;
 	Call		call;
 
@@ -121,8 +122,10 @@ AppendOfTenant(List *sorted, int from)
 
 		if (strcmp(note->tenant, tenant) != 0)
 			break;
-		AuditWritePlanless(&call, &note->entry, &end);
+		AuditAddPlanless(&call, &row, &note->entry, &end);
 	}
+	LogWrite(&call, row);
+	LogFree(row);
 	CallEnd(&call, NULL);
 	return i;
 }
@@ -134,7 +137,7 @@ AppendOfTenant(List *sorted, int from)
 static bool
 TableStillExists(const Note *note)
 {
-	return get_relname_relid("audit", get_namespace_oid("stepwise", true)) == note->table;
+	return get_relname_relid("audit_log", get_namespace_oid("stepwise", true)) == note->table;
 }
 
 /* Take the notes out of the list, sorted. Notes of a dropped audit table are left out. */

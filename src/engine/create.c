@@ -16,97 +16,19 @@
 #include "utils/fmgrprotos.h"
 #include "utils/memutils.h"
 
-/* Insert an array of branching conditions. */
+/* Insert the columns of a plan that are seldom used, if the definition or the call sets some of them. */
 static void
-InsertBranches(Call *call, const PlanRow *plan, JsonBuilder *b)
+InsertDetail(Call *call, const PlanRow *plan, const Definition *definition, const PlanOrigin *origin)
 {
-	static KeptQuery insert = {
-		"INSERT INTO stepwise.branching_condition (tenant, plan_id, step_id, position, action, target_id, params,"
-		" expression, path, operands)"
-		" SELECT $1, $2, x.step_id, x.position, x.action, x.target_id, x.params, x.expression, x.path, x.operands"
-		" FROM pg_catalog.jsonb_to_recordset($4) AS x (step_id uuid, position int, action text, target_id uuid,"
-		" params jsonb, expression text, path jsonpath, operands text[])"
-		" WHERE $3 IS NOT NULL",
-		4, {TEXTOID, UUIDOID, UUIDOID, JSONBOID}
+	PlanDetail	detail = {
+		.outputs = definition->outputs && JB_ROOT_COUNT(definition->outputs) > 0 ? definition->outputs : NULL,
+		.output_formatting_notes = definition->output_formatting_notes,
+		.description = definition->description,
+		.design_rationale = origin->design_rationale,
+		.request_digest = origin->request_digest
 	};
 
-	InsertRows(call, &insert, plan, b);
-}
-
-/* Insert the row of a plan. */
-static void
-InsertPlan(Call *call, const PlanRow *plan, const char *idempotency_key)
-{
-	static KeptQuery insert = {
-		"INSERT INTO stepwise.plan (tenant, id, root_id, parent_step_id, on_failure, sequential, separate_reviewer, strict_order,"
-		" workable, depth, pending, audit_entries, created_at, updated_at, stall_after, audit_head, session_id, name,"
-		" goal, workflow, version, idempotency_key, inputs, parent_names)"
-		" VALUES ($1, $2, $3, $4, $5::stepwise.on_failure, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $15, $16, $17, $18,"
-		" $19, $20, $21, $22, $23)"
-
-		/*
-		 * The caller has found no plan with this key. If there is one all the same, it is newer than the snapshot of a
-		 * REPEATABLE READ or SERIALIZABLE transaction. ON CONFLICT then raises a serialization failure.
-		 */
-		" ON CONFLICT (tenant, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING",
-		23, {TEXTOID, UUIDOID, UUIDOID, UUIDOID, TEXTOID, BOOLOID, BOOLOID, BOOLOID, BOOLOID, INT4OID, INT4OID, INT4OID,
-		TIMESTAMPTZOID, INTERVALOID, BYTEAOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, INT4OID, TEXTOID, JSONBOID, JSONBOID}
-	};
-	Params		params = {0};
-
-	ParamKey(&params, call, &plan->id);
-	ParamUuid(&params, &plan->root_id);
-	ParamUuid(&params, plan->nested ? &plan->parent_step_id : NULL);
-	ParamText(&params, OnFailureName[plan->on_failure]);
-	ParamBool(&params, plan->sequential);
-	ParamBool(&params, plan->separate_reviewer);
-	ParamBool(&params, plan->strict_order);
-	if (plan->nested)
-		ParamBool(&params, true);
-	else
-		ParamNull(&params);
-	ParamInt(&params, plan->depth);
-	ParamInt(&params, plan->counts[STEP_PENDING]);
-	ParamInt(&params, plan->audit_entries);
-	ParamTime(&params, plan->created_at);
-	if (plan->stall_after)
-		ParamDatum(&params, IntervalPGetDatum(plan->stall_after));
-	else
-		ParamNull(&params);
-	ParamDatum(&params, PointerGetDatum(cstring_to_text_with_len((const char *) plan->audit_head, 32)));
-	ParamText(&params, plan->session_id);
-	ParamText(&params, plan->name);
-	ParamText(&params, plan->goal);
-	ParamText(&params, plan->workflow);
-	if (plan->workflow)
-		ParamInt(&params, plan->version);
-	else
-		ParamNull(&params);
-	ParamText(&params, idempotency_key);
-	ParamVarlena(&params, plan->inputs);
-	ParamVarlena(&params, plan->parent_names);
-	QueryRun(&insert, &params);
-}
-
-/* Insert the columns of a plan that are seldom read. */
-static void
-InsertPlanDetail(Call *call, const PlanRow *plan, const Definition *definition, const PlanOrigin *origin)
-{
-	static KeptQuery insert = {
-		"INSERT INTO stepwise.plan_detail (tenant, plan_id, outputs, description, design_rationale,"
-		" output_formatting_notes, request_digest)"
-		" VALUES ($1, $2, $3, $4, $5, $6, $7)",
-		7, {TEXTOID, UUIDOID, JSONBOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID}
-	};
-	Params		params = {0};
-
-	ParamKey(&params, call, &plan->id);
-	ParamDatum(&params, JsonbPGetDatum(definition->outputs ? definition->outputs : JsonEmptyObject()));
-	ParamText(&params, definition->description);
-	ParamText(&params, origin->design_rationale);
-	ParamText(&params, definition->output_formatting_notes);
-	ParamText(&params, origin->request_digest);
-	QueryRun(&insert, &params);
+	DetailInsert(call, plan, &detail);
 }
 
 /*
@@ -134,7 +56,7 @@ PlanFromDefinition(Call *call, const Definition *definition, const PlanOrigin *o
 {
 	PlanRow    *plan = palloc0(sizeof(PlanRow));
 
-	plan->id = UuidNew();
+	plan->id = IdNew(call);
 	plan->root = plan;
 	plan->root_id = plan->id;
 	plan->status = PLAN_PLANNING;
@@ -162,27 +84,29 @@ PlanFromDefinition(Call *call, const Definition *definition, const PlanOrigin *o
 
 /* Insert the steps of a definition. */
 static void
-InsertDefinedSteps(Call *call, const PlanRow *plan, const Definition *definition, const pg_uuid_t *ids)
+InsertSteps(Call *call, const PlanRow *plan, const Definition *definition, const pg_uuid_t *ids)
 {
 	bool	   *has_branches = palloc0(sizeof(bool) * (definition->nsteps + 1));
-	JsonBuilder b = {0};
+	Batch	   *batch = StepsBegin(call, plan);
 	ListCell   *cell;
 
 	foreach(cell, definition->branches)
 		has_branches[((BranchDefinition *) lfirst(cell))->after] = true;
-	JsonArrayStart(&b, NULL);
 	for (int i = 0; i < definition->nsteps; i++)
-		PutStep(&b, &definition->steps[i], &ids[i], i + 1, definition->sequential, has_branches[i + 1],
-				list_length(definition->steps[i].depends));
-	JsonArrayEnd(&b);
-	InsertSteps(call, plan, &b);
+	{
+		const StepDefinition *step = &definition->steps[i];
+		NewStep		place = {.id = &ids[i], .order = i + 1, .branches = has_branches[i + 1], .blockers = list_length(step->depends)};
+
+		StepsAdd(batch, plan, step, &place);
+	}
+	BatchEnd(batch);
 }
 
 /* Insert the dependencies of a definition. */
 static void
-InsertDefinedDependencies(Call *call, const PlanRow *plan, const Definition *definition, const pg_uuid_t *ids)
+InsertDependencies(Call *call, const PlanRow *plan, const Definition *definition, const pg_uuid_t *ids)
 {
-	Links	   *links = LinksBegin(call, plan);
+	Batch	   *batch = LinksBegin(call, plan);
 
 	for (int i = 0; i < definition->nsteps; i++)
 	{
@@ -192,15 +116,15 @@ InsertDefinedDependencies(Call *call, const PlanRow *plan, const Definition *def
 		{
 			DependencyDefinition *dependency = lfirst(cell);
 
-			LinksAdd(links, &ids[i], &ids[dependency->parent - 1], dependency->need);
+			LinksAdd(batch, &ids[i], &ids[dependency->parent - 1], dependency->need);
 		}
 	}
-	LinksEnd(links);
+	BatchEnd(batch);
 }
 
-/* Insert the branching conditions of a definition. */
-static void
-InsertDefinedBranches(Call *call, const PlanRow *plan, const Definition *definition, const pg_uuid_t *ids)
+/* Make an array of the branching conditions of a definition. */
+static Jsonb *
+BranchesJson(const Definition *definition, const pg_uuid_t *ids)
 {
 	JsonBuilder b = {0};
 	ListCell   *cell;
@@ -220,22 +144,42 @@ InsertDefinedBranches(Call *call, const PlanRow *plan, const Definition *definit
 		JsonObjectEnd(&b);
 	}
 	JsonArrayEnd(&b);
-	InsertBranches(call, plan, &b);
+	return JsonFinish(&b);
 }
 
-/* Insert the steps, dependencies and branching conditions of a definition. */
+/* Insert the branching conditions of a definition. Few plans have some, so this is a statement. */
 static void
+InsertBranches(Call *call, const PlanRow *plan, const Definition *definition, const pg_uuid_t *ids)
+{
+	static KeptQuery insert = {
+		"INSERT INTO stepwise.branching_condition (tenant, plan_id, step_id, position, action, target_id, params,"
+		" expression, path, operands)"
+		" SELECT $1, $2, x.step_id, x.position, x.action, x.target_id, x.params, x.expression, x.path, x.operands"
+		" FROM pg_catalog.jsonb_to_recordset($3) AS x (step_id uuid, position int, action text, target_id uuid,"
+		" params jsonb, expression text, path jsonpath, operands text[])",
+		3, {TEXTOID, UUIDOID, JSONBOID}
+	};
+	Params		params = {0};
+
+	ParamKey(&params, call, &plan->id);
+	ParamVarlena(&params, BranchesJson(definition, ids));
+	QueryRun(&insert, &params);
+}
+
+/* Insert the steps, dependencies and branching conditions of a definition. Returns the ids of the steps. */
+static const pg_uuid_t *
 InsertDefinition(Call *call, const PlanRow *plan, const Definition *definition)
 {
 	pg_uuid_t  *ids = palloc(sizeof(pg_uuid_t) * definition->nsteps);
 
 	for (int i = 0; i < definition->nsteps; i++)
-		ids[i] = UuidNew();
-	InsertDefinedSteps(call, plan, definition, ids);
+		ids[i] = IdNew(call);
+	InsertSteps(call, plan, definition, ids);
 	if (!definition->sequential)
-		InsertDefinedDependencies(call, plan, definition, ids);
+		InsertDependencies(call, plan, definition, ids);
 	if (definition->branches != NIL)
-		InsertDefinedBranches(call, plan, definition, ids);
+		InsertBranches(call, plan, definition, ids);
+	return ids;
 }
 
 /* Build the detail of the first audit entry of a plan. */
@@ -259,19 +203,26 @@ CreatedDetail(const PlanRow *plan, const Definition *definition)
 }
 
 /*
- * Insert a new plan with its steps. The call then treats a root plan as locked.
- * A nested plan is read again when the search comes to it.
+ * Insert a new plan with its steps, and return the ids of the steps too, unless
+ * that is NULL. The call then treats a root plan as locked. A nested plan is
+ * read again when the search comes to it.
  */
 PlanRow *
-PlanCreate(Call *call, const Definition *definition, const PlanOrigin *origin)
+PlanCreate(Call *call, const Definition *definition, const PlanOrigin *origin, const pg_uuid_t **step_ids)
 {
 	PlanRow    *plan = PlanFromDefinition(call, definition, origin);
+	const pg_uuid_t *ids;
 
 	AuditAppend(call, plan, NULL, "plan_modified", CreatedDetail(plan, definition));
-	InsertPlan(call, plan, origin->idempotency_key);
-	InsertPlanDetail(call, plan, definition, origin);
-	InsertDefinition(call, plan, definition);
-	plan->touched = false;
+	/* the row of the plan is not touched again, and a nested plan is not kept */
+	LogWrite(call, plan->log);
+	LogFree(plan->log);
+	plan->log = NULL;
+	PlanInsert(call, plan, origin->idempotency_key);
+	InsertDetail(call, plan, definition, origin);
+	ids = InsertDefinition(call, plan, definition);
+	if (step_ids != NULL)
+		*step_ids = ids;
 	if (origin->parent_step == NULL)
 		PlanKeep(call, plan, NULL);
 	return plan;

@@ -16,7 +16,138 @@ extern char *StepTransitionsText(StepStatus from);
 extern int	StepTotal(const int counts[STEP_STATUSES]);
 extern PlanStatus PlanDeriveStatus(const int counts[STEP_STATUSES], OnFailure on_failure);
 
-/* ---------- store.c: read, lock and write the rows of plans and steps ---------- */
+/* ---------- entry.c: the stored form of an audit entry, and its hash ---------- */
+
+/* the columns of a row of stepwise.audit_log, but its entries */
+typedef struct LogHead
+{
+	const char *tenant;
+	const pg_uuid_t *plan_id;	/* or NULL */
+	int64		id;				/* of its first entry: the position in the chain, from 1 */
+	TimestampTz at;				/* of its first entry */
+	const char *actor;
+	const char *session;		/* or NULL */
+} LogHead;
+
+/* the move of a step or plan, as an entry tells it */
+typedef struct EntryMove
+{
+	int			from;			/* StepStatus or PlanStatus */
+	int			to;				/* likewise */
+	int			attempt;		/* 0: none */
+	TimestampTz lease_expires_at;	/* or NO_TIME */
+	bool		completed;		/* a step; it has an outcome, and perhaps a result */
+	Outcome		outcome;
+	const struct varlena *result;	/* or NULL; the entry has its digest */
+	const char *message;		/* or NULL */
+	const pg_uuid_t *checkpoint_id; /* or NULL */
+} EntryMove;
+
+/* an entry to be stored */
+typedef struct EntryFacts
+{
+	const char *event;
+	const pg_uuid_t *step_id;	/* or NULL */
+	int64		later;			/* microseconds after the first entry of its row */
+	const EntryMove *move;		/* or NULL */
+	const Jsonb *members;		/* more members of its detail, or NULL */
+} EntryFacts;
+
+/* an entry in a row */
+typedef struct StoredEntry
+{
+	const char *body;
+	int			size;			/* of the body */
+	const uint8 *hash;			/* 32 bytes */
+} StoredEntry;
+
+/* what stands in front of the detail of an entry */
+typedef struct EntryHead
+{
+	const char *event;
+	bool		has_step;
+	pg_uuid_t	step_id;
+	TimestampTz at;
+} EntryHead;
+
+extern void EntryPut(StringInfo body, const EntryFacts *facts);
+extern void EntryStore(StringInfo entries, const char *body, int size, const uint8 hash[32]);
+extern void LinkBegin(StringInfo link, const uint8 before[32], const LogHead *row);
+extern bool EntryNext(const char **next, const char *end, StoredEntry *entry);	/* false: no more */
+extern EntryHead EntryReadHead(const StoredEntry *entry, TimestampTz at);
+extern const char *EntryEvent(const StoredEntry *entry);	/* NULL: none */
+extern Jsonb *EntryReadDetail(const StoredEntry *entry);
+pg_noreturn extern void EntryRefuse(void);
+
+/* ---------- log.c: collect the entries of a call, and write them ---------- */
+
+/* a row of stepwise.audit_log that is not written yet */
+typedef struct LogRow
+{
+	LogHead		head;
+	pg_uuid_t	plan_id;
+	const char *given;			/* name given with the call, as in Call */
+	StringInfoData entries;		/* a varlena */
+	StringInfoData link;		/* what is hashed of the newest entry */
+} LogRow;
+
+extern LogRow *LogFor(Call *call, LogRow *row, const LogHead *head);
+extern void LogAdd(LogRow *row, const EntryFacts *facts, uint8 hash[32]);
+extern void LogWrite(Call *call, const LogRow *row);
+extern void LogFree(LogRow *row);
+extern LogHead RowLogHead(const Rows *rows, uint64 row, const char *tenant, const pg_uuid_t *plan_id);
+extern const char *RowEntries(const Rows *rows, uint64 row, int column, const char **end);
+
+/* ---------- the rows of plans and steps ---------- */
+
+/* columns of stepwise.plan, in the order of its definition */
+enum
+{
+	PLAN_COL_ID, PLAN_COL_ROOT_ID, PLAN_COL_CREATED_AT, PLAN_COL_DEPTH, PLAN_COL_ON_FAILURE, PLAN_COL_SEQUENTIAL,
+	PLAN_COL_SEPARATE_REVIEWER, PLAN_COL_STRICT_ORDER, PLAN_COL_LEASES, PLAN_COL_NESTS, PLAN_COL_STALLS,
+	PLAN_COL_OUTCOME, PLAN_COL_STATUS, PLAN_COL_AWAITING_INPUT, PLAN_COL_FAILED, PLAN_COL_SKIPPED,
+	PLAN_COL_UNSUCCESSFUL, PLAN_COL_PAUSED, PLAN_COL_HOLDING, PLAN_COL_OPEN_FAILURES, PLAN_COL_SENT_BACK,
+	PLAN_COL_CROWDED, PLAN_COL_TENANT, PLAN_COL_PARENT_STEP_ID, PLAN_COL_STALL_AFTER, PLAN_COL_VERSION,
+	PLAN_COL_WORKABLE, PLAN_COL_STARTED_AT, PLAN_COL_COMPLETED_AT, PLAN_COL_PENDING, PLAN_COL_IN_PROGRESS,
+	PLAN_COL_COMPLETED, PLAN_COL_STARTED_STEPS, PLAN_COL_NEXT_ORDER, PLAN_COL_AUDIT_ENTRIES, PLAN_COL_UPDATED_AT,
+	PLAN_COL_AUDIT_HEAD, PLAN_COL_SESSION_ID, PLAN_COL_MESSAGE, PLAN_COL_PAUSE_REASON, PLAN_COL_OUTPUTS,
+	PLAN_COL_NAME, PLAN_COL_GOAL, PLAN_COL_WORKFLOW, PLAN_COL_IDEMPOTENCY_KEY, PLAN_COL_INPUTS,
+	PLAN_COL_PARENT_NAMES,
+	PLAN_COLUMNS
+};
+
+/* columns of stepwise.step, in the order of its definition */
+enum
+{
+	STEP_COL_ID, STEP_COL_PLAN_ID, STEP_COL_ROOT_ID, STEP_COL_ORDER, STEP_COL_WAVE, STEP_COL_BLOCKERS,
+	STEP_COL_BRANCHES, STEP_COL_DYNAMIC, STEP_COL_TENANT, STEP_COL_READY, STEP_COL_HOLDS, STEP_COL_SENT_BACK,
+	STEP_COL_RETRYABLE, STEP_COL_MAX_ATTEMPTS, STEP_COL_VERSION, STEP_COL_ATTEMPTS_BEFORE, STEP_COL_FIXED_VERSION,
+	STEP_COL_STALL_AFTER, STEP_COL_ATTEMPT, STEP_COL_EXECUTION_ORDER, STEP_COL_STARTED_AT, STEP_COL_ACTIVE_AT,
+	STEP_COL_LEASE_EXPIRES_AT, STEP_COL_STATUS, STEP_COL_OUTCOME, STEP_COL_COMPLETED_AT, STEP_COL_HOLDER,
+	STEP_COL_WORKER, STEP_COL_CONFIDENCE, STEP_COL_RESULT, STEP_COL_RESULT_SUMMARY, STEP_COL_EXECUTION_REPORT,
+	STEP_COL_OUTPUT_FORMATTING_NOTES, STEP_COL_MESSAGE, STEP_COL_PAUSE_REASON, STEP_COL_INPUTS, STEP_COL_ERROR,
+	STEP_COL_APPROVED, STEP_COL_FEEDBACK, STEP_COL_PREVIOUS, STEP_COL_PREVIOUS_ERROR, STEP_COL_NAME, STEP_COL_TYPE,
+	STEP_COL_TOOL, STEP_COL_WORKFLOW, STEP_COL_BINDING, STEP_COL_PROMPT, STEP_COL_INSTRUCTIONS, STEP_COL_ARGUMENTS,
+	STEP_COL_RESOURCES, STEP_COL_CONDITION, STEP_COL_CONDITION_PATH, STEP_COL_CONDITION_OPERANDS, STEP_COL_REVIEW,
+	STEP_COLUMNS
+};
+
+/* columns of stepwise.dependency, in the order of its definition */
+enum
+{
+	DEPENDENCY_COL_STEP_ID, DEPENDENCY_COL_DEPENDS_ON, DEPENDENCY_COL_PLAN_ID, DEPENDENCY_COL_REQUIRED, DEPENDENCY_COL_ENDED,
+	DEPENDENCY_COL_TENANT,
+	DEPENDENCY_COLUMNS
+};
+
+/* columns of stepwise.plan_detail, in the order of its definition */
+enum
+{
+	DETAIL_COL_PLAN_ID, DETAIL_COL_FORKED_FROM, DETAIL_COL_TENANT, DETAIL_COL_OUTPUTS, DETAIL_COL_VARIABLES,
+	DETAIL_COL_DESCRIPTION, DETAIL_COL_DESIGN_RATIONALE, DETAIL_COL_OUTPUT_FORMATTING_NOTES, DETAIL_COL_REQUEST_DIGEST,
+	DETAIL_COL_FINAL_OUTPUT, DETAIL_COL_FINAL_MEDIA_TYPE,
+	DETAIL_COLUMNS
+};
 
 /* a row of stepwise.plan */
 typedef struct PlanRow
@@ -71,6 +202,8 @@ typedef struct PlanRow
 	bool		reads_below;	/* a step waits for a step of a nested plan */
 	bool		rejected;		/* a review in it was rejected: the plans above fail too */
 	bool		touched;		/* changed since it was last written */
+	bool		stamped;		/* updated_at is the time of its last change */
+	LogRow	   *log;			/* audit entries that are not written yet, or NULL */
 	const char *ending;			/* the plan is being cancelled: the reason for its nested plans; otherwise NULL */
 	List	   *settled;		/* of StepRow: ended or pending again; PlanDrain draws the consequences */
 	int			drained;		/* index in settled of the step that PlanDrain is at */
@@ -87,6 +220,7 @@ typedef struct Waiting
 	Jsonb	   *questions;		/* or NULL */
 	Jsonb	   *submission;		/* what the step was submitted with, or NULL */
 	char	   *shown;			/* digest of what is shown; NULL: ShownDigest */
+	Jsonb	   *detail;			/* more for the audit entry of the move, or NULL */
 } Waiting;
 
 /* a row of stepwise.step */
@@ -159,11 +293,15 @@ typedef struct StepRow
 	Waiting    *waiting;		/* to be set before a move to awaiting_input; NULL: a default is used */
 } StepRow;
 
-/* columns of a plan that are seldom read */
+/* columns of a plan that are seldom used: a row of stepwise.plan_detail, which is not there if all have their defaults */
 typedef struct PlanDetail
 {
-	Jsonb	   *outputs;		/* templates */
-	char	   *output_formatting_notes;	/* or NULL */
+	Jsonb	   *outputs;		/* templates; NULL: none */
+	const char *output_formatting_notes;	/* or NULL */
+	const char *request_digest; /* or NULL */
+	/* only written */
+	const char *description;	/* or NULL; likewise the next */
+	const char *design_rationale;
 } PlanDetail;
 
 /* the notes of a step about how to show its result */
@@ -174,6 +312,13 @@ typedef struct FormattingNote
 	struct varlena *notes;		/* text, may be toasted */
 } FormattingNote;
 
+/* how far a step is */
+typedef struct StepState
+{
+	char	   *name;
+	StepStatus	status;
+} StepState;
+
 /* a step that depends on another */
 typedef struct Dependent
 {
@@ -181,15 +326,44 @@ typedef struct Dependent
 	Need		need;
 } Dependent;
 
+/* ---------- keep.c: rows of steps that a run keeps in memory ---------- */
+
+typedef struct KeptStep
+{
+	pg_uuid_t	id;
+	StepRow    *row;
+	bool		changed;		/* it is to be written */
+	bool		unblocked;		/* its blockers too */
+	bool		again;			/* it is in the list of those that may be candidates again */
+} KeptStep;
+
+/* reads candidates of a plan from an order on, at most max; of StepRow */
+typedef List *ReadAhead(Call *call, const pg_uuid_t *plan_id, int from, int max);
+
+extern void KeptBegin(Call *call);
+extern void KeptForget(Call *call);
+extern KeptStep *KeptFind(const Call *call, const pg_uuid_t *step_id);	/* NULL: not kept */
+extern KeptStep *KeptChange(Call *call, const StepRow *step);
+extern StepRow *KeptRow(const KeptStep *entry);
+extern List *KeptChanged(const Call *call); /* of KeptStep */
+extern StepRow *KeptNext(Call *call, const PlanRow *plan, int from, ReadAhead *read);
+extern void StepCounted(StepRow *step);
+
+/* ---------- store.c: read, lock and write the rows of plans and steps ---------- */
+
 extern PlanRow *PlanLock(Call *call, const pg_uuid_t *plan_id); /* SW001 */
 extern PlanRow *PlanLockOfStep(Call *call, const pg_uuid_t *step_id, StepRow **step);	/* SW002 */
 extern PlanRow *PlanLockIfStep(Call *call, const pg_uuid_t *step_id, StepRow **step);	/* NULL: no such step */
 extern PlanRow *PlanLockIfFree(Call *call, const pg_uuid_t *plan_id, bool *found);	/* NULL: locked, or none */
 extern PlanRow *PlanRead(Call *call, const pg_uuid_t *plan_id); /* no lock; NULL: none */
+extern PlanRow *PlanReadByKey(Call *call, const char *idempotency_key); /* likewise */
 extern PlanRow *PlanInTree(Call *call, PlanRow *root, const pg_uuid_t *plan_id);	/* SW001 */
 extern TimestampTz CallNow(Call *call, const PlanRow *plan);	/* the time of its changes */
 extern PlanRow *PlanKeep(Call *call, PlanRow *plan, PlanRow *root); /* root NULL: the plan is a root */
 extern void PlanTouch(PlanRow *plan);
+extern void RowsKeep(Call *call);	/* until the call ends, or runs a query */
+extern int	RowsKept(const Call *call);
+extern void PlansStamp(Call *call);
 extern StepRow *StepRead(Call *call, const pg_uuid_t *step_id); /* NULL: none */
 extern StepRow *StepMustRead(Call *call, const pg_uuid_t *step_id); /* SW002 */
 extern StepRow *StepReadByName(Call *call, const pg_uuid_t *plan_id, const char *name);
@@ -198,10 +372,14 @@ extern StepRow *StepReadByOrder(Call *call, const pg_uuid_t *plan_id, int order)
 extern StepRow *StepNextPending(Call *call, const PlanRow *plan, int from_order);
 extern StepRow *StepNextReady(Call *call, const PlanRow *plan, int from_order);
 extern StepRow *StepFromTuple(HeapTuple tuple, TupleDesc desc);
+extern void PlanSetState(Changes *c, const PlanRow *plan);	/* the columns that change */
+extern void PlanInserted(PlanRow *plan, ItemPointerData place);
 extern void StepSave(Call *call, StepRow *step);
-extern PlanDetail *PlanDetailRead(Call *call, const pg_uuid_t *plan_id);
+extern PlanDetail PlanDetailRead(Call *call, const pg_uuid_t *plan_id);
 extern Jsonb *PlanVariables(Call *call, const pg_uuid_t *plan_id);	/* only those that are stored */
 extern List *FormattingNotes(Call *call, const pg_uuid_t *plan_id); /* of FormattingNote */
+extern List *StepStates(Call *call, const pg_uuid_t *plan_id);	/* of StepState */
+extern bool SessionHasSkill(Call *call, const char *session);
 extern Jsonb *SkillMetadata(Call *call, const pg_uuid_t *plan_id);	/* NULL: none */
 extern List *StepDependents(Call *call, const pg_uuid_t *step_id);	/* of Dependent */
 extern void StepUnblock(Call *call, const pg_uuid_t *step_id);
@@ -238,21 +416,7 @@ extern Jsonb *StepMetadata(const StepRow *step, TimestampTz now);
 extern char *ErrorText(const char *message, const Jsonb *error);	/* error: what is kept beside the message, or NULL */
 extern Jsonb *PlanMetadata(Call *call, const PlanRow *plan, TimestampTz now);
 
-/* ---------- audit.c: hash and write audit entries ---------- */
-
-/* one entry, as it is hashed */
-typedef struct AuditEntry
-{
-	const char *tenant;
-	const pg_uuid_t *plan_id;	/* or NULL */
-	int64		id;				/* position in the chain, from 1 */
-	const pg_uuid_t *step_id;	/* or NULL */
-	TimestampTz at;
-	const char *event;
-	const char *actor;
-	const char *session;		/* or NULL */
-	const char *detail;			/* jsonb as text */
-} AuditEntry;
+/* ---------- audit.c: append audit entries to the chains of plans and tenants ---------- */
 
 /* an entry that belongs to no plan */
 typedef struct PlanlessEntry
@@ -271,11 +435,11 @@ typedef struct ChainEnd
 	uint8		hash[32];
 } ChainEnd;
 
-extern void AuditAppend(Call *call, PlanRow *plan, const pg_uuid_t *step_id, const char *event, Jsonb *detail);
-extern void AuditWritePlanless(Call *call, const PlanlessEntry *planless, ChainEnd *end);
+extern void AuditAppend(Call *call, PlanRow *plan, const pg_uuid_t *step_id, const char *event, const Jsonb *detail);
+extern void AuditMove(Call *call, PlanRow *plan, const pg_uuid_t *step_id, const char *event, const EntryMove *move,
+					  const Jsonb *detail);
+extern void AuditAddPlanless(Call *call, LogRow **row, const PlanlessEntry *planless, ChainEnd *end);
 extern ChainEnd ChainEndRead(Call *call, bool latest);
-extern void EntryHash(const AuditEntry *entry, const uint8 before[32], uint8 hash[32]);
-extern int64 RowEntryId(const Rows *rows, uint64 row, int column);
 
 /* ---------- chain.c: the audit chain of a tenant ---------- */
 
@@ -394,6 +558,7 @@ typedef struct Next
 {
 	bool		run;			/* set by the caller: a run asks, not an agent */
 	bool		run_tools;		/* set by the caller: an agent asks that stops where a run stops, or the run before it */
+	bool		moves;			/* set by the caller of NextPeek: only a step that would move counts */
 	PlanRow    *plan;
 	StepRow    *step;
 	char	   *instructions;	/* filled, or NULL */
@@ -481,6 +646,7 @@ extern bool StepStampInPlan(Call *call, PlanRow *plan, StepRow *step);
 extern bool PlanMayHaveWork(const PlanRow *plan);
 extern void StepMoved(Call *call, PlanRow *plan, StepRow *step, StepStatus from, Jsonb *detail);
 extern void StepAudit(Call *call, PlanRow *plan, const StepRow *step, StepStatus from, const Jsonb *detail);
+extern void PlanAudit(Call *call, PlanRow *plan, PlanStatus from, PlanStatus to, const Jsonb *detail);
 extern void StepPause(Call *call, PlanRow *plan, StepRow *step, Jsonb *reason); /* NULL: clear it */
 extern void StepMarkHolds(Call *call, PlanRow *plan, StepRow *step);
 pg_noreturn extern void StepTransitionRefuse(const StepRow *step, StepStatus to, const char *rule); /* SW003 */
@@ -493,7 +659,6 @@ extern void PlanReject(Call *call, PlanRow *plan, const char *message);
 extern Jsonb *NestedDetail(const PlanRow *nested);
 extern void PlanCheckOpen(const PlanRow *plan); /* SW003 if the plan has ended */
 extern void PlanCheckModifiable(const PlanRow *plan);	/* SW004 unless planning or executing */
-extern Jsonb *MoveDetail(const char *from, const char *to, const Jsonb *extra);
 
 /* ---------- dependents.c: what the end of a step means for its dependents ---------- */
 
@@ -512,7 +677,7 @@ extern void ParentsLook(Call *call, PlanRow *plan, StepRow *step);
 /* ---------- ask.c: let a step wait for a person ---------- */
 
 extern void StepRequestReview(Call *call, PlanRow *plan, StepRow *step, const char *summary, Jsonb *questions,
-							  Jsonb *submission);
+							  Jsonb *submission, Jsonb *detail);
 extern void StepPrompt(Call *call, PlanRow *plan, StepRow *step, const char *prompt);
 extern void StepAwaitReview(Call *call, PlanRow *plan, StepRow *step, Waiting *waiting);
 extern void CheckpointRenew(Call *call, PlanRow *plan, StepRow *step, char *shown);
@@ -530,20 +695,27 @@ extern void SubmissionApply(StepRow *step, const Jsonb *submission);
 extern void StepSubmit(Call *call, PlanRow *plan, StepRow *step, Jsonb *detail);
 extern bool ReviewLookAgain(Call *call, PlanRow *plan, StepRow *step, const OpenReview *review);
 
-/* ---------- insert.c: rows of steps and dependencies ---------- */
+/* ---------- insert.c: new rows of plans, steps and dependencies ---------- */
 
-typedef struct Links Links;		/* a batch of dependencies that are not inserted yet */
+/* what a new step has beside its definition */
+typedef struct NewStep
+{
+	const pg_uuid_t *id;
+	int			order;
+	bool		branches;		/* it has branching conditions */
+	int			blockers;		/* number of dependencies that are not settled */
+} NewStep;
 
+extern void PlanInsert(Call *call, PlanRow *plan, const char *idempotency_key); /* the key may be NULL */
+extern void DetailInsert(Call *call, const PlanRow *plan, const PlanDetail *detail);
+extern void DetailNeed(Call *call, const pg_uuid_t *plan_id);
+extern Batch *StepsBegin(Call *call, const PlanRow *plan);	/* ended by BatchEnd; likewise LinksBegin */
+extern void StepsAdd(Batch *batch, const PlanRow *plan, const StepDefinition *step, const NewStep *place);
+extern Batch *LinksBegin(Call *call, const PlanRow *plan);
+extern void LinksAdd(Batch *batch, const pg_uuid_t *step_id, const pg_uuid_t *parent_id, Need need);
 extern void PutInterval(JsonBuilder *b, const char *key, Interval *interval);
 extern void PutCondition(JsonBuilder *b, const Condition *condition, const char *source_key, const char *path_key,
 						 const char *operands_key);
-extern void PutStep(JsonBuilder *b, const StepDefinition *step, const pg_uuid_t *id, int order, bool sequential,
-					bool branches, int blockers);
-extern void InsertRows(Call *call, KeptQuery *query, const PlanRow *plan, JsonBuilder *b);
-extern void InsertSteps(Call *call, const PlanRow *plan, JsonBuilder *b);
-extern Links *LinksBegin(Call *call, const PlanRow *plan);
-extern void LinksAdd(Links *links, const pg_uuid_t *step_id, const pg_uuid_t *parent_id, Need need);
-extern void LinksEnd(Links *links);
 
 /* ---------- create.c: rows of new plans ---------- */
 
@@ -561,7 +733,8 @@ typedef struct PlanOrigin
 	StepRow    *parent_step;	/* of a nested plan; else NULL */
 } PlanOrigin;
 
-extern PlanRow *PlanCreate(Call *call, const Definition *definition, const PlanOrigin *origin);
+extern PlanRow *PlanCreate(Call *call, const Definition *definition, const PlanOrigin *origin,
+						   const pg_uuid_t **step_ids); /* may be NULL */
 extern Definition *WorkflowOpen(Call *call, PlanOrigin *origin, Faults *faults);
 extern void CheckInputsObject(Faults *faults, const Jsonb *inputs);
 

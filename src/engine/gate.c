@@ -69,11 +69,11 @@ GateIsPassed(Call *call, PlanRow *plan, StepRow *step)
 
 /* Make a review from the summary and the questions of a gate. */
 static Waiting *
-GateWaiting(const char *when, const char *summary, Jsonb *questions)
+GateWaiting(const Call *call, const char *when, const char *summary, Jsonb *questions)
 {
 	Waiting    *waiting = palloc0(sizeof(Waiting));
 
-	waiting->checkpoint_id = UuidNew();
+	waiting->checkpoint_id = IdNew(call);
 	waiting->review = true;
 	waiting->gate = when;
 	waiting->prompt = summary;
@@ -101,7 +101,7 @@ JudgeReview(Call *call, PlanRow *plan, const StepRow *step, Judgement *j)
 	}
 	if (fault.problem != RESOLVE_FINE)
 		return JudgeFault(step, &fault, j);
-	j->waiting = GateWaiting(GATE_BEFORE, summary, questions);
+	j->waiting = GateWaiting(call, GATE_BEFORE, summary, questions);
 	return DUE_REVIEW;
 }
 
@@ -119,7 +119,7 @@ ReviewAfter(Call *call, PlanRow *plan, const StepRow *step)
 		summary = value.type == jbvBinary ? JsonToText(JsonFromValue(&value)) : JsonScalarText(&value);
 	if (summary == NULL)
 		summary = psprintf("Step \"%s\" was submitted. Is its result good?", step->name);
-	return GateWaiting(GATE_AFTER, summary, JsonGetJson(review, "questions"));
+	return GateWaiting(call, GATE_AFTER, summary, JsonGetJson(review, "questions"));
 }
 
 /* ---------- the gate before a step ---------- */
@@ -258,6 +258,7 @@ StepSubmit(Call *call, PlanRow *plan, StepRow *step, Jsonb *detail)
 	}
 	waiting = ReviewAfter(call, plan, step);
 	waiting->submission = SubmissionOf(step);
+	waiting->detail = detail;
 	SubmissionApply(step, NULL);
 	/* its nested plan, or a review that was requested, may have waited for a person */
 	if (step->status == STEP_AWAITING_INPUT)

@@ -1,10 +1,10 @@
 /*
  * insert.c
- *	  insert rows of steps and dependencies, many by one statement
+ *	  insert rows of plans, steps and dependencies
  *
- * Steps are passed as one jsonb array, which PostgreSQL takes apart. So 10,000
- * steps cost little more than their rows. Dependencies are passed as arrays of
- * columns.
+ * Rows are written in batches, without the executor (base/table.c). So 10,000
+ * steps cost little more than their rows. Columns that a new row leaves out are
+ * null.
  *
  * Locks: the plan is new, or the caller holds its lock.
  */
@@ -12,23 +12,176 @@
 
 #include "utils/array.h"
 
-/*
- * A plan of 1,000 steps can have half a million dependencies. They are inserted
- * in batches of this size.
- */
-#define LINKS_AT_ONCE	5000
+/* ---------- plans ---------- */
 
-/* a batch of dependencies that are not inserted yet */
-struct Links
+/* Insert the row of a new plan. */
+void
+PlanInsert(Call *call, PlanRow *plan, const char *idempotency_key)
 {
-	Call	   *call;
-	const PlanRow *plan;
-	int			count;
-	Datum		step_ids[LINKS_AT_ONCE];
-	Datum		parent_ids[LINKS_AT_ONCE];
-	Datum		required[LINKS_AT_ONCE];
-	Datum		ended[LINKS_AT_ONCE];
-};
+	Batch	   *batch = BatchBegin(call, "plan", PLAN_COLUMNS);
+	Changes    *c = &batch->row;
+
+	SetDatum(c, PLAN_COL_TENANT, call->tenant_datum, false);
+	SetUuid(c, PLAN_COL_ID, &plan->id);
+	SetUuid(c, PLAN_COL_ROOT_ID, &plan->root_id);
+	SetUuid(c, PLAN_COL_PARENT_STEP_ID, plan->nested ? &plan->parent_step_id : NULL);
+	SetEnum(c, PLAN_COL_ON_FAILURE, "on_failure", OnFailureName[plan->on_failure]);
+	SetBool(c, PLAN_COL_SEQUENTIAL, plan->sequential);
+	SetBool(c, PLAN_COL_SEPARATE_REVIEWER, plan->separate_reviewer);
+	SetBool(c, PLAN_COL_STRICT_ORDER, plan->strict_order);
+	SetInt(c, PLAN_COL_DEPTH, plan->depth);
+	SetTime(c, PLAN_COL_CREATED_AT, plan->created_at);
+	SetInterval(c, PLAN_COL_STALL_AFTER, plan->stall_after);
+	SetText(c, PLAN_COL_NAME, plan->name);
+	SetText(c, PLAN_COL_GOAL, plan->goal);
+	SetText(c, PLAN_COL_WORKFLOW, plan->workflow);
+	SetPositive(c, PLAN_COL_VERSION, plan->workflow ? plan->version : 0);
+	SetText(c, PLAN_COL_IDEMPOTENCY_KEY, idempotency_key);
+	SetVarlena(c, PLAN_COL_INPUTS, plan->inputs);
+	SetVarlena(c, PLAN_COL_PARENT_NAMES, plan->parent_names);
+	PlanSetState(c, plan);
+	BatchAdd(batch);
+	BatchEnd(batch);
+	PlanInserted(plan, batch->place);
+}
+
+/* Insert the columns of a plan that are seldom used. Without the row, they have their defaults. */
+void
+DetailInsert(Call *call, const PlanRow *plan, const PlanDetail *detail)
+{
+	Batch	   *batch;
+	Changes    *c;
+
+	if (!detail->outputs && !detail->description && !detail->design_rationale && !detail->output_formatting_notes &&
+		!detail->request_digest)
+		return;
+	batch = BatchBegin(call, "plan_detail", DETAIL_COLUMNS);
+	c = &batch->row;
+	SetDatum(c, DETAIL_COL_TENANT, call->tenant_datum, false);
+	SetUuid(c, DETAIL_COL_PLAN_ID, &plan->id);
+	SetVarlena(c, DETAIL_COL_OUTPUTS, detail->outputs ? detail->outputs : JsonEmptyObject());
+	SetVarlena(c, DETAIL_COL_VARIABLES, JsonEmptyObject());
+	SetText(c, DETAIL_COL_DESCRIPTION, detail->description);
+	SetText(c, DETAIL_COL_DESIGN_RATIONALE, detail->design_rationale);
+	SetText(c, DETAIL_COL_OUTPUT_FORMATTING_NOTES, detail->output_formatting_notes);
+	SetText(c, DETAIL_COL_REQUEST_DIGEST, detail->request_digest);
+	BatchAdd(batch);
+	BatchEnd(batch);
+}
+
+/* Make sure that a plan has a row of seldom used columns, before one of them is changed. */
+void
+DetailNeed(Call *call, const pg_uuid_t *plan_id)
+{
+	static KeptQuery make = {
+		"INSERT INTO stepwise.plan_detail (tenant, plan_id) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+		2, {TEXTOID, UUIDOID}
+	};
+
+	QueryById(call, &make, plan_id);
+}
+
+/* ---------- steps ---------- */
+
+/* Begin to insert steps of a plan. */
+Batch *
+StepsBegin(Call *call, const PlanRow *plan)
+{
+	Batch	   *batch = BatchBegin(call, "step", STEP_COLUMNS);
+	Changes    *c = &batch->row;
+
+	SetDatum(c, STEP_COL_TENANT, call->tenant_datum, false);
+	SetUuid(c, STEP_COL_PLAN_ID, &plan->id);
+	SetUuid(c, STEP_COL_ROOT_ID, &plan->root_id);
+	SetEnum(c, STEP_COL_STATUS, "step_status", StepStatusName[STEP_PENDING]);
+	SetEnum(c, STEP_COL_OUTCOME, "outcome", OutcomeName[OUTCOME_NA]);
+	SetInt(c, STEP_COL_ATTEMPT, 0);
+	return batch;
+}
+
+/* Make an array of the references that a condition reads. A condition that is jsonpath as written has none: NULL. */
+static ArrayType *
+OperandsArray(const Condition *condition)
+{
+	Datum	   *sources;
+
+	if (condition->raw)
+		return NULL;
+	sources = palloc(sizeof(Datum) * (condition->noperands + 1));
+	for (int i = 0; i < condition->noperands; i++)
+		sources[i] = CStringGetTextDatum(condition->operands[i]->source);
+	return construct_array(sources, condition->noperands, TEXTOID, -1, false, TYPALIGN_INT);
+}
+
+/* Set the columns of a step that its definition sets. */
+static void
+StepSetDefinition(Changes *c, const StepDefinition *step)
+{
+	const Condition *condition = step->condition;
+
+	SetBool(c, STEP_COL_DYNAMIC, step->dynamic);
+	SetDatum(c, STEP_COL_RETRYABLE, BoolGetDatum(step->retryable == 1), step->retryable < 0);
+	SetPositive(c, STEP_COL_MAX_ATTEMPTS, step->max_attempts);
+	SetInterval(c, STEP_COL_STALL_AFTER, step->stall_after);
+	SetText(c, STEP_COL_NAME, step->name);
+	SetText(c, STEP_COL_TYPE, step->type);
+	SetText(c, STEP_COL_TOOL, step->tool);
+	SetText(c, STEP_COL_WORKFLOW, step->workflow);
+	SetPositive(c, STEP_COL_VERSION, step->version);
+	SetText(c, STEP_COL_BINDING, step->binding);
+	SetText(c, STEP_COL_PROMPT, step->prompt);
+	SetText(c, STEP_COL_INSTRUCTIONS, step->instructions);
+	SetVarlena(c, STEP_COL_ARGUMENTS, step->arguments);
+	SetVarlena(c, STEP_COL_RESOURCES, step->resources);
+	SetVarlena(c, STEP_COL_REVIEW, step->review);
+	SetText(c, STEP_COL_CONDITION, condition ? condition->source : NULL);
+	SetDatum(c, STEP_COL_CONDITION_PATH, condition ? condition->path : (Datum) 0, condition == NULL);
+	SetVarlena(c, STEP_COL_CONDITION_OPERANDS, condition ? OperandsArray(condition) : NULL);
+}
+
+/* Add a step. Its id must live until the batch ends. */
+void
+StepsAdd(Batch *batch, const PlanRow *plan, const StepDefinition *step, const NewStep *place)
+{
+	Changes    *c = &batch->row;
+	MemoryContext outer = MemoryContextSwitchTo(batch->memory);
+
+	SetUuid(c, STEP_COL_ID, place->id);
+	SetInt(c, STEP_COL_ORDER, place->order);
+	SetInt(c, STEP_COL_WAVE, plan->sequential ? place->order - 1 : step->wave);
+	SetInt(c, STEP_COL_BLOCKERS, place->blockers);
+	SetTrue(c, STEP_COL_READY, !plan->sequential && place->blockers == 0);
+	SetBool(c, STEP_COL_BRANCHES, place->branches);
+	StepSetDefinition(c, step);
+	MemoryContextSwitchTo(outer);
+	BatchAdd(batch);
+}
+
+/* ---------- dependencies ---------- */
+
+/* Begin to insert dependencies of a plan. */
+Batch *
+LinksBegin(Call *call, const PlanRow *plan)
+{
+	Batch	   *batch = BatchBegin(call, "dependency", DEPENDENCY_COLUMNS);
+
+	SetDatum(&batch->row, DEPENDENCY_COL_TENANT, call->tenant_datum, false);
+	SetUuid(&batch->row, DEPENDENCY_COL_PLAN_ID, &plan->id);
+	return batch;
+}
+
+/* Add a dependency. */
+void
+LinksAdd(Batch *batch, const pg_uuid_t *step_id, const pg_uuid_t *parent_id, Need need)
+{
+	SetUuid(&batch->row, DEPENDENCY_COL_STEP_ID, step_id);
+	SetUuid(&batch->row, DEPENDENCY_COL_DEPENDS_ON, parent_id);
+	SetBool(&batch->row, DEPENDENCY_COL_REQUIRED, need == NEED_SUCCESS);
+	SetBool(&batch->row, DEPENDENCY_COL_ENDED, need == NEED_END);
+	BatchAdd(batch);
+}
+
+/* ---------- rows as JSON, for statements ---------- */
 
 /* Put an interval as text; null for NULL. */
 void
@@ -49,132 +202,4 @@ PutCondition(JsonBuilder *b, const Condition *condition, const char *source_key,
 	for (int i = 0; i < condition->noperands; i++)
 		JsonPutText(b, NULL, condition->operands[i]->source);
 	JsonArrayEnd(b);
-}
-
-/* Put the row of a new step, as InsertSteps reads it. */
-void
-PutStep(JsonBuilder *b, const StepDefinition *step, const pg_uuid_t *id, int order, bool sequential, bool branches, int blockers)
-{
-	JsonObjectStart(b, NULL);
-	JsonPutUuid(b, "id", id);
-	JsonPutInt(b, "step_order", order);
-	JsonPutInt(b, "wave", sequential ? order - 1 : step->wave);
-	JsonPutInt(b, "blockers", blockers);
-	if (!sequential && blockers == 0)
-		JsonPutBool(b, "ready", true);
-	JsonPutBool(b, "branches", branches);
-	JsonPutBool(b, "dynamic", step->dynamic);
-	if (step->retryable >= 0)
-		JsonPutBool(b, "retryable", step->retryable == 1);
-	JsonPutPositive(b, "max_attempts", step->max_attempts);
-	PutInterval(b, "stall_after", step->stall_after);
-	JsonPutText(b, "name", step->name);
-	JsonPutText(b, "type", step->type ? step->type : "custom");
-	JsonPutText(b, "tool", step->tool);
-	JsonPutText(b, "workflow", step->workflow);
-	JsonPutPositive(b, "version", step->version);
-	JsonPutText(b, "binding", step->binding);
-	JsonPutText(b, "prompt", step->prompt);
-	JsonPutText(b, "instructions", step->instructions);
-	if (step->arguments != NULL)
-		JsonPutJson(b, "arguments", step->arguments);
-	if (step->resources != NULL)
-		JsonPutJson(b, "resources", step->resources);
-	if (step->review != NULL)
-		JsonPutJson(b, "review", step->review);
-	if (step->condition != NULL)
-		PutCondition(b, step->condition, "condition", "condition_path", "condition_operands");
-	JsonObjectEnd(b);
-}
-
-/* Run a query whose parameters are the tenant, the plan, the root of the plan, and an array of rows. */
-void
-InsertRows(Call *call, KeptQuery *query, const PlanRow *plan, JsonBuilder *b)
-{
-	Params		params = {0};
-
-	ParamKey(&params, call, &plan->id);
-	ParamUuid(&params, &plan->root_id);
-	ParamDatum(&params, JsonbPGetDatum(JsonFinish(b)));
-	QueryRun(query, &params);
-}
-
-/* Insert an array of steps, built by PutStep. */
-void
-InsertSteps(Call *call, const PlanRow *plan, JsonBuilder *b)
-{
-	static KeptQuery insert = {
-		"INSERT INTO stepwise.step (tenant, id, plan_id, root_id, step_order, wave, blockers, ready, branches, dynamic,"
-		" retryable, max_attempts, stall_after, name, type, tool, workflow, version, binding, prompt, instructions,"
-		" arguments, resources, condition, condition_path, condition_operands, review)"
-		" SELECT $1, x.id, $2, $3, x.step_order, x.wave, x.blockers, x.ready, x.branches, x.dynamic,"
-		" x.retryable, x.max_attempts, x.stall_after, x.name, x.type, x.tool, x.workflow, x.version, x.binding, x.prompt,"
-		" x.instructions, x.arguments, x.resources, x.condition, x.condition_path, x.condition_operands, x.review"
-		" FROM pg_catalog.jsonb_to_recordset($4) AS x (id uuid, step_order int, wave int, blockers int, ready boolean,"
-		" branches boolean, dynamic boolean, retryable boolean, max_attempts int, stall_after interval, name text,"
-		" type text, tool text, workflow text, version int, binding text, prompt text, instructions text,"
-		" arguments jsonb, resources jsonb, condition text, condition_path jsonpath, condition_operands text[], review jsonb)",
-		4, {TEXTOID, UUIDOID, UUIDOID, JSONBOID}
-	};
-
-	InsertRows(call, &insert, plan, b);
-}
-
-/* Begin to insert dependencies of a plan. */
-Links *
-LinksBegin(Call *call, const PlanRow *plan)
-{
-	Links	   *links = palloc(sizeof(Links));
-
-	links->call = call;
-	links->plan = plan;
-	links->count = 0;
-	return links;
-}
-
-/* Insert the collected batch. */
-static void
-LinksInsert(Links *links)
-{
-	static KeptQuery insert = {
-		"INSERT INTO stepwise.dependency (tenant, plan_id, step_id, depends_on, required, ended)"
-		" SELECT $1, $2, x.step_id, x.depends_on, x.required, x.ended"
-		" FROM ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4), pg_catalog.unnest($5), pg_catalog.unnest($6))"
-		" AS x (step_id, depends_on, required, ended)",
-		6, {TEXTOID, UUIDOID, UUIDARRAYOID, UUIDARRAYOID, BOOLARRAYOID, BOOLARRAYOID}
-	};
-	Params		params = {0};
-
-	if (links->count == 0)
-		return;
-	ParamKey(&params, links->call, &links->plan->id);
-	ParamDatum(&params, PointerGetDatum(construct_array(links->step_ids, links->count, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR)));
-	ParamDatum(&params, PointerGetDatum(construct_array(links->parent_ids, links->count, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR)));
-	ParamDatum(&params, PointerGetDatum(construct_array(links->required, links->count, BOOLOID, 1, true, TYPALIGN_CHAR)));
-	ParamDatum(&params, PointerGetDatum(construct_array(links->ended, links->count, BOOLOID, 1, true, TYPALIGN_CHAR)));
-	QueryRun(&insert, &params);
-	for (int i = 2; i < params.count; i++)
-		pfree(DatumGetPointer(params.values[i]));
-	links->count = 0;
-}
-
-/* Add a dependency to the batch. Both ids must live until LinksEnd. */
-void
-LinksAdd(Links *links, const pg_uuid_t *step_id, const pg_uuid_t *parent_id, Need need)
-{
-	if (links->count == LINKS_AT_ONCE)
-		LinksInsert(links);
-	links->step_ids[links->count] = UUIDPGetDatum(step_id);
-	links->parent_ids[links->count] = UUIDPGetDatum(parent_id);
-	links->required[links->count] = BoolGetDatum(need == NEED_SUCCESS);
-	links->ended[links->count] = BoolGetDatum(need == NEED_END);
-	links->count++;
-}
-
-/* Insert the last batch, and free it. */
-void
-LinksEnd(Links *links)
-{
-	LinksInsert(links);
-	pfree(links);
 }

@@ -80,7 +80,7 @@ NestedOpen(Call *call, PlanRow *plan, StepRow *step)
 		return false;
 	}
 	StepMove(call, plan, step, STEP_IN_PROGRESS, NULL);
-	PlanCreate(call, definition, &origin);
+	PlanCreate(call, definition, &origin, NULL);
 	plan->root->nests = true;
 	PlanTouch(plan->root);
 	PlanSettle(call, plan);

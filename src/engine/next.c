@@ -118,7 +118,7 @@ PrepareStep(Call *call, PlanRow *plan, StepRow *step, Next *next)
 static Verdict
 Prepare(Call *call, PlanRow *plan, StepRow *step, Next *next)
 {
-	MemoryContext outer = TurnBegin(call);
+	MemoryContext outer = TurnBegin();
 	Verdict		verdict = PrepareStep(call, plan, step, next);
 
 	if (verdict == VERDICT_GONE)
@@ -422,9 +422,11 @@ NextFind(Call *call, PlanRow *asked, Next *next)
 /*
  * Say whether a search would do something with a step. If the step waits for
  * another one, that one is stored in *awaited, unless there is one already.
+ * "moves" asks whether the step would move: to note why it is blocked is not
+ * enough then.
  */
 static bool
-IsDue(Call *call, PlanRow *plan, StepRow *step, StepRow **awaited)
+IsDue(Call *call, PlanRow *plan, StepRow *step, bool moves, StepRow **awaited)
 {
 	Next		next = {0};
 	Judgement	j = {0};
@@ -437,7 +439,7 @@ IsDue(Call *call, PlanRow *plan, StepRow *step, StepRow **awaited)
 				*awaited = j.awaited;
 			return false;
 		case DUE_BLOCKED:
-			return !JsonEqual(j.reason, JsonOf(step->pause_reason));
+			return !moves && !JsonEqual(j.reason, JsonOf(step->pause_reason));
 		default:
 			return true;
 	}
@@ -445,11 +447,11 @@ IsDue(Call *call, PlanRow *plan, StepRow *step, StepRow **awaited)
 
 /* Call IsDue in a turn. The memory of the turn is kept only if it has a result that the caller needs. */
 static bool
-PeekStep(Call *call, PlanRow *plan, StepRow *step, StepRow **awaited)
+PeekStep(Call *call, PlanRow *plan, StepRow *step, bool moves, StepRow **awaited)
 {
 	StepRow    *before = *awaited;
-	MemoryContext outer = TurnBegin(call);
-	bool		due = IsDue(call, plan, step, awaited);
+	MemoryContext outer = TurnBegin();
+	bool		due = IsDue(call, plan, step, moves, awaited);
 
 	TurnEnd(outer, due || *awaited != before);
 	return due;
@@ -457,7 +459,7 @@ PeekStep(Call *call, PlanRow *plan, StepRow *step, StepRow **awaited)
 
 /* Find the first pending step of a plan with which a search would do something; returns NULL if there is none. */
 static StepRow *
-PeekPending(Call *call, PlanRow *plan, StepRow **awaited)
+PeekPending(Call *call, PlanRow *plan, bool moves, StepRow **awaited)
 {
 	int			from = plan->sequential ? plan->next_order : 1;
 
@@ -467,7 +469,7 @@ PeekPending(Call *call, PlanRow *plan, StepRow **awaited)
 
 		if (step == NULL)
 			return NULL;
-		if (PeekStep(call, plan, step, awaited))
+		if (PeekStep(call, plan, step, moves, awaited))
 			return step;
 		if (plan->sequential)
 			return NULL;
@@ -502,7 +504,7 @@ static bool
 PeekPlan(Call *call, PlanRow *plan, Next *next, StepRow **awaited)
 {
 	StepRow    *expired = PeekExpired(call, plan);
-	StepRow    *step = PeekPending(call, plan, awaited);
+	StepRow    *step = PeekPending(call, plan, next->moves, awaited);
 
 	next->plan = plan;
 	next->step = expired && (step == NULL || expired->order < step->order) ? expired : step;
@@ -553,13 +555,15 @@ PlansToPeek(Call *call, const PlanRow *asked)
 /*
  * Find the step with which get_next_step would do something first: hand it out,
  * skip it, open its checkpoint or nested plan, or note why it is blocked. If
- * there is none, return false; next->step is then the step that has to end
- * first, or NULL.
+ * there is none, return false; next->step is then the step of the plan itself
+ * that has to end first, or NULL. What steps of nested plans wait for is not
+ * told: which of these plans are searched depends on earlier searches.
  */
 bool
 NextPeek(Call *call, PlanRow *asked, Next *next)
 {
 	StepRow    *awaited = NULL;
+	StepRow    *below = NULL;
 	Rows		rows;
 	bool		found = false;
 
@@ -571,7 +575,7 @@ NextPeek(Call *call, PlanRow *asked, Next *next)
 		pg_uuid_t	id = RowUuid(&rows, i, 1);
 		PlanRow    *plan = UuidEqual(&id, &asked->id) ? NULL : PlanRead(call, &id);
 
-		found = plan != NULL && IsUnder(call, plan, asked) && PeekPlan(call, plan, next, &awaited);
+		found = plan != NULL && IsUnder(call, plan, asked) && PeekPlan(call, plan, next, &below);
 	}
 	RowsFree(&rows);
 	if (!found)

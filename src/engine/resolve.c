@@ -739,7 +739,7 @@ BranchConditionDecide(Call *call, PlanRow *plan, StepRow *completed, Datum path,
 {
 	Resolver	r = {.call = call, .plan = plan, .completed = completed};
 	ResolveFault open = {0};
-	MemoryContext outer = TurnBegin(call);
+	MemoryContext outer = TurnBegin();
 	ConditionResult result = Decide(&r, path, operands, why, &open);
 
 	if (*why != NULL)
@@ -757,5 +757,5 @@ PlanOutputs(Call *call, PlanRow *plan)
 	ResolveFault fault = {0};
 	Resolver	r = {.call = call, .plan = plan, .lenient = true, .fault = &fault};
 
-	return (struct varlena *) FillJson(&r, PlanDetailRead(call, &plan->id)->outputs);
+	return (struct varlena *) FillJson(&r, PlanDetailRead(call, &plan->id).outputs);
 }

@@ -66,7 +66,7 @@ PlanReconsider(Call *call, PlanRow *plan)
 	rows = QueryById(call, &find, &plan->id);
 	for (uint64 i = 0; i < rows.count; i++)
 	{
-		MemoryContext outer = TurnBegin(call);
+		MemoryContext outer = TurnBegin();
 
 		StepReconsider(call, plan, RowStep(&rows, i));
 		TurnEnd(outer, false);

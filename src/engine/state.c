@@ -226,11 +226,11 @@ StepStamp(StepRow *step, StepStatus to, TimestampTz now)
  * counts as a review, unless the step is a prompt.
  */
 static Waiting *
-DefaultWaiting(const StepRow *step)
+DefaultWaiting(const Call *call, const StepRow *step)
 {
 	Waiting    *waiting = palloc0(sizeof(Waiting));
 
-	waiting->checkpoint_id = UuidNew();
+	waiting->checkpoint_id = IdNew(call);
 	waiting->review = StepKindOf(step) != KIND_PROMPT;
 	waiting->prompt = !waiting->review ? TextOf(step->prompt) : psprintf("Step \"%s\" waits for a decision.", step->name);
 	return waiting;
@@ -297,7 +297,7 @@ StepStampInPlan(Call *call, PlanRow *plan, StepRow *step)
 		(!StepNests(step) || step->waiting != NULL || !TimeIsSet(step->started_at)))
 	{
 		if (step->waiting == NULL)
-			step->waiting = DefaultWaiting(step);
+			step->waiting = DefaultWaiting(call, step);
 		step->pause_reason = (struct varlena *) WaitingReason(step);
 		changed = true;
 	}
@@ -377,54 +377,43 @@ PlanCount(Call *call, PlanRow *plan, StepRow *step, StepStatus from)
 													step->message ? step->message : "no reason given"));
 }
 
-/* Build the detail of the audit entry of a move. "extra" has more members, or is NULL. */
-Jsonb *
-MoveDetail(const char *from, const char *to, const Jsonb *extra)
+/* Tell a step's move for its audit entry. The entry has the digest of the result, never the result. */
+static EntryMove
+StepEntryMove(const StepRow *step, StepStatus from)
 {
-	JsonBuilder b = {0};
+	EntryMove	move = {.from = from, .to = step->status, .attempt = step->attempt, .lease_expires_at = NO_TIME};
 
-	JsonObjectStart(&b, NULL);
-	JsonPutText(&b, "from", from);
-	JsonPutText(&b, "to", to);
-	JsonObjectEnd(&b);
-	return extra ? JsonMerge(JsonFinish(&b), extra) : JsonFinish(&b);
-}
-
-/* Build the detail of the audit entry of a step's move. It has the digest of the result, never the result. */
-static Jsonb *
-StepDetail(const StepRow *step, StepStatus from, const Jsonb *extra)
-{
-	JsonBuilder b = {0};
-
-	JsonObjectStart(&b, NULL);
-	JsonPutText(&b, "from", StepStatusName[from]);
-	JsonPutText(&b, "to", StepStatusName[step->status]);
-	if (step->attempt > 0)
-		JsonPutInt(&b, "attempt", step->attempt);
-	if (step->status == STEP_IN_PROGRESS && TimeIsSet(step->lease_expires_at))
-		JsonPutTime(&b, "leaseExpiresAt", step->lease_expires_at);
+	if (step->status == STEP_IN_PROGRESS)
+		move.lease_expires_at = step->lease_expires_at;
 	if (step->status == STEP_COMPLETED)
 	{
-		JsonPutText(&b, "outcome", OutcomeName[step->outcome]);
-		JsonPutText(&b, "resultDigest", DigestText(step->result));
+		move.completed = true;
+		move.outcome = step->outcome;
+		move.result = step->result;
 	}
-	if ((step->status == STEP_FAILED || step->status == STEP_SKIPPED) && step->message)
-		JsonPutText(&b, "message", step->message);
+	if (step->status == STEP_FAILED || step->status == STEP_SKIPPED)
+		move.message = step->message;
 	if (step->waiting != NULL && step->status == STEP_AWAITING_INPUT)
-		JsonPutUuid(&b, "checkpointId", &step->waiting->checkpoint_id);
-	JsonObjectEnd(&b);
-	return extra ? JsonMerge(JsonFinish(&b), extra) : JsonFinish(&b);
+		move.checkpoint_id = &step->waiting->checkpoint_id;
+	return move;
 }
 
-/* Append a step's move to the audit chain of its plan. */
+/* Append a step's move to the audit chain of its plan. "detail" has more members for the entry, or is NULL. */
 void
 StepAudit(Call *call, PlanRow *plan, const StepRow *step, StepStatus from, const Jsonb *detail)
 {
-	/* A call may append thousands of entries. AuditAppend resets the scratch memory, and the detail with it. */
-	MemoryContext outer = MemoryContextSwitchTo(call->scratch);
+	EntryMove	move = StepEntryMove(step, from);
 
-	AuditAppend(call, plan, &step->id, EventOf(from, step->status), StepDetail(step, from, detail));
-	MemoryContextSwitchTo(outer);
+	AuditMove(call, plan, &step->id, EventOf(from, step->status), &move, detail);
+}
+
+/* Append a plan's move to its audit chain. "detail" has more members for the entry, or is NULL. */
+void
+PlanAudit(Call *call, PlanRow *plan, PlanStatus from, PlanStatus to, const Jsonb *detail)
+{
+	EntryMove	move = {.from = from, .to = to, .lease_expires_at = NO_TIME};
+
+	AuditMove(call, plan, NULL, "plan_status_changed", &move, detail);
 }
 
 /*
@@ -598,8 +587,7 @@ PlanMove(Call *call, PlanRow *plan, PlanStatus to, Jsonb *detail)
 		if (plan->outputs != NULL && JB_ROOT_COUNT(JsonOf(plan->outputs)) > 0)
 			detail = JsonMerge(detail, JsonTextOf("outputsDigest", DigestText(plan->outputs)));
 	}
-	AuditAppend(call, plan, NULL, "plan_status_changed",
-				MoveDetail(PlanStatusName[from], PlanStatusName[to], detail));
+	PlanAudit(call, plan, from, to, detail);
 	if (to == PLAN_FAILED)
 		NestedCancelAll(call, plan);
 }

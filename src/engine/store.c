@@ -10,7 +10,8 @@
  * and in the memory of the call. A function that changes it calls PlanTouch.
  * The row is written at the end of the call, or earlier if a query has to see
  * it (CallSave). A StepRow is a copy of the row as it was read. StepSave writes
- * it at once, with all the columns that a move can change.
+ * it at once, with all the columns that a move can change. A call of a run keeps
+ * it in memory instead (keep.c), and writes it as it writes plans.
  *
  * Statements about many steps are in the files that need them: insert.c and
  * add.c insert and renumber steps, others read with a KeptQuery.
@@ -19,64 +20,34 @@
 
 #include "access/htup_details.h"
 #include "access/xact.h"
-#include "common/hashfn.h"
 #include "utils/memutils.h"
 
-/* columns of stepwise.plan, in the order of its definition */
-enum
-{
-	PLAN_COL_TENANT, PLAN_COL_ID, PLAN_COL_ROOT_ID, PLAN_COL_PARENT_STEP_ID, PLAN_COL_STATUS, PLAN_COL_OUTCOME,
-	PLAN_COL_ON_FAILURE, PLAN_COL_SEQUENTIAL, PLAN_COL_SEPARATE_REVIEWER, PLAN_COL_STRICT_ORDER, PLAN_COL_LEASES, PLAN_COL_NESTS, PLAN_COL_STALLS,
-	PLAN_COL_WORKABLE, PLAN_COL_DEPTH, PLAN_COL_COUNTS, PLAN_COL_UNSUCCESSFUL = PLAN_COL_COUNTS + STEP_STATUSES, PLAN_COL_PAUSED,
-	PLAN_COL_HOLDING, PLAN_COL_OPEN_FAILURES, PLAN_COL_SENT_BACK, PLAN_COL_CROWDED,
-	PLAN_COL_STARTED_STEPS, PLAN_COL_NEXT_ORDER, PLAN_COL_AUDIT_ENTRIES, PLAN_COL_CREATED_AT, PLAN_COL_STARTED_AT,
-	PLAN_COL_COMPLETED_AT, PLAN_COL_UPDATED_AT, PLAN_COL_STALL_AFTER, PLAN_COL_AUDIT_HEAD, PLAN_COL_SESSION_ID,
-	PLAN_COL_MESSAGE, PLAN_COL_PAUSE_REASON, PLAN_COL_OUTPUTS, PLAN_COL_NAME, PLAN_COL_GOAL, PLAN_COL_WORKFLOW,
-	PLAN_COL_VERSION, PLAN_COL_IDEMPOTENCY_KEY, PLAN_COL_INPUTS, PLAN_COL_PARENT_NAMES,
-	PLAN_COLUMNS
+/* the columns that count steps by their state */
+static const int CountColumn[STEP_STATUSES] = {
+	[STEP_PENDING] = PLAN_COL_PENDING,
+	[STEP_IN_PROGRESS] = PLAN_COL_IN_PROGRESS,
+	[STEP_AWAITING_INPUT] = PLAN_COL_AWAITING_INPUT,
+	[STEP_COMPLETED] = PLAN_COL_COMPLETED,
+	[STEP_FAILED] = PLAN_COL_FAILED,
+	[STEP_SKIPPED] = PLAN_COL_SKIPPED
 };
 
-/* columns of stepwise.step, in the order of its definition */
-enum
-{
-	STEP_COL_TENANT, STEP_COL_ID, STEP_COL_PLAN_ID, STEP_COL_ROOT_ID, STEP_COL_ORDER, STEP_COL_WAVE, STEP_COL_STATUS,
-	STEP_COL_OUTCOME, STEP_COL_ATTEMPT, STEP_COL_EXECUTION_ORDER, STEP_COL_BLOCKERS, STEP_COL_READY, STEP_COL_HOLDS, STEP_COL_SENT_BACK, STEP_COL_BRANCHES,
-	STEP_COL_DYNAMIC, STEP_COL_RETRYABLE, STEP_COL_MAX_ATTEMPTS, STEP_COL_ATTEMPTS_BEFORE, STEP_COL_STARTED_AT,
-	STEP_COL_COMPLETED_AT, STEP_COL_ACTIVE_AT, STEP_COL_LEASE_EXPIRES_AT, STEP_COL_STALL_AFTER, STEP_COL_CONFIDENCE, STEP_COL_WORKER,
-	STEP_COL_HOLDER, STEP_COL_MESSAGE, STEP_COL_PAUSE_REASON, STEP_COL_INPUTS, STEP_COL_RESULT,
-	STEP_COL_RESULT_SUMMARY, STEP_COL_EXECUTION_REPORT, STEP_COL_OUTPUT_FORMATTING_NOTES, STEP_COL_NAME, STEP_COL_TYPE,
-	STEP_COL_TOOL, STEP_COL_WORKFLOW, STEP_COL_VERSION, STEP_COL_BINDING, STEP_COL_PROMPT, STEP_COL_INSTRUCTIONS,
-	STEP_COL_ARGUMENTS, STEP_COL_RESOURCES, STEP_COL_CONDITION, STEP_COL_CONDITION_PATH, STEP_COL_CONDITION_OPERANDS,
-	STEP_COL_ERROR, STEP_COL_REVIEW, STEP_COL_APPROVED, STEP_COL_FIXED_VERSION, STEP_COL_FEEDBACK, STEP_COL_PREVIOUS,
-	STEP_COL_PREVIOUS_ERROR,
-	STEP_COLUMNS
-};
+/* the column of stepwise.skill_execution that is read here; the first is 0 */
+#define SKILL_COL_METADATA	8
 
-/* columns of stepwise.dependency that are read here; the first is 0 */
-enum
-{
-	DEPENDENCY_COL_STEP_ID = 2,
-	DEPENDENCY_COL_REQUIRED = 4,
-	DEPENDENCY_COL_ENDED = 5
-};
-
-/* columns of stepwise.plan_detail and stepwise.skill_execution that are read here; the first is 0 */
-enum
-{
-	DETAIL_COL_OUTPUTS = 2,
-	DETAIL_COL_VARIABLES = 3,
-	DETAIL_COL_OUTPUT_FORMATTING_NOTES = 6,
-	SKILL_COL_METADATA = 6
-};
+/* a call keeps at most so many changed rows in memory, and about so much memory with all that it keeps */
+#define KEPT_ROWS	1000
+#define KEPT_BYTES	(8 * 1024 * 1024)
 
 /* a deformed row */
 typedef struct Fields
 {
-	Datum		values[TABLE_MAX_COLUMNS];
-	bool		nulls[TABLE_MAX_COLUMNS];
+	const Datum *values;
+	const bool *nulls;
 } Fields;
 
-static void PlansWrite(Call *call);
+static void RowsWrite(Call *call, Call *by, int what);
+static void KeptWrite(Call *call, const KeptStep *kept);
 
 /* ---------- fields ---------- */
 
@@ -170,6 +141,17 @@ CheckShape(TupleDesc desc, int columns, const char *table)
 				 errhint("Run ALTER EXTENSION pg_stepwise UPDATE.")));
 }
 
+/* Deform a row of a table that has at least these columns. */
+static Fields
+SlotFields(TupleTableSlot *slot, int columns, const char *table)
+{
+	Fields		f = {slot->tts_values, slot->tts_isnull};
+
+	CheckShape(slot->tts_tupleDescriptor, columns, table);
+	slot_getallattrs(slot);
+	return f;
+}
+
 /* ---------- places ---------- */
 
 /*
@@ -187,11 +169,11 @@ typedef struct RowPlace
 
 static RowPlace places[PLACES];
 
-/* Find the entry for a row. It is chosen by the last bytes of the id, which are random. */
+/* Find the entry for a row. It is chosen by random bytes of the id. */
 static RowPlace *
 PlaceOf(const pg_uuid_t *id)
 {
-	return &places[(id->data[14] << 8 | id->data[15]) % PLACES];
+	return &places[(id->data[12] << 8 | id->data[13]) % PLACES];
 }
 
 /* Remember where a row is. */
@@ -204,13 +186,12 @@ PlaceRemember(const pg_uuid_t *id, ItemPointerData tid)
 	place->tid = tid;
 }
 
-/* Make an index key of the tenant and an id. */
+/* Make an index key of an id. */
 static Key
 IdKey(Call *call, const pg_uuid_t *id)
 {
 	Key			key = {.call = call};
 
-	KeyText(&key, call->tenant_datum);
 	KeyUuid(&key, id);
 	return key;
 }
@@ -242,15 +223,13 @@ RowWrite(Call *call, const char *table, const char *index, const pg_uuid_t *id, 
 /* ---------- plans ---------- */
 
 /* Make a PlanRow from a row of stepwise.plan. */
-static PlanRow *
-PlanFromTuple(HeapTuple tuple, TupleDesc desc)
+static void *
+PlanMake(TupleTableSlot *slot)
 {
 	PlanRow    *plan = palloc0(sizeof(PlanRow));
-	Fields		f;
+	Fields		f = SlotFields(slot, PLAN_COLUMNS, "plan");
 
-	CheckShape(desc, PLAN_COLUMNS, "plan");
-	heap_deform_tuple(tuple, desc, f.values, f.nulls);
-	plan->tid = tuple->t_self;
+	plan->tid = slot->tts_tid;
 	plan->id = FieldUuid(&f, PLAN_COL_ID);
 	plan->root_id = FieldUuid(&f, PLAN_COL_ROOT_ID);
 	plan->nested = !f.nulls[PLAN_COL_PARENT_STEP_ID];
@@ -267,7 +246,7 @@ PlanFromTuple(HeapTuple tuple, TupleDesc desc)
 	plan->workable = FieldBool(&f, PLAN_COL_WORKABLE);
 	plan->depth = FieldInt(&f, PLAN_COL_DEPTH);
 	for (int i = 0; i < STEP_STATUSES; i++)
-		plan->counts[i] = FieldInt(&f, PLAN_COL_COUNTS + i);
+		plan->counts[i] = FieldInt(&f, CountColumn[i]);
 	plan->unsuccessful = FieldInt(&f, PLAN_COL_UNSUCCESSFUL);
 	plan->paused = FieldInt(&f, PLAN_COL_PAUSED);
 	plan->holding = FieldInt(&f, PLAN_COL_HOLDING);
@@ -294,13 +273,6 @@ PlanFromTuple(HeapTuple tuple, TupleDesc desc)
 	plan->workflow = FieldText(&f, PLAN_COL_WORKFLOW);
 	plan->version = FieldInt(&f, PLAN_COL_VERSION);
 	return plan;
-}
-
-/* Adapt PlanFromTuple to TupleMake. */
-static void *
-PlanMake(HeapTuple tuple, TupleDesc desc)
-{
-	return PlanFromTuple(tuple, desc);
 }
 
 /* Check that a row of stepwise.plan is the root of its tree; id is its own id. */
@@ -337,19 +309,32 @@ PlanKeep(Call *call, PlanRow *plan, PlanRow *root)
 
 	plan->root = root ? root : plan;
 	call->plans = lappend(call->plans, plan);
-	call->save = PlansWrite;
+	call->save = RowsWrite;
 	MemoryContextSwitchTo(current);
 	return plan;
 }
 
-/* Lock the row of a plan, and read it into the memory of the call. */
+/*
+ * Lock the row of a plan, and read it into the memory of the call.
+ *
+ * Those who wait for it queue for a lock of its id first, and only the first
+ * of them waits for the row. Otherwise every commit would wake all of them,
+ * only to wait for the new version of the row: each has to follow the row from
+ * version to version. Who finds the row free does not queue.
+ */
 static PlanRow *
 PlanRowLock(Call *call, const pg_uuid_t *plan_id, TupleTest test, bool wait)
 {
 	MemoryContext current = MemoryContextSwitchTo(call->context);
 	Key			key = PlaceKey(call, plan_id);
-	PlanRow    *plan = TableLock("plan", "plan_pkey", &key, test, plan_id, PlanMake, wait);
+	bool		held;
+	PlanRow    *plan = TableLock("plan", "plan_pkey", &key, test, plan_id, PlanMake, &held);
 
+	if (held && wait)
+	{
+		CallLock(call, "plan", UuidText(plan_id));
+		plan = TableLock("plan", "plan_pkey", &key, test, plan_id, PlanMake, NULL);
+	}
 	MemoryContextSwitchTo(current);
 	return plan;
 }
@@ -398,6 +383,17 @@ PlanRead(Call *call, const pg_uuid_t *plan_id)
 	plan = PlanLocked(call, plan_id);
 	key = PlaceKey(call, plan_id);
 	return plan ? plan : TableRead("plan", "plan_pkey", &key, NULL, NULL, PlanMake);
+}
+
+/* Read the plan that was created with an idempotency key; NULL if there is none. */
+PlanRow *
+PlanReadByKey(Call *call, const char *idempotency_key)
+{
+	Key			key = {.call = call};
+
+	KeyText(&key, call->tenant_datum);
+	KeyText(&key, CStringGetTextDatum(idempotency_key));
+	return TableRead("plan", "plan_idempotency_key", &key, NULL, NULL, PlanMake);
 }
 
 /* Read a plan without locking it; SW001 if the tenant has no plan of this id. */
@@ -493,48 +489,52 @@ CallNow(Call *call, const PlanRow *plan)
 	return call->now;
 }
 
-/* Write the row of a plan. */
-static void
-PlanWrite(Call *call, PlanRow *plan)
+/* Set the columns of a plan that change. */
+void
+PlanSetState(Changes *c, const PlanRow *plan)
 {
-	Changes		c = {0};
-
-	plan->touched = false;
-	plan->updated_at = CallNow(call, plan);
-	SetEnum(&c, PLAN_COL_STATUS, "plan_status", PlanStatusName[plan->status]);
-	SetEnum(&c, PLAN_COL_OUTCOME, "outcome", OutcomeName[plan->outcome]);
-	SetBool(&c, PLAN_COL_LEASES, plan->leases);
-	SetBool(&c, PLAN_COL_NESTS, plan->nests);
-	SetBool(&c, PLAN_COL_STALLS, plan->stalls);
-	SetTrue(&c, PLAN_COL_WORKABLE, plan->nested && plan->workable);
+	SetEnum(c, PLAN_COL_STATUS, "plan_status", PlanStatusName[plan->status]);
+	SetEnum(c, PLAN_COL_OUTCOME, "outcome", OutcomeName[plan->outcome]);
+	SetBool(c, PLAN_COL_LEASES, plan->leases);
+	SetBool(c, PLAN_COL_NESTS, plan->nests);
+	SetBool(c, PLAN_COL_STALLS, plan->stalls);
+	SetTrue(c, PLAN_COL_WORKABLE, plan->nested && plan->workable);
 	for (int i = 0; i < STEP_STATUSES; i++)
-		SetInt(&c, PLAN_COL_COUNTS + i, plan->counts[i]);
-	SetInt(&c, PLAN_COL_UNSUCCESSFUL, plan->unsuccessful);
-	SetInt(&c, PLAN_COL_PAUSED, plan->paused);
-	SetInt(&c, PLAN_COL_HOLDING, plan->holding);
-	SetInt(&c, PLAN_COL_OPEN_FAILURES, plan->open_failures);
-	SetInt(&c, PLAN_COL_SENT_BACK, plan->sent_back);
-	SetInt(&c, PLAN_COL_CROWDED, plan->crowded);
-	SetInt(&c, PLAN_COL_STARTED_STEPS, plan->started_steps);
-	SetInt(&c, PLAN_COL_NEXT_ORDER, plan->next_order);
-	SetInt(&c, PLAN_COL_AUDIT_ENTRIES, plan->audit_entries);
-	SetTime(&c, PLAN_COL_STARTED_AT, plan->started_at);
-	SetTime(&c, PLAN_COL_COMPLETED_AT, plan->completed_at);
-	SetTime(&c, PLAN_COL_UPDATED_AT, plan->updated_at);
-	SetVarlena(&c, PLAN_COL_AUDIT_HEAD, cstring_to_text_with_len((char *) plan->audit_head, sizeof(plan->audit_head)));
-	SetText(&c, PLAN_COL_SESSION_ID, plan->session_id);
-	SetText(&c, PLAN_COL_MESSAGE, plan->message);
-	SetVarlena(&c, PLAN_COL_PAUSE_REASON, plan->pause_reason);
-	SetVarlena(&c, PLAN_COL_OUTPUTS, plan->outputs);
-	/* TableUpdate does not check constraints */
+		SetInt(c, CountColumn[i], plan->counts[i]);
+	SetInt(c, PLAN_COL_UNSUCCESSFUL, plan->unsuccessful);
+	SetInt(c, PLAN_COL_PAUSED, plan->paused);
+	SetInt(c, PLAN_COL_HOLDING, plan->holding);
+	SetInt(c, PLAN_COL_OPEN_FAILURES, plan->open_failures);
+	SetInt(c, PLAN_COL_SENT_BACK, plan->sent_back);
+	SetInt(c, PLAN_COL_CROWDED, plan->crowded);
+	SetInt(c, PLAN_COL_STARTED_STEPS, plan->started_steps);
+	SetInt(c, PLAN_COL_NEXT_ORDER, plan->next_order);
+	SetInt(c, PLAN_COL_AUDIT_ENTRIES, plan->audit_entries);
+	SetTime(c, PLAN_COL_STARTED_AT, plan->started_at);
+	SetTime(c, PLAN_COL_COMPLETED_AT, plan->completed_at);
+	SetTime(c, PLAN_COL_UPDATED_AT, plan->updated_at);
+	SetVarlena(c, PLAN_COL_AUDIT_HEAD, cstring_to_text_with_len((char *) plan->audit_head, sizeof(plan->audit_head)));
+	SetText(c, PLAN_COL_SESSION_ID, plan->session_id);
+	SetText(c, PLAN_COL_MESSAGE, plan->message);
+	SetVarlena(c, PLAN_COL_PAUSE_REASON, plan->pause_reason);
+	SetVarlena(c, PLAN_COL_OUTPUTS, plan->outputs);
+	/* constraints are not checked when the row is written */
 	if ((plan->status == PLAN_COMPLETED) != (plan->outcome != OUTCOME_NA) || PlanIsTerminal(plan->status) != TimeIsSet(plan->completed_at))
 		elog(ERROR, "plan %s does not fit its constraint", UuidText(&plan->id));
-	RowWrite(call, "plan", "plan_pkey", &plan->id, &plan->tid, &c);
 }
 
-/* Write the plans that this call has changed since it last wrote them. */
+/* Note the time of the last change of a plan, unless that is done. */
 static void
-PlansWrite(Call *call)
+PlanStamp(Call *call, PlanRow *plan)
+{
+	if (!plan->stamped)
+		plan->updated_at = CallNow(call, plan);
+	plan->stamped = true;
+}
+
+/* Note the time of the changes to plans, because the call goes on later. */
+void
+PlansStamp(Call *call)
 {
 	ListCell   *cell;
 
@@ -543,8 +543,110 @@ PlansWrite(Call *call)
 		PlanRow    *plan = lfirst(cell);
 
 		if (plan->touched)
-			PlanWrite(call, plan);
+			PlanStamp(call, plan);
 	}
+}
+
+/* Write the row of a plan. */
+static void
+PlanWrite(Call *call, PlanRow *plan)
+{
+	Changes		c = {0};
+
+	plan->touched = false;
+	PlanStamp(call, plan);
+	PlanSetState(&c, plan);
+	RowWrite(call, "plan", "plan_pkey", &plan->id, &plan->tid, &c);
+}
+
+/* Note that the row of a new plan was inserted, and where it is. */
+void
+PlanInserted(PlanRow *plan, ItemPointerData place)
+{
+	plan->touched = false;
+	plan->tid = place;
+	PlaceRemember(&plan->id, place);
+}
+
+/*
+ * Write the audit entries that a call has not written yet. If another call
+ * writes them, they are kept, since the write may be rolled back.
+ */
+static void
+LogsWrite(Call *call, Call *by)
+{
+	ListCell   *cell;
+
+	foreach(cell, call->plans)
+	{
+		PlanRow    *plan = lfirst(cell);
+
+		if (plan->log == NULL)
+			continue;
+		LogWrite(by, plan->log);
+		if (by != call)
+			continue;
+		LogFree(plan->log);
+		plan->log = NULL;
+	}
+}
+
+/* Write the steps that a call has kept, and what it has changed else since it last wrote that. */
+static void
+RowsWrite(Call *call, Call *by, int what)
+{
+	ListCell   *cell;
+
+	if (KeptChanged(call) != NIL)
+		WritesBegin(by);
+	foreach(cell, KeptChanged(call))
+		KeptWrite(by, lfirst(cell));
+	if (KeptChanged(call) != NIL)
+		WritesEnd(by);
+	if (what & SAVE_LOG)
+		LogsWrite(call, by);
+	foreach(cell, what & SAVE_PLANS ? call->plans : NIL)
+	{
+		PlanRow    *plan = lfirst(cell);
+		PlanRow		shown = *plan;
+
+		if (plan->touched)
+			PlanWrite(by, by == call ? plan : &shown);
+	}
+	if (by == call && call->kept != NULL)
+		KeptForget(call);
+}
+
+/*
+ * Keep the rows that the call changes in memory, and write them together, if
+ * nobody has added something to the tables that must see each change. The
+ * first lock of a plan refuses a transaction that is read-only, or a standby.
+ */
+void
+RowsKeep(Call *call)
+{
+	if (!XactReadOnly && !TableIsAltered(call, "step") && !TableIsAltered(call, "plan") && !TableIsAltered(call, "audit_log"))
+		KeptBegin(call);
+}
+
+/*
+ * Keep no more rows in this call if there are very many. A single search may
+ * come to thousands of steps.
+ */
+static void
+RowsLimit(Call *call)
+{
+	if (call->kept == NULL || (list_length(KeptChanged(call)) < KEPT_ROWS && MemoryContextMemAllocated(call->context, false) < KEPT_BYTES))
+		return;
+	RowsWrite(call, call, 0);
+	call->kept = NULL;
+}
+
+/* Count the rows that are to be written. */
+int
+RowsKept(const Call *call)
+{
+	return list_length(KeptChanged(call)) + list_length(call->plans);
 }
 
 /*
@@ -556,6 +658,7 @@ void
 PlanTouch(PlanRow *plan)
 {
 	plan->touched = true;
+	plan->stamped = false;
 }
 
 /* ---------- where a step belongs ---------- */
@@ -563,14 +666,13 @@ PlanTouch(PlanRow *plan)
 /*
  * A step never changes its plan, and a plan never changes its root. So each
  * backend remembers where steps belong, which saves a query. If a step was
- * purged since, that is noticed when the step itself is read. The same id may be
- * another step in another tenant, so an entry also has a hash of the tenant.
+ * purged since, or belongs to another tenant, that is noticed when its tree is
+ * locked.
  */
 #define HOMES	1024
 
 typedef struct StepHome
 {
-	uint64		tenant;			/* hash of its name */
 	pg_uuid_t	step_id;
 	pg_uuid_t	plan_id;
 	pg_uuid_t	root_id;
@@ -578,54 +680,48 @@ typedef struct StepHome
 
 static StepHome homes[HOMES];
 
-/* Find the entry for a step. It is chosen by the last bytes of the id, which are random. */
+/* Find the entry for a step. It is chosen by random bytes of the id. */
 static StepHome *
 HomeOf(const pg_uuid_t *step_id)
 {
-	return &homes[(step_id->data[14] << 8 | step_id->data[15]) % HOMES];
-}
-
-static uint64
-TenantHash(const Call *call)
-{
-	return hash_bytes_extended((const unsigned char *) call->tenant, strlen(call->tenant), 0);
+	return &homes[(step_id->data[12] << 8 | step_id->data[13]) % HOMES];
 }
 
 /* Remember where a step belongs. */
 static void
-HomeRemember(const Call *call, const StepRow *step)
+HomeRemember(const StepRow *step)
 {
 	StepHome   *home = HomeOf(&step->id);
 
-	home->tenant = TenantHash(call);
 	home->step_id = step->id;
 	home->plan_id = step->plan_id;
 	home->root_id = step->root_id;
 }
 
-/* Find where a step belongs, from memory or from its row; false if there is no such step. */
-static bool
-HomeFind(Call *call, const pg_uuid_t *step_id, StepHome *home)
+/* Read from a row of stepwise.step where the step belongs. */
+static void *
+HomeMake(TupleTableSlot *slot)
 {
-	static KeptQuery find = {
-		"SELECT s.plan_id, s.root_id FROM stepwise.step AS s WHERE s.tenant = $1 AND s.id = $2",
-		2, {TEXTOID, UUIDOID}
-	};
-	Rows		rows;
-	bool		found;
+	StepHome   *home = palloc(sizeof(StepHome));
+	Fields		f = SlotFields(slot, STEP_COLUMNS, "step");
 
-	*home = *HomeOf(step_id);
-	if (UuidEqual(&home->step_id, step_id) && home->tenant == TenantHash(call))
-		return true;
-	rows = QueryById(call, &find, step_id);
-	found = rows.count > 0;
-	if (found)
-	{
-		home->plan_id = RowUuid(&rows, 0, 1);
-		home->root_id = RowUuid(&rows, 0, 2);
-	}
-	RowsFree(&rows);
-	return found;
+	home->step_id = FieldUuid(&f, STEP_COL_ID);
+	home->plan_id = FieldUuid(&f, STEP_COL_PLAN_ID);
+	home->root_id = FieldUuid(&f, STEP_COL_ROOT_ID);
+	return home;
+}
+
+/* Find where a step belongs, from memory or from its row; NULL if there is no such step. */
+static const StepHome *
+HomeFind(Call *call, const pg_uuid_t *step_id)
+{
+	const StepHome *home = HomeOf(step_id);
+	Key			key;
+
+	if (UuidEqual(&home->step_id, step_id))
+		return home;
+	key = PlaceKey(call, step_id);
+	return TableRead("step", "step_pkey", &key, NULL, NULL, HomeMake);
 }
 
 /* Lock the root and the plan of a step; NULL if the tenant has no such tree. */
@@ -641,16 +737,14 @@ HomeLock(Call *call, const StepHome *home)
 PlanRow *
 PlanLockIfStep(Call *call, const pg_uuid_t *step_id, StepRow **step)
 {
-	StepHome	home;
-	PlanRow    *plan = NULL;
+	const StepHome *home = step_id ? HomeFind(call, step_id) : NULL;
+	PlanRow    *plan = home ? HomeLock(call, home) : NULL;
 
-	if (step_id != NULL && HomeFind(call, step_id, &home))
-		plan = HomeLock(call, &home);
 	/* read it only under the lock; before, another transaction could still change it */
 	*step = plan ? StepRead(call, step_id) : NULL;
 	if (*step == NULL)
 		return NULL;
-	HomeRemember(call, *step);
+	HomeRemember(*step);
 	return plan;
 }
 
@@ -693,55 +787,62 @@ StepReadDefinition(StepRow *step, const Fields *f)
 	step->previous_error = FieldText(f, STEP_COL_PREVIOUS_ERROR);
 }
 
+/* Make a StepRow from the columns of a row of stepwise.step. */
+static StepRow *
+StepFromFields(const Fields *f, ItemPointerData tid)
+{
+	StepRow    *step = palloc0(sizeof(StepRow));
+
+	step->tid = tid;
+	step->id = FieldUuid(f, STEP_COL_ID);
+	step->plan_id = FieldUuid(f, STEP_COL_PLAN_ID);
+	step->root_id = FieldUuid(f, STEP_COL_ROOT_ID);
+	step->order = FieldInt(f, STEP_COL_ORDER);
+	step->wave = FieldInt(f, STEP_COL_WAVE);
+	step->status = FieldEnum(f, STEP_COL_STATUS, StepStatusName, STEP_STATUSES);
+	step->outcome = FieldEnum(f, STEP_COL_OUTCOME, OutcomeName, OUTCOMES);
+	step->attempt = FieldInt(f, STEP_COL_ATTEMPT);
+	step->execution_order = FieldInt(f, STEP_COL_EXECUTION_ORDER);
+	step->blockers = FieldInt(f, STEP_COL_BLOCKERS);
+	step->ready = FieldBool(f, STEP_COL_READY);
+	step->holds = FieldBool(f, STEP_COL_HOLDS);
+	step->sent_back = FieldBool(f, STEP_COL_SENT_BACK);
+	step->branches = FieldBool(f, STEP_COL_BRANCHES);
+	step->dynamic = FieldBool(f, STEP_COL_DYNAMIC);
+	step->retryable = f->nulls[STEP_COL_RETRYABLE] ? -1 : FieldBool(f, STEP_COL_RETRYABLE);
+	step->max_attempts = FieldInt(f, STEP_COL_MAX_ATTEMPTS);
+	step->attempts_before = FieldInt(f, STEP_COL_ATTEMPTS_BEFORE);
+	step->started_at = FieldTime(f, STEP_COL_STARTED_AT);
+	step->completed_at = FieldTime(f, STEP_COL_COMPLETED_AT);
+	step->active_at = FieldTime(f, STEP_COL_ACTIVE_AT);
+	step->lease_expires_at = FieldTime(f, STEP_COL_LEASE_EXPIRES_AT);
+	step->stall_after = FieldInterval(f, STEP_COL_STALL_AFTER);
+	step->confidence = FieldVarlena(f, STEP_COL_CONFIDENCE);
+	step->worker = FieldText(f, STEP_COL_WORKER);
+	step->holder = FieldText(f, STEP_COL_HOLDER);
+	step->message = FieldText(f, STEP_COL_MESSAGE);
+	step->pause_reason = FieldVarlena(f, STEP_COL_PAUSE_REASON);
+	step->inputs = FieldVarlena(f, STEP_COL_INPUTS);
+	step->result = FieldVarlena(f, STEP_COL_RESULT);
+	step->result_summary = FieldVarlena(f, STEP_COL_RESULT_SUMMARY);
+	step->execution_report = FieldVarlena(f, STEP_COL_EXECUTION_REPORT);
+	step->output_formatting_notes = FieldVarlena(f, STEP_COL_OUTPUT_FORMATTING_NOTES);
+	StepReadDefinition(step, f);
+	StepCounted(step);
+	return step;
+}
+
 /* Make a StepRow from a row of stepwise.step. */
 StepRow *
 StepFromTuple(HeapTuple tuple, TupleDesc desc)
 {
-	StepRow    *step = palloc0(sizeof(StepRow));
-	Fields		f;
+	Datum		values[TABLE_MAX_COLUMNS];
+	bool		nulls[TABLE_MAX_COLUMNS];
+	Fields		f = {values, nulls};
 
 	CheckShape(desc, STEP_COLUMNS, "step");
-	heap_deform_tuple(tuple, desc, f.values, f.nulls);
-	step->tid = tuple->t_self;
-	step->id = FieldUuid(&f, STEP_COL_ID);
-	step->plan_id = FieldUuid(&f, STEP_COL_PLAN_ID);
-	step->root_id = FieldUuid(&f, STEP_COL_ROOT_ID);
-	step->order = FieldInt(&f, STEP_COL_ORDER);
-	step->wave = FieldInt(&f, STEP_COL_WAVE);
-	step->status = FieldEnum(&f, STEP_COL_STATUS, StepStatusName, STEP_STATUSES);
-	step->outcome = FieldEnum(&f, STEP_COL_OUTCOME, OutcomeName, OUTCOMES);
-	step->attempt = FieldInt(&f, STEP_COL_ATTEMPT);
-	step->execution_order = FieldInt(&f, STEP_COL_EXECUTION_ORDER);
-	step->blockers = FieldInt(&f, STEP_COL_BLOCKERS);
-	step->ready = FieldBool(&f, STEP_COL_READY);
-	step->holds = FieldBool(&f, STEP_COL_HOLDS);
-	step->sent_back = FieldBool(&f, STEP_COL_SENT_BACK);
-	step->branches = FieldBool(&f, STEP_COL_BRANCHES);
-	step->dynamic = FieldBool(&f, STEP_COL_DYNAMIC);
-	step->retryable = f.nulls[STEP_COL_RETRYABLE] ? -1 : FieldBool(&f, STEP_COL_RETRYABLE);
-	step->max_attempts = FieldInt(&f, STEP_COL_MAX_ATTEMPTS);
-	step->attempts_before = FieldInt(&f, STEP_COL_ATTEMPTS_BEFORE);
-	step->started_at = FieldTime(&f, STEP_COL_STARTED_AT);
-	step->completed_at = FieldTime(&f, STEP_COL_COMPLETED_AT);
-	step->active_at = FieldTime(&f, STEP_COL_ACTIVE_AT);
-	step->lease_expires_at = FieldTime(&f, STEP_COL_LEASE_EXPIRES_AT);
-	step->stall_after = FieldInterval(&f, STEP_COL_STALL_AFTER);
-	step->confidence = FieldVarlena(&f, STEP_COL_CONFIDENCE);
-	step->worker = FieldText(&f, STEP_COL_WORKER);
-	step->holder = FieldText(&f, STEP_COL_HOLDER);
-	step->message = FieldText(&f, STEP_COL_MESSAGE);
-	step->pause_reason = FieldVarlena(&f, STEP_COL_PAUSE_REASON);
-	step->inputs = FieldVarlena(&f, STEP_COL_INPUTS);
-	step->result = FieldVarlena(&f, STEP_COL_RESULT);
-	step->result_summary = FieldVarlena(&f, STEP_COL_RESULT_SUMMARY);
-	step->execution_report = FieldVarlena(&f, STEP_COL_EXECUTION_REPORT);
-	step->output_formatting_notes = FieldVarlena(&f, STEP_COL_OUTPUT_FORMATTING_NOTES);
-	StepReadDefinition(step, &f);
-	step->was_paused = step->pause_reason != NULL;
-	step->was_open_failure = step->status == STEP_FAILED && step->pause_reason != NULL;
-	step->was_holding = step->holds;
-	step->was_sent_back = step->sent_back;
-	return step;
+	heap_deform_tuple(tuple, desc, values, nulls);
+	return StepFromFields(&f, tuple->t_self);
 }
 
 /* Run a query that returns whole step rows, and return the first; NULL if there is none. */
@@ -767,19 +868,34 @@ StepFetchById(Call *call, KeptQuery *query, const pg_uuid_t *id)
 	return StepFetch(query, &params);
 }
 
-/* Adapt StepFromTuple to TupleMake. */
+/* The same, for TableRead. */
 static void *
-StepMake(HeapTuple tuple, TupleDesc desc)
+StepMake(TupleTableSlot *slot)
 {
-	return StepFromTuple(tuple, desc);
+	Fields		f = SlotFields(slot, STEP_COLUMNS, "step");
+
+	return StepFromFields(&f, slot->tts_tid);
+}
+
+/* Take the kept row of a step instead of the stored one; NULL for NULL. */
+static StepRow *
+StepAsKept(Call *call, StepRow *stored)
+{
+	const KeptStep *kept = stored ? KeptFind(call, &stored->id) : NULL;
+
+	return kept ? KeptRow(kept) : stored;
 }
 
 /* Read a step by its id; NULL if there is none. */
 StepRow *
 StepRead(Call *call, const pg_uuid_t *step_id)
 {
-	Key			key = PlaceKey(call, step_id);
+	const KeptStep *kept = KeptFind(call, step_id);
+	Key			key;
 
+	if (kept != NULL)
+		return KeptRow(kept);
+	key = PlaceKey(call, step_id);
 	return TableRead("step", "step_pkey", &key, NULL, NULL, StepMake);
 }
 
@@ -803,7 +919,7 @@ StepReadByWord(Call *call, const char *index, const pg_uuid_t *plan_id, const ch
 	if (word == NULL)
 		return NULL;
 	KeyText(&key, CStringGetTextDatum(word));
-	return TableRead("step", index, &key, NULL, NULL, StepMake);
+	return StepAsKept(call, TableRead("step", index, &key, NULL, NULL, StepMake));
 }
 
 /* Read the step of a plan by its name; NULL if there is none. */
@@ -820,14 +936,65 @@ StepReadByBinding(Call *call, const pg_uuid_t *plan_id, const char *binding)
 	return StepReadByWord(call, "step_binding", plan_id, binding);
 }
 
+/*
+ * The steps of a plan were inserted one after the other. So the next step is
+ * often right behind the place where the last one was found, which saves a
+ * search in the index. What is there is compared with the key.
+ */
+#define LASTS	256
+
+typedef struct LastStep
+{
+	pg_uuid_t	plan_id;
+	int			order;
+	ItemPointerData tid;
+} LastStep;
+
+static LastStep lasts[LASTS];
+
+/* Find the entry for a plan. It is chosen by random bytes of the id. */
+static LastStep *
+LastOf(const pg_uuid_t *plan_id)
+{
+	return &lasts[plan_id->data[13] % LASTS];
+}
+
+/* Remember where a step was found by its order. */
+static void
+LastRemember(const StepRow *step)
+{
+	LastStep   *last = LastOf(&step->plan_id);
+
+	last->plan_id = step->plan_id;
+	last->order = step->order;
+	last->tid = step->tid;
+}
+
+/* Make the key of the step of a plan by its order, with the place where it may be. */
+static Key
+OrderKey(Call *call, const pg_uuid_t *plan_id, int order)
+{
+	static const AttrNumber columns[] = {STEP_COL_PLAN_ID + 1, STEP_COL_ORDER + 1};
+	const LastStep *last = LastOf(plan_id);
+	Key			key = IdKey(call, plan_id);
+
+	KeyInt(&key, order);
+	key.of_table = columns;
+	if (last->order == order - 1 && UuidEqual(&last->plan_id, plan_id))
+		ItemPointerSet(&key.place, ItemPointerGetBlockNumber(&last->tid), ItemPointerGetOffsetNumber(&last->tid) + 1);
+	return key;
+}
+
 /* Read the step of a plan by its order; NULL if there is none. */
 StepRow *
 StepReadByOrder(Call *call, const pg_uuid_t *plan_id, int order)
 {
-	Key			key = IdKey(call, plan_id);
+	Key			key = OrderKey(call, plan_id, order);
+	StepRow    *step = TableRead("step", "step_order_unique", &key, NULL, NULL, StepMake);
 
-	KeyInt(&key, order);
-	return TableRead("step", "step_order_unique", &key, NULL, NULL, StepMake);
+	if (step != NULL)
+		LastRemember(step);
+	return StepAsKept(call, step);
 }
 
 /* Read the first step of a plan, from this order on, that is in the index and passes the test. */
@@ -849,6 +1016,46 @@ HasStatus(TupleTableSlot *slot, const void *status)
 	return DatumGetObjectId(slot_getattr(slot, STEP_COL_STATUS + 1, &isnull)) == *(const Oid *) status;
 }
 
+/* Check that a row of stepwise.step is not among those that the call has changed. */
+static bool
+IsUnchanged(TupleTableSlot *slot, const void *call)
+{
+	bool		isnull;
+	Datum		id = slot_getattr(slot, STEP_COL_ID + 1, &isnull);
+	const KeptStep *kept = KeptFind(call, DatumGetUUIDP(id));
+
+	return kept == NULL || !kept->changed;
+}
+
+/* Check that a row of stepwise.step is pending, and not among those that the call has changed. */
+static bool
+IsUnchangedPending(TupleTableSlot *slot, const void *call)
+{
+	Oid			pending = EnumValue("step_status", StepStatusName[STEP_PENDING]);
+
+	return HasStatus(slot, &pending) && IsUnchanged(slot, call);
+}
+
+/* Read pending steps of a plan from this order on, but those that the call has changed. */
+static List *
+PendingAhead(Call *call, const pg_uuid_t *plan_id, int from, int max)
+{
+	Key			key = IdKey(call, plan_id);
+
+	KeyIntFrom(&key, from);
+	return TableReadSome("step", "step_order_unique", &key, IsUnchangedPending, call, StepMake, max);
+}
+
+/* Read ready steps of a plan from this order on, but those that the call has changed. */
+static List *
+ReadyAhead(Call *call, const pg_uuid_t *plan_id, int from, int max)
+{
+	Key			key = IdKey(call, plan_id);
+
+	KeyIntFrom(&key, from);
+	return TableReadSome("step", "step_ready", &key, IsUnchanged, call, StepMake, max);
+}
+
 /*
  * Read the first pending step of a plan from this order on; NULL if there is
  * none. Usually it is the step of that order, so look there first: a scan would
@@ -858,8 +1065,12 @@ StepRow *
 StepNextPending(Call *call, const PlanRow *plan, int from_order)
 {
 	Oid			pending = EnumValue("step_status", StepStatusName[STEP_PENDING]);
-	StepRow    *step = StepReadByOrder(call, &plan->id, from_order);
+	StepRow    *step;
 
+	RowsLimit(call);
+	if (call->kept != NULL)
+		return KeptNext(call, plan, from_order, PendingAhead);
+	step = StepReadByOrder(call, &plan->id, from_order);
 	if (step != NULL && step->status == STEP_PENDING)
 		return step;
 	return StepReadFrom(call, "step_order_unique", &plan->id, from_order + 1, HasStatus, &pending);
@@ -869,15 +1080,28 @@ StepNextPending(Call *call, const PlanRow *plan, int from_order)
 StepRow *
 StepNextReady(Call *call, const PlanRow *plan, int from_order)
 {
+	RowsLimit(call);
+	if (call->kept != NULL)
+		return KeptNext(call, plan, from_order, ReadyAhead);
 	return StepReadFrom(call, "step_ready", &plan->id, from_order, NULL, NULL);
 }
 
-/* Write a step. */
-void
-StepSave(Call *call, StepRow *step)
+/* Refuse a row that does not fit its constraint, since TableUpdate does not check it. */
+static void
+CheckStepFits(const StepRow *step)
+{
+	if ((step->status == STEP_COMPLETED) != (step->outcome != OUTCOME_NA))
+		elog(ERROR, "step %s does not fit its constraint", UuidText(&step->id));
+}
+
+/* Write a step; "unblocked": its blockers too. */
+static void
+StepWrite(Call *call, StepRow *step, bool unblocked)
 {
 	Changes		c = {0};
 
+	if (unblocked)
+		SetInt(&c, STEP_COL_BLOCKERS, step->blockers);
 	SetEnum(&c, STEP_COL_STATUS, "step_status", StepStatusName[step->status]);
 	SetEnum(&c, STEP_COL_OUTCOME, "outcome", OutcomeName[step->outcome]);
 	SetInt(&c, STEP_COL_ATTEMPT, step->attempt);
@@ -908,80 +1132,100 @@ StepSave(Call *call, StepRow *step)
 	SetVarlena(&c, STEP_COL_FEEDBACK, step->feedback);
 	SetVarlena(&c, STEP_COL_PREVIOUS, step->previous);
 	SetText(&c, STEP_COL_PREVIOUS_ERROR, step->previous_error);
-	/* TableUpdate does not check constraints */
-	if ((step->status == STEP_COMPLETED) != (step->outcome != OUTCOME_NA))
-		elog(ERROR, "step %s does not fit its constraint", UuidText(&step->id));
-	HomeRemember(call, step);
 	RowWrite(call, "step", "step_pkey", &step->id, &step->tid, &c);
+}
+
+/* Write a row that the call has kept. The row itself stays as it is, because the write may be rolled back. */
+static void
+KeptWrite(Call *call, const KeptStep *kept)
+{
+	StepRow		shown = *kept->row;
+
+	StepWrite(call, &shown, kept->unblocked);
+}
+
+/* Write a step, or keep it to be written. */
+void
+StepSave(Call *call, StepRow *step)
+{
+	CheckStepFits(step);
+	HomeRemember(step);
+	RowsLimit(call);
+	if (call->kept != NULL)
+		KeptChange(call, step);
+	else
+		StepWrite(call, step, false);
 }
 
 /* Copy a column of a row, detoasted; NULL if it is null. */
 static struct varlena *
-ColumnCopy(HeapTuple tuple, TupleDesc desc, int column)
+ColumnCopy(TupleTableSlot *slot, int column)
 {
 	bool		isnull;
-	Datum		value = heap_getattr(tuple, column + 1, desc, &isnull);
+	Datum		value = slot_getattr(slot, column + 1, &isnull);
 
 	return isnull ? NULL : PG_DETOAST_DATUM_COPY(value);
 }
 
 /* Make a PlanDetail from a row of stepwise.plan_detail. */
 static void *
-DetailMake(HeapTuple tuple, TupleDesc desc)
+DetailMake(TupleTableSlot *slot)
 {
-	PlanDetail *detail = palloc(sizeof(PlanDetail));
+	PlanDetail *detail = palloc0(sizeof(PlanDetail));
 
-	detail->outputs = JsonOf(ColumnCopy(tuple, desc, DETAIL_COL_OUTPUTS));
-	detail->output_formatting_notes = TextOf(ColumnCopy(tuple, desc, DETAIL_COL_OUTPUT_FORMATTING_NOTES));
+	detail->outputs = JsonOf(ColumnCopy(slot, DETAIL_COL_OUTPUTS));
+	detail->output_formatting_notes = TextOf(ColumnCopy(slot, DETAIL_COL_OUTPUT_FORMATTING_NOTES));
+	detail->request_digest = TextOf(ColumnCopy(slot, DETAIL_COL_REQUEST_DIGEST));
 	return detail;
 }
 
-/* Read from the row of stepwise.plan_detail what "make" makes of it. */
+/* Read from the row of stepwise.plan_detail what "make" makes of it; NULL if the plan has none. */
 static void *
 DetailRead(Call *call, const pg_uuid_t *plan_id, TupleMake make)
 {
 	Key			key = IdKey(call, plan_id);
-	void	   *detail = TableRead("plan_detail", "plan_detail_pkey", &key, NULL, NULL, make);
 
-	if (detail == NULL)
-		elog(ERROR, "plan %s has no detail", UuidText(plan_id));
-	return detail;
+	return TableRead("plan_detail", "plan_detail_pkey", &key, NULL, NULL, make);
 }
 
 /* Read the columns of a plan that are seldom needed. */
-PlanDetail *
+PlanDetail
 PlanDetailRead(Call *call, const pg_uuid_t *plan_id)
 {
-	return DetailRead(call, plan_id, DetailMake);
+	PlanDetail *detail = DetailRead(call, plan_id, DetailMake);
+
+	return detail ? *detail : (PlanDetail) {.outputs = JsonEmptyObject()};
 }
 
 /* Read the variables from a row of stepwise.plan_detail. */
 static void *
-VariablesMake(HeapTuple tuple, TupleDesc desc)
+VariablesMake(TupleTableSlot *slot)
 {
-	return JsonOf(ColumnCopy(tuple, desc, DETAIL_COL_VARIABLES));
+	return JsonOf(ColumnCopy(slot, DETAIL_COL_VARIABLES));
 }
 
 /* Read the variables that are stored for a plan. */
 Jsonb *
 PlanVariables(Call *call, const pg_uuid_t *plan_id)
 {
-	return DetailRead(call, plan_id, VariablesMake);
+	Jsonb	   *variables = DetailRead(call, plan_id, VariablesMake);
+
+	return variables ? variables : JsonEmptyObject();
 }
 
 /* Make a FormattingNote from a row of stepwise.step; NULL if the step has no notes. */
 static void *
-NoteMake(HeapTuple tuple, TupleDesc desc)
+NoteMake(TupleTableSlot *slot)
 {
-	struct varlena *notes = ColumnCopy(tuple, desc, STEP_COL_OUTPUT_FORMATTING_NOTES);
+	struct varlena *notes = ColumnCopy(slot, STEP_COL_OUTPUT_FORMATTING_NOTES);
 	FormattingNote *note;
 	bool		isnull;
 
 	if (notes == NULL)
 		return NULL;
 	note = palloc(sizeof(FormattingNote));
-	note->order = DatumGetInt32(heap_getattr(tuple, STEP_COL_ORDER + 1, desc, &isnull));
-	note->name = TextOf(ColumnCopy(tuple, desc, STEP_COL_NAME));
+	note->order = DatumGetInt32(slot_getattr(slot, STEP_COL_ORDER + 1, &isnull));
+	note->name = TextOf(ColumnCopy(slot, STEP_COL_NAME));
 	note->notes = notes;
 	return note;
 }
@@ -995,11 +1239,32 @@ FormattingNotes(Call *call, const pg_uuid_t *plan_id)
 	return TableReadAll("step", "step_order_unique", &key, NoteMake);
 }
 
+/* Make a StepState from a row of stepwise.step. */
+static void *
+StateMake(TupleTableSlot *slot)
+{
+	StepState  *state = palloc(sizeof(StepState));
+	bool		isnull;
+
+	state->name = TextOf(ColumnCopy(slot, STEP_COL_NAME));
+	state->status = EnumIndex(DatumGetObjectId(slot_getattr(slot, STEP_COL_STATUS + 1, &isnull)), StepStatusName, STEP_STATUSES);
+	return state;
+}
+
+/* List the states of the steps of a plan, in the order of the steps. */
+List *
+StepStates(Call *call, const pg_uuid_t *plan_id)
+{
+	Key			key = IdKey(call, plan_id);
+
+	return TableReadAll("step", "step_order_unique", &key, StateMake);
+}
+
 /* Read the metadata from a row of stepwise.skill_execution. */
 static void *
-MetadataMake(HeapTuple tuple, TupleDesc desc)
+MetadataMake(TupleTableSlot *slot)
 {
-	return JsonOf(ColumnCopy(tuple, desc, SKILL_COL_METADATA));
+	return JsonOf(ColumnCopy(slot, SKILL_COL_METADATA));
 }
 
 /* Read the metadata of the newest skill execution of a plan; NULL if there is none. */
@@ -1012,18 +1277,29 @@ SkillMetadata(Call *call, const pg_uuid_t *plan_id)
 	return all ? llast(all) : NULL;
 }
 
+/* Check whether skill executions of a session are recorded. */
+bool
+SessionHasSkill(Call *call, const char *session)
+{
+	Key			key = {.call = call};
+
+	KeyText(&key, call->tenant_datum);
+	KeyText(&key, CStringGetTextDatum(session));
+	return TableRead("skill_execution", "skill_execution_session", &key, NULL, NULL, MetadataMake) != NULL;
+}
+
 /* Make a Dependent from a row of stepwise.dependency. */
 static void *
-DependentMake(HeapTuple tuple, TupleDesc desc)
+DependentMake(TupleTableSlot *slot)
 {
 	Dependent  *dependent = palloc(sizeof(Dependent));
 	bool		isnull;
 
-	dependent->step_id = *DatumGetUUIDP(heap_getattr(tuple, DEPENDENCY_COL_STEP_ID + 1, desc, &isnull));
-	if (DatumGetBool(heap_getattr(tuple, DEPENDENCY_COL_ENDED + 1, desc, &isnull)))
+	dependent->step_id = *DatumGetUUIDP(slot_getattr(slot, DEPENDENCY_COL_STEP_ID + 1, &isnull));
+	if (DatumGetBool(slot_getattr(slot, DEPENDENCY_COL_ENDED + 1, &isnull)))
 		dependent->need = NEED_END;
 	else
-		dependent->need = DatumGetBool(heap_getattr(tuple, DEPENDENCY_COL_REQUIRED + 1, desc, &isnull)) ?
+		dependent->need = DatumGetBool(slot_getattr(slot, DEPENDENCY_COL_REQUIRED + 1, &isnull)) ?
 			NEED_SUCCESS : NEED_NO_FAILURE;
 	return dependent;
 }
@@ -1037,6 +1313,18 @@ StepDependents(Call *call, const pg_uuid_t *step_id)
 	return TableReadAll("dependency", "dependency_of", &key, DependentMake);
 }
 
+/* Count one blocker less for a step, in memory. */
+static void
+StepUnblockKept(Call *call, StepRow *step)
+{
+	KeptStep   *kept;
+
+	step->ready = step->blockers == 1 && step->status == STEP_PENDING;
+	kept = KeptChange(call, step);
+	kept->row->blockers = step->blockers - 1;
+	kept->unblocked = true;
+}
+
 /* Count one blocker less for a step. A pending step without blockers is ready. */
 void
 StepUnblock(Call *call, const pg_uuid_t *step_id)
@@ -1046,6 +1334,12 @@ StepUnblock(Call *call, const pg_uuid_t *step_id)
 
 	if (step == NULL)
 		return;
+	RowsLimit(call);
+	if (call->kept != NULL)
+	{
+		StepUnblockKept(call, step);
+		return;
+	}
 	SetInt(&c, STEP_COL_BLOCKERS, step->blockers - 1);
 	SetTrue(&c, STEP_COL_READY, step->blockers == 1 && step->status == STEP_PENDING);
 	RowWrite(call, "step", "step_pkey", step_id, &step->tid, &c);

@@ -4,11 +4,18 @@
  *
  * The inputs of a workflow are completed with what they were in earlier plans,
  * ids of plans and names of artifacts with those that exist. Only the newest
- * plans are looked at, so the cost does not grow with their number.
+ * plans are looked at, and only inputs that are not large, so the cost does not
+ * grow with their number and size.
  */
 #include "mcp/mcp.h"
 
 #define VALUES_MAX		100		/* the protocol allows no more */
+#define INPUTS_BYTES	8000	/* of the inputs of a plan; more are not looked at */
+
+/* the newest root plans of the tenant, as p */
+#define NEWEST_ROOTS \
+	"(SELECT o.* FROM (SELECT q.* FROM stepwise.plan AS q WHERE q.tenant = $1 ORDER BY q.id DESC LIMIT 1000) AS o" \
+	" WHERE o.parent_step_id IS NULL) AS p"
 
 /* what is completed */
 typedef struct Completion
@@ -55,8 +62,9 @@ ProposeInputs(const Completion *c)
 	static KeptQuery find = {
 		"SELECT v.text FROM (SELECT CASE pg_catalog.jsonb_typeof(p.inputs -> $3) WHEN 'string' THEN p.inputs ->> $3"
 		" ELSE (p.inputs -> $3)::text END AS text, max(p.id::text) AS newest"
-		" FROM (SELECT q.* FROM stepwise.plan AS q WHERE q.tenant = $1 AND q.parent_step_id IS NULL ORDER BY q.id DESC LIMIT 1000) AS p"
-		" WHERE p.workflow = $4 AND p.inputs ? $3 GROUP BY 1) AS v"
+		" FROM " NEWEST_ROOTS
+		" WHERE p.workflow = $4 AND CASE WHEN pg_catalog.pg_column_size(p.inputs) <= " CppAsString2(INPUTS_BYTES) " THEN p.inputs ? $3 END"
+		" GROUP BY 1) AS v"
 		" WHERE pg_catalog.starts_with(pg_catalog.lower(v.text), pg_catalog.lower($2)) AND pg_catalog.length(v.text) <= 1000"
 		" ORDER BY v.newest DESC LIMIT 101",
 		4, {TEXTOID, TEXTOID, TEXTOID, TEXTOID}
@@ -70,8 +78,7 @@ static List *
 ProposePlans(const Completion *c)
 {
 	static KeptQuery find = {
-		"SELECT p.id::text FROM (SELECT q.* FROM stepwise.plan AS q WHERE q.tenant = $1 AND q.parent_step_id IS NULL"
-		" ORDER BY q.id DESC LIMIT 1000) AS p"
+		"SELECT p.id::text FROM " NEWEST_ROOTS
 		" WHERE pg_catalog.starts_with(p.id::text, pg_catalog.lower($2)) ORDER BY p.id DESC LIMIT 101",
 		4, {TEXTOID, TEXTOID, TEXTOID, TEXTOID}
 	};

@@ -150,9 +150,9 @@ QuestionText(const Question *q)
 	return text.data;
 }
 
-/* Put the request of a form, under the id of its checkpoint. */
+/* Put the request of a form, under the id of its checkpoint. "meta" is its _meta, or NULL. */
 static void
-PutForm(JsonBuilder *b, const Question *q)
+PutForm(JsonBuilder *b, const Question *q, const Jsonb *meta)
 {
 	JsonObjectStart(b, UuidText(&q->id));
 	JsonPutText(b, "method", "elicitation/create");
@@ -169,13 +169,15 @@ PutForm(JsonBuilder *b, const Question *q)
 	JsonObjectEnd(b);
 	JsonPutTexts(b, "required", list_make1(q->review ? "decision" : "response"));
 	JsonObjectEnd(b);
+	if (meta != NULL)
+		JsonPutJson(b, "_meta", meta);
 	JsonObjectEnd(b);
 	JsonObjectEnd(b);
 }
 
 /* Make the forms for a checkpoint, {id: request}; NULL if nobody is to be asked. */
 static Jsonb *
-Forms(const pg_uuid_t *checkpoint_id)
+Forms(const pg_uuid_t *checkpoint_id, const Jsonb *meta)
 {
 	Question	q = {0};
 	JsonBuilder b = {0};
@@ -186,7 +188,7 @@ Forms(const pg_uuid_t *checkpoint_id)
 	if (QuestionRead(&call, checkpoint_id, &q) && CallerMayAnswer(&call, &q))
 	{
 		JsonObjectStart(&b, NULL);
-		PutForm(&b, &q);
+		PutForm(&b, &q, meta);
 		JsonObjectEnd(&b);
 		forms = JsonFinish(&b);
 	}
@@ -195,7 +197,7 @@ Forms(const pg_uuid_t *checkpoint_id)
 
 /* Make the forms for the checkpoint that a reason names, if the client can be asked; NULL: nobody is asked. */
 Jsonb *
-InputRequests(Request *request, const char *checkpoint)
+InputRequests(Request *request, const char *checkpoint, const Jsonb *meta)
 {
 	Jsonb	   *answered = InputResponses(request);
 	JsonbValue	value;
@@ -206,7 +208,7 @@ InputRequests(Request *request, const char *checkpoint)
 	/* who has just declined is not asked again */
 	if (answered != NULL && JsonGet(answered, checkpoint, &value))
 		return NULL;
-	return Forms(&id);
+	return Forms(&id, meta);
 }
 
 /* Find the checkpoint that an answer names; NULL if it names none. */
@@ -228,9 +230,9 @@ CheckpointOf(const Jsonb *answer)
 
 /* Make the result that asks a person, if an answer says that one is waited for; otherwise NULL. */
 Jsonb *
-QuestionOf(Request *request, const Jsonb *answer)
+QuestionOf(Request *request, const Jsonb *answer, const Jsonb *meta)
 {
-	Jsonb	   *forms = InputRequests(request, CheckpointOf(answer));
+	Jsonb	   *forms = InputRequests(request, CheckpointOf(answer), meta);
 
 	if (forms == NULL)
 		return NULL;
@@ -451,5 +453,5 @@ AnswerAfterInput(Request *request, const char *name, const Jsonb *arguments)
 Jsonb *
 ToolQuestion(Request *request, const char *name, const Jsonb *answer)
 {
-	return AskingToolFind(name) < 0 ? NULL : QuestionOf(request, answer);
+	return AskingToolFind(name) < 0 ? NULL : QuestionOf(request, answer, NULL);
 }

@@ -22,32 +22,25 @@ IsListable(const char *name)
 	return strlen(name) <= NAME_LENGTH && strspn(name, NAME_CHARS) == strlen(name) && !IsOwnTool(name);
 }
 
+/* Make the entry of a tool; NULL if it is not for clients. */
 static Jsonb *
-ExposedEntry(const Request *request, const char *name, const char *description, const Jsonb *schema, bool retryable)
+ExposedEntry(const Request *request, const Rows *rows, uint64 row)
 {
+	char	   *name = RowText(rows, row, 1);
+	char	   *description = RowText(rows, row, 2);
 	JsonBuilder b = {0};
 
+	if (!RowBool(rows, row, 5) || !IsListable(name))
+		return NULL;
 	JsonObjectStart(&b, NULL);
 	JsonPutText(&b, "name", name);
 	if (description != NULL)
 		JsonPutText(&b, "description", description);
-	JsonPutJson(&b, "inputSchema", JsonMerge(JsonTextOf("type", "object"), schema));
-	PutAnnotations(&b, false, true, retryable, true);
+	JsonPutJson(&b, "inputSchema", JsonMerge(JsonTextOf("type", "object"), RowJson(rows, row, 3)));
+	PutAnnotations(&b, false, true, RowBool(rows, row, 4), true);
 	PutTaskSupport(&b, request);
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
-}
-
-static int
-ExposedCount(Call *call)
-{
-	static KeptQuery count = {
-		"SELECT pg_catalog.count(*)::int FROM stepwise.tool AS t WHERE t.tenant = $1 AND t.expose AND t.function IS NOT NULL",
-		1, {TEXTOID}
-	};
-	Rows		rows = QueryOfTenant(call, &count);
-
-	return RowInt(&rows, 0, 1);
 }
 
 /* Put the exposed tools of the tenant that belong to a page. */
@@ -55,31 +48,12 @@ void
 ExposedPut(Listing *listing, const Request *request)
 {
 	static KeptQuery list = {
-		"SELECT t.name, t.description, t.input_schema, t.retryable FROM stepwise.tool AS t"
-		" WHERE t.tenant = $1 AND t.expose AND t.function IS NOT NULL ORDER BY t.name OFFSET $2 LIMIT $3",
-		3, {TEXTOID, INT4OID, INT4OID}
+		"SELECT t.name, t.description, t.input_schema, t.retryable, t.expose AND t.function IS NOT NULL FROM stepwise.tool AS t"
+		" WHERE t.tenant = $1 AND t.name > $2 ORDER BY t.tenant, t.name LIMIT $3",
+		3, {TEXTOID, TEXTOID, INT4OID}, .in_order = true
 	};
-	int			before = Max(listing->start - listing->seen, 0);
-	Params		params = {0};
-	Call		call;
-	Rows		rows;
 
-	CallBeginReading(&call);
-	ParamTenant(&params, &call);
-	ParamInt(&params, before);
-	ParamInt(&params, PAGE_ENTRIES);
-	rows = QueryRun(&list, &params);
-	ListingSkip(listing, rows.count > 0 ? before : Min(before, ExposedCount(&call)));
-	for (uint64 i = 0; i < rows.count && ListingWants(listing); i++)
-	{
-		char	   *name = RowText(&rows, i, 1);
-		MemoryContext inner = MemoryContextSwitchTo(call.outer);
-
-		if (IsListable(name))
-			ListingPut(listing, ExposedEntry(request, name, RowText(&rows, i, 2), RowJson(&rows, i, 3), RowBool(&rows, i, 4)));
-		MemoryContextSwitchTo(inner);
-	}
-	CallEnd(&call, NULL);
+	ListingPutRows(listing, request, &list, ExposedEntry);
 }
 
 /* ---------- the call ---------- */
@@ -189,7 +163,7 @@ ExposedCall(Request *request, const char *name, const Jsonb *arguments)
 		return NULL;
 	plan = PlanOfCall(request);
 	ExposedCheck(tool, arguments);
-	result = Invoke(tool->function, JsonbPGetDatum(arguments), "result of the tool", &fault);
+	result = Invoke(InvokablesNew(), tool->function, JsonbPGetDatum(arguments), "result of the tool", &fault);
 	request->is_error = fault != NULL || ResultIsError(result);
 	made = fault ? ToolFaultResult(request, fault) : ExposedResult(request, result);
 	if (plan == NULL)

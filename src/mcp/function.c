@@ -37,7 +37,8 @@ AddDefault(const Callable *callable, const Jsonb *arguments, const char *name, i
 	return JsonMerge(arguments, JsonFinish(&b));
 }
 
-static void
+/* Refuse to change something by a connection that only reads. */
+void
 CheckMayChange(const Request *request, const Callable *callable)
 {
 	if (request->read_only && callable->kind != CALLABLE_READS)

@@ -37,8 +37,8 @@ LogCall(const Request *request, TimestampTz since, const Jsonb *message, const J
 
 	if (!CanLog())
 		return;
-	id = UuidNew();
 	CallBegin(&call);
+	id = IdNew(&call);
 	ParamKey(&params, &call, &id);
 	ParamUuid(&params, request->has_plan ? &request->plan_id : NULL);
 	ParamText(&params, ShortText(request->tool ? request->tool : request->method));

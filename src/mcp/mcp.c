@@ -22,14 +22,25 @@ typedef struct Handling
 	Jsonb	   *result;
 } Handling;
 
+/* Handle a request. If the client wants to hear of progress, runs report it meanwhile. */
 static void
 RequestHandle(void *arg)
 {
 	Handling   *handling = arg;
+	Request    *request = &handling->request;
 
-	RequestRead(&handling->request, handling->message);
-	handling->method = MethodFind(&handling->request);
-	handling->result = handling->method->handle(&handling->request);
+	RequestRead(request, handling->message);
+	handling->method = MethodFind(request);
+	PG_TRY();
+	{
+		RunWatched = request->pipe && ArgumentIsGiven(request->meta, "progressToken");
+		handling->result = handling->method->handle(request);
+	}
+	PG_FINALLY();
+	{
+		RunWatched = false;
+	}
+	PG_END_TRY();
 }
 
 /* Choose the code for an error that no handler has chosen one for. */
@@ -47,6 +58,7 @@ FaultReply(Handling *handling, const ToolFault *fault)
 
 	request->is_error = true;
 	request->beside = NULL;
+	request->comes_again = false;
 	if (request->error_code != 0)
 		return ReplyError(request, fault->message);
 	if (handling->method != NULL && handling->method->explain != NULL)
@@ -71,7 +83,7 @@ MessageAnswer(const Jsonb *message)
 	else
 		answer = FaultReply(&handling, fault);
 	if (handling.request.method != NULL && !handling.request.comes_again && (handling.method == NULL || !handling.method->unlogged))
-		LogCall(&handling.request, since, message, answer);
+		LogCall(&handling.request, RoundsBegan(&handling.request, since), message, answer);
 	return answer;
 }
 

@@ -64,6 +64,7 @@ pg_noreturn extern void RequestRefuse(Request *request, int code, const Jsonb *d
 extern char *ParamRequiredText(Request *request, const char *key);	/* -32602; likewise the next */
 extern Jsonb *ParamObject(Request *request, const char *key);	/* an empty one if it is not there */
 extern void RequestNotePlan(Request *request, const char *plan_id); /* the first one counts; NULL: none */
+extern void BesidePut(Request *request, const char *key, const Jsonb *value);	/* what stepwise-mcp is to do */
 
 /* ---------- reply.c: write responses ---------- */
 
@@ -80,25 +81,25 @@ extern Jsonb *ReplyError(const Request *request, const char *message);
 extern char *FaultText(const ToolFault *fault); /* code, message, detail and hint, one a line */
 extern void PutServerInfo(JsonBuilder *b, const char *key);
 
-/* ---------- listing.c: lists in pages ---------- */
+/* ---------- listing.c: lists in pages, by name ---------- */
 
-#define PAGE_ENTRIES	100
-
-/* one page of a list that is gone through from its beginning */
+/* one page of a list */
 typedef struct Listing
 {
 	JsonBuilder builder;		/* of the result */
-	int			start;			/* entries before this page */
-	int			seen;			/* entries gone through */
+	const char *after;			/* the page begins after this name; NULL: at the beginning */
+	const char *last;			/* it goes up to this name */
+	int			looked;			/* rows that were looked at */
 	int			shown;
 	size_t		bytes;			/* of those shown */
 } Listing;
 
+typedef Jsonb *(*MakeEntry) (const Request *request, const Rows *rows, uint64 row); /* NULL: it is not shown */
+
 extern void ListingBegin(Listing *listing, Request *request, const char *key);	/* -32602 */
-extern bool ListingWants(Listing *listing);	/* counts an entry; is it to be put? */
 extern void ListingPut(Listing *listing, const Jsonb *entry);
-extern void ListingSkip(Listing *listing, int entries);	/* counts entries that are before the page */
-extern Jsonb *ListingEnd(Listing *listing, Request *request);	/* -32602 */
+extern void ListingPutRows(Listing *listing, const Request *request, KeptQuery *query, MakeEntry make);
+extern Jsonb *ListingEnd(Listing *listing);
 
 /* ---------- log.c: keep the calls in stepwise.tool_call ---------- */
 
@@ -133,7 +134,14 @@ extern bool ArgumentsNameStep(Jsonb **arguments);	/* false: no step is given; SW
 /* ---------- function.c: call functions of the extension for tools ---------- */
 
 extern bool FunctionHas(const Callable *callable, const char *argument);
+extern void CheckMayChange(const Request *request, const Callable *callable);	/* 25006 */
 extern Jsonb *FunctionApply(const Request *request, const char *name, const Jsonb *arguments);	/* SW005, 42501 */
+
+/* ---------- round.c: runs in rounds ---------- */
+
+extern bool RoundPlan(const Request *request, pg_uuid_t *plan_id);	/* that an earlier round has made; false: none */
+extern TimestampTz RoundsBegan(const Request *request, TimestampTz otherwise);
+extern Jsonb *RunApply(Request *request, const Jsonb *arguments, const Jsonb *about);	/* NULL: it comes again; SW005, 42501 */
 
 /* ---------- tool_map.c: how the tools of a model become calls of functions ---------- */
 
@@ -144,6 +152,7 @@ extern Jsonb *RequestUserReview(Request *request, Jsonb *arguments);
 extern Jsonb *SubmitUserDecision(Request *request, Jsonb *arguments);
 extern Jsonb *ModifyPlan(Request *request, Jsonb *arguments);
 extern Jsonb *GetPlanStatus(Request *request, Jsonb *arguments);
+extern Jsonb *RunPlan(Request *request, Jsonb *arguments);
 extern Jsonb *StoreArtifact(Request *request, Jsonb *arguments);
 extern Jsonb *SearchArtifacts(Request *request, Jsonb *arguments);
 
@@ -180,10 +189,32 @@ extern const ModelTool *ModelToolFind(const char *name);	/* NULL if there is non
 
 extern void PutAnnotations(JsonBuilder *b, bool reads, bool destructive, bool idempotent, bool open_world);
 
+/* ---------- translate_call.c: calls of functions as calls of tools ---------- */
+
+typedef struct Translation
+{
+	const char *function;
+	const char *tool;
+	const char *key;			/* a parameter that the call of the tool has in addition, or NULL */
+	const char *word;			/* its value; NULL: true */
+	const char *from;			/* an argument that has another name, or NULL */
+	const char *to;
+	const char *drop;			/* an argument that the tool does not need, or NULL */
+} Translation;
+
+extern const Translation *TranslationFind(const char *function);	/* NULL: it has the name of its tool, or none */
+extern Jsonb *TranslateArguments(const Translation *t, const Jsonb *given); /* t NULL: they are the same */
+extern Jsonb *TranslateCall(const Jsonb *call); /* {"function", "arguments"} */
+extern Jsonb *TranslateCalls(const Jsonb *calls);	/* one, or an array */
+
+/* ---------- translate_text.c: texts that name tools instead of functions ---------- */
+
+extern char *TranslateCuts(const char *text);	/* only where base/cut.c has cut it */
+extern char *TranslateText(const Request *request, const char *text);
+
 /* ---------- translate.c: answers as a model needs them ---------- */
 
-extern char *TranslateText(const Request *request, const char *text);	/* names tools instead of functions */
-extern Jsonb *TranslateAnswer(const Request *request, const Jsonb *answer); /* likewise; leaves out what is null */
+extern Jsonb *TranslateAnswer(const Request *request, const Jsonb *answer); /* leaves out what is null, too */
 
 /* ---------- shorten.c: cut an answer to a length ---------- */
 
@@ -208,14 +239,16 @@ extern bool AnswersUserValues(const char *name);
 /* ---------- task_support.c: which tools can be tasks ---------- */
 
 extern bool VersionHasTasks(const Request *request);
+extern bool ClientKnowsTasks(const Request *request);
+extern void CheckKnowsTasks(Request *request);	/* -32021 */
 extern bool ToolCanBeTask(const char *name);	/* of ours */
 extern void PutTaskSupport(JsonBuilder *b, const Request *request);
 
 /* ---------- elicit.c: ask the person behind the client ---------- */
 
 extern Jsonb *PlanArguments(const pg_uuid_t *plan_id);	/* {"plan_id": ...} */
-extern Jsonb *InputRequests(Request *request, const char *checkpoint);	/* NULL: nobody is asked */
-extern Jsonb *QuestionOf(Request *request, const Jsonb *answer);	/* a result that asks; NULL: nobody is asked */
+extern Jsonb *InputRequests(Request *request, const char *checkpoint, const Jsonb *meta);	/* meta: of each; NULL: nobody is asked */
+extern Jsonb *QuestionOf(Request *request, const Jsonb *answer, const Jsonb *meta); /* a result that asks; NULL: nobody is asked */
 extern Jsonb *InputResponses(Request *request); /* NULL: none; -32602 */
 extern bool InputsDecide(Request *request, const pg_uuid_t *plan_id);	/* true: something was accepted; -32602 */
 extern Jsonb *AnswerAfterInput(Request *request, const char *name, const Jsonb *arguments); /* NULL: the tool is to be called */
@@ -248,6 +281,12 @@ typedef struct ResourceUri
 extern bool UriRead(const char *text, ResourceUri *uri);	/* false: it is none of ours */
 extern bool IsResourceTemplate(const char *template);
 pg_noreturn extern void ResourceNotFound(Request *request, const char *uri);	/* -32002, -32602 */
+#define PLANS_LOOKED	1000	/* for a page of root plans */
+/* root plans before $2, newest first, as p; at most $3 */
+#define ROOTS_LOOKED \
+	"(SELECT o.* FROM (SELECT q.* FROM stepwise.plan AS q WHERE q.tenant = $1 AND q.id < $2" \
+	" ORDER BY q.id DESC LIMIT " CppAsString2(PLANS_LOOKED) ") AS o WHERE o.parent_step_id IS NULL ORDER BY o.id DESC LIMIT $3) AS p"
+
 extern Jsonb *PlanPage(Request *request, KeptQuery *query, const char *key);	/* -32602 */
 extern Jsonb *ResourcesList(Request *request);
 extern Jsonb *ResourceTemplatesList(Request *request);

@@ -54,6 +54,7 @@ static const Meaning Meanings[] = {
 	{"from_status", "status before"},
 	{"from_step", "name of the first step to do anew"},
 	{"goal", "what the plan is to achieve"},
+	{"id", "id of anything"},
 	{"idempotency_key", "the same key again returns the same plan"},
 	{"inputs", "values for ${inputs.x}", OBJECT},
 	{"is_error", "the tool failed, and the result is its error"},

@@ -64,16 +64,16 @@ PutPromptArgument(JsonBuilder *b, const char *name, const Jsonb *declared)
 
 /* Make the entry of a workflow in the list of prompts. */
 static Jsonb *
-PromptEntry(const char *name, const Jsonb *definition)
+PromptEntry(const Request *request, const Rows *rows, uint64 row)
 {
-	char	   *description = JsonGetText(definition, "description");
-	Jsonb	   *inputs = JsonGetJson(definition, "inputs");
+	char	   *description = RowText(rows, row, 2);
+	Jsonb	   *inputs = RowJson(rows, row, 3);
 	JsonBuilder b = {0};
 	int			count;
 	const char **names = JsonKeys(inputs, &count);
 
 	JsonObjectStart(&b, NULL);
-	JsonPutText(&b, "name", name);
+	JsonPutText(&b, "name", RowText(rows, row, 1));
 	if (description != NULL)
 		JsonPutText(&b, "description", description);
 	JsonArrayStart(&b, "arguments");
@@ -84,29 +84,19 @@ PromptEntry(const char *name, const Jsonb *definition)
 	return JsonFinish(&b);
 }
 
-/* Put the workflows into a page, each in its newest version. */
+/* Put the workflows that belong to a page, each in its newest version. */
 static void
-PutPrompts(Listing *listing)
+PutPrompts(Listing *listing, const Request *request)
 {
 	static KeptQuery list = {
-		"SELECT DISTINCT ON (w.name) w.name, w.definition FROM stepwise.workflow AS w WHERE w.tenant = $1"
-		" ORDER BY w.name, w.version DESC",
-		1, {TEXTOID}
+		"SELECT w.name, w.definition ->> 'description', w.definition -> 'inputs'"
+		" FROM (SELECT x.name, pg_catalog.max(x.version) AS newest FROM stepwise.workflow AS x WHERE x.tenant = $1 AND x.name > $2"
+		" GROUP BY x.name ORDER BY x.name LIMIT $3) AS n"
+		" JOIN stepwise.workflow AS w ON w.tenant = $1 AND w.name = n.name AND w.version = n.newest ORDER BY w.name",
+		3, {TEXTOID, TEXTOID, INT4OID}, .in_order = true
 	};
-	Call		call;
-	Rows		rows;
 
-	CallBeginReading(&call);
-	rows = QueryOfTenant(&call, &list);
-	for (uint64 i = 0; i < rows.count; i++)
-		if (ListingWants(listing))
-		{
-			MemoryContext inner = MemoryContextSwitchTo(call.outer);
-
-			ListingPut(listing, PromptEntry(RowText(&rows, i, 1), RowJson(&rows, i, 2)));
-			MemoryContextSwitchTo(inner);
-		}
-	CallEnd(&call, NULL);
+	ListingPutRows(listing, request, &list, PromptEntry);
 }
 
 /* Answer prompts/list: the workflows, for those who may start them. */
@@ -117,8 +107,8 @@ PromptsList(Request *request)
 
 	ListingBegin(&listing, request, "prompts");
 	if (PromptsAllowed(request))
-		PutPrompts(&listing);
-	return ListingEnd(&listing, request);
+		PutPrompts(&listing, request);
+	return ListingEnd(&listing);
 }
 
 /* ---------- arguments ---------- */
@@ -369,14 +359,18 @@ PromptsGet(Request *request)
 	Jsonb	   *run;
 	Jsonb	   *question;
 
-	if (PromptGoesOn(request, &plan_id))
+	if (RoundPlan(request, &plan_id))
+		 /* it was started in an earlier round */ ;
+	else if (PromptGoesOn(request, &plan_id))
 		InputsDecide(request, &plan_id);
 	else
 		plan_id = PromptStart(request, name, PromptInputs(request, definition));
 	request->plan_id = plan_id;
 	request->has_plan = true;
-	run = FunctionApply(request, "run", PlanArguments(&plan_id));
-	question = request->modern ? QuestionOf(request, run) : NULL;
+	run = RunApply(request, PlanArguments(&plan_id), NULL);
+	if (run == NULL)
+		return JsonEmptyObject();
+	question = request->modern ? QuestionOf(request, run, NULL) : NULL;
 	if (question != NULL)
 		return JsonMerge(question, JsonTextOf("requestState", UuidText(&plan_id)));
 	return PromptResult(request, name, definition, &plan_id, run);

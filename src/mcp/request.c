@@ -226,6 +226,13 @@ ParamObject(Request *request, const char *key)
 	return GetObject(request, request->params, key, key);
 }
 
+/* Ask stepwise-mcp to do something. Others do not see it. */
+void
+BesidePut(Request *request, const char *key, const Jsonb *value)
+{
+	request->beside = JsonMerge(request->beside, JsonObjectOf(key, value));
+}
+
 /* Note the plan that a request is about, for the log. The first one counts. */
 void
 RequestNotePlan(Request *request, const char *plan_id)

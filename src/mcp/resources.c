@@ -233,7 +233,7 @@ PutArtifact(JsonBuilder *b, Request *request, const ResourceUri *uri)
 {
 	static KeptQuery find = {
 		"SELECT pg_catalog.jsonb_build_object('text', a.content, 'mediaType', a.media_type) FROM stepwise.artifact AS a"
-		" WHERE a.tenant = $1 AND a.plan_id = $2 AND a.name = $3 ORDER BY a.id DESC LIMIT 1",
+		" WHERE a.tenant = $1 AND a.plan_id = $2 AND a.name = $3 ORDER BY a.version DESC LIMIT 1",
 		3, {TEXTOID, UUIDOID, TEXTOID}
 	};
 
@@ -291,9 +291,26 @@ PlanCursor(Request *request)
 	return before;
 }
 
+/* Find the last plan that is looked at for a page; false if they end before. */
+static bool
+LastLooked(Call *call, const pg_uuid_t *before, pg_uuid_t *last)
+{
+	static KeptQuery find = {
+		"SELECT p.id FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.id < $2 ORDER BY p.id DESC"
+		" OFFSET " CppAsString2(PLANS_LOOKED) " - 1 LIMIT 1",
+		2, {TEXTOID, UUIDOID}, .in_order = true
+	};
+	Rows		rows = QueryById(call, &find, before);
+
+	if (rows.count > 0)
+		*last = RowUuid(&rows, 0, 1);
+	return rows.count > 0;
+}
+
 /*
  * List root plans as a page of a result. The query gets the cursor and a
- * number of rows; it returns the id of a plan, and its entries as an array.
+ * number of rows; it returns the id of a plan, and its entries as an array. It
+ * reads from ROOTS_LOOKED, so that nested plans do not make a page expensive.
  */
 Jsonb *
 PlanPage(Request *request, KeptQuery *query, const char *key)
@@ -320,10 +337,9 @@ PlanPage(Request *request, KeptQuery *query, const char *key)
 	}
 	JsonArrayEnd(&b);
 	if (rows.count > PLANS_IN_PAGE)
-	{
 		before = RowUuid(&rows, PLANS_IN_PAGE - 1, 1);
+	if (rows.count > PLANS_IN_PAGE || LastLooked(&call, &before, &before))
 		JsonPutUuid(&b, "nextCursor", &before);
-	}
 	JsonObjectEnd(&b);
 	return (Jsonb *) DatumGetPointer(CallEnd(&call, JsonFinish(&b)));
 }
@@ -389,14 +405,13 @@ ResourcesList(Request *request)
 	static KeptQuery list = {
 		"SELECT p.id, pg_catalog.jsonb_build_array(pg_catalog.jsonb_build_object('id', p.id, 'name', p.name, 'goal', p.goal,"
 		" 'status', p.status, 'artifacts', coalesce(a.list, '[]')))"
-		" FROM (SELECT q.* FROM stepwise.plan AS q WHERE q.tenant = $1 AND q.id < $2 AND q.parent_step_id IS NULL"
-		" ORDER BY q.id DESC LIMIT $3) AS p"
+		" FROM " ROOTS_LOOKED
 		" LEFT JOIN LATERAL (SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('name', x.name, 'mediaType', x.media_type,"
 		" 'size', pg_catalog.octet_length(x.content)) ORDER BY x.name) AS list"
 		" FROM (SELECT DISTINCT ON (y.name) y.name, y.media_type, y.content FROM stepwise.artifact AS y"
-		" WHERE y.tenant = $1 AND y.plan_id = p.id ORDER BY y.name, y.id DESC LIMIT " CppAsString2(ARTIFACTS_SHOWN) ") AS x) AS a ON true"
+		" WHERE y.tenant = $1 AND y.plan_id = p.id ORDER BY y.name, y.version DESC LIMIT " CppAsString2(ARTIFACTS_SHOWN) ") AS x) AS a ON true"
 		" ORDER BY p.id DESC",
-		3, {TEXTOID, UUIDOID, INT4OID}
+		3, {TEXTOID, UUIDOID, INT4OID}, .in_order = true
 	};
 
 	return ResourcesOfPage(PlanPage(request, &list, "resources"));
@@ -409,12 +424,10 @@ ResourceTemplatesList(Request *request)
 	Listing		listing;
 
 	ListingBegin(&listing, request, "resourceTemplates");
-	for (size_t i = 0; i < lengthof(Views); i++)
+	for (size_t i = 0; listing.after == NULL && i < lengthof(Views); i++)
 	{
 		JsonBuilder b = {0};
 
-		if (!ListingWants(&listing))
-			continue;
 		JsonObjectStart(&b, NULL);
 		JsonPutText(&b, "uriTemplate", Views[i].template);
 		JsonPutText(&b, "name", Views[i].title);
@@ -424,5 +437,5 @@ ResourceTemplatesList(Request *request)
 		JsonObjectEnd(&b);
 		ListingPut(&listing, JsonFinish(&b));
 	}
-	return ListingEnd(&listing, request);
+	return ListingEnd(&listing);
 }

@@ -14,6 +14,7 @@
 
 #define META_SUBSCRIPTION	"io.modelcontextprotocol/subscriptionId"
 #define SUBSCRIBED_MAX		100 /* resources or tasks in one subscription */
+#define ENTRIES_READ		1000	/* of the audit log, to see whether a list has changed */
 
 /* ---------- how things stand ---------- */
 
@@ -32,7 +33,7 @@ PlanStand(Call *call, const pg_uuid_t *plan_id)
 }
 
 static char *
-StandOfUri(Call *call, const char *text)
+StandOfUri(Call *call, const char *text, const char *before)
 {
 	ResourceUri uri = {0};
 
@@ -40,55 +41,65 @@ StandOfUri(Call *call, const char *text)
 }
 
 static char *
-StandOfTask(Call *call, const char *text)
+StandOfTask(Call *call, const char *text, const char *before)
 {
 	pg_uuid_t	id;
 
 	return UuidParse(text, &id) ? PlanStand(call, &id) : NULL;
 }
 
-/* Say how a list stands: a digest, or the newest of its entries. */
+/*
+ * Say how a register of the tenant stands: "HEAD/LAST". HEAD is the newest
+ * entry of the tenant's audit chain, LAST the newest that is about the
+ * register. Only entries after the HEAD of before are read; if there are very
+ * many, one of them is taken to be about it.
+ */
 static char *
-ListStand(Call *call, KeptQuery *query)
+RegisterStand(Call *call, const char *before, const char *actions)
 {
-	Rows		rows = QueryOfTenant(call, query);
+	static KeptQuery read = {
+		"SELECT coalesce(pg_catalog.max(a.id), $2) || '/' || CASE WHEN pg_catalog.count(*) = " CppAsString2(ENTRIES_READ) " THEN pg_catalog.max(a.id)"
+		" ELSE coalesce(pg_catalog.max(a.id) FILTER (WHERE pg_catalog.starts_with(a.detail ->> 'action', $3)), $4) END"
+		" FROM (SELECT x.id, x.detail FROM stepwise.audit AS x WHERE x.tenant = $1 AND x.plan_id IS NULL AND x.id > $2"
+		" ORDER BY x.id DESC LIMIT " CppAsString2(ENTRIES_READ) ") AS a",
+		4, {TEXTOID, INT8OID, TEXTOID, INT8OID}
+	};
+	const char *slash = before ? strchr(before, '/') : NULL;
+	Params		params = {0};
+	Rows		rows;
 
-	return rows.count > 0 && !RowIsNull(&rows, 0, 1) ? RowText(&rows, 0, 1) : pstrdup("");
+	ParamTenant(&params, call);
+	ParamDatum(&params, Int64GetDatum(before ? strtoll(before, NULL, 10) : 0));
+	ParamText(&params, actions);
+	ParamDatum(&params, Int64GetDatum(slash ? strtoll(slash + 1, NULL, 10) : 0));
+	rows = QueryRun(&read, &params);
+	return RowText(&rows, 0, 1);
 }
 
 static char *
-StandOfTools(Call *call)
+StandOfTools(Call *call, const char *before)
 {
-	static KeptQuery read = {
-		"SELECT pg_catalog.md5(pg_catalog.string_agg(t.name || coalesce(t.description, '') || coalesce(t.input_schema::text, ''), '/' ORDER BY t.name))"
-		" FROM stepwise.tool AS t WHERE t.tenant = $1 AND t.expose AND t.function IS NOT NULL",
-		1, {TEXTOID}
-	};
-
-	return ListStand(call, &read);
+	return RegisterStand(call, before, "tool_");
 }
 
 static char *
-StandOfPrompts(Call *call)
+StandOfPrompts(Call *call, const char *before)
 {
-	static KeptQuery read = {
-		"SELECT pg_catalog.md5(pg_catalog.string_agg(w.name || w.version, '/' ORDER BY w.name, w.version)) FROM stepwise.workflow AS w"
-		" WHERE w.tenant = $1",
-		1, {TEXTOID}
-	};
-
-	return ListStand(call, &read);
+	return RegisterStand(call, before, "workflow_");
 }
 
+/* The newest root plan. If there are only nested ones among the newest plans, it is the one of before. */
 static char *
-StandOfResources(Call *call)
+StandOfResources(Call *call, const char *before)
 {
 	static KeptQuery read = {
-		"SELECT p.id::text FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.parent_step_id IS NULL ORDER BY p.id DESC LIMIT 1",
-		1, {TEXTOID}
+		"SELECT p.id::text FROM (SELECT q.id, q.parent_step_id FROM stepwise.plan AS q WHERE q.tenant = $1 ORDER BY q.id DESC"
+		" LIMIT " CppAsString2(PLANS_LOOKED) ") AS p WHERE p.parent_step_id IS NULL ORDER BY p.id DESC LIMIT 1",
+		1, {TEXTOID}, .in_order = true
 	};
+	Rows		rows = QueryOfTenant(call, &read);
 
-	return ListStand(call, &read);
+	return rows.count > 0 ? RowText(&rows, 0, 1) : pstrdup(before ? before : "");
 }
 
 /* the lists that can be subscribed to */
@@ -96,7 +107,7 @@ static const struct
 {
 	const char *wanted;			/* key of the request */
 	const char *method;			/* of the notification */
-	char	   *(*stand) (Call *call);
+	char	   *(*stand) (Call *call, const char *before);
 }			Lists[] = {
 	{"toolsListChanged", "notifications/tools/list_changed", StandOfTools},
 	{"promptsListChanged", "notifications/prompts/list_changed", StandOfPrompts},
@@ -133,40 +144,56 @@ typedef struct Watch
 	List	   *messages;		/* of Jsonb */
 } Watch;
 
-/* Check whether something stands otherwise than before. What is new has not changed. */
-static bool
-StandHasChanged(const Watch *w, const char *kind, const char *key, const char *stand)
+/* Say how something stood before; NULL if it was not there. */
+static char *
+StandBefore(const Watch *w, const char *kind, const char *key)
 {
 	Jsonb	   *before = w->before ? JsonGetJson(w->before, kind) : NULL;
-	char	   *stood = before && JsonIsObject(before) ? JsonGetText(before, key) : NULL;
 
+	return before && JsonIsObject(before) ? JsonGetText(before, key) : NULL;
+}
+
+/* Return the part of a stand that tells a change. What comes before the slash helps to find it. */
+static const char *
+TellingPart(const char *stand)
+{
+	const char *slash = strchr(stand, '/');
+
+	return slash ? slash + 1 : stand;
+}
+
+/* Check whether something stands otherwise than before. What is new has not changed. */
+static bool
+StandHasChanged(const Watch *w, const char *stood, const char *stand)
+{
 	if (w->before == NULL)
 		return false;
-	return stood == NULL || stand == NULL ? stood != stand : strcmp(stood, stand) != 0;
+	return stood == NULL || stand == NULL ? stood != stand : strcmp(TellingPart(stood), TellingPart(stand)) != 0;
 }
 
 /* Read how something stands, and put it into the new state. Returns whether it has changed. */
 static bool
-WatchOne(Watch *w, JsonBuilder *b, const char *kind, const char *key, char *(*stand) (Call *call, const char *key))
+WatchOne(Watch *w, JsonBuilder *b, const char *kind, const char *key, char *(*stand) (Call *call, const char *key, const char *before))
 {
 	MemoryContext outer = CurrentMemoryContext;
+	char	   *before = StandBefore(w, kind, key);
 	char	   *now;
 	Call		call;
 
 	CallBeginReading(&call);
-	now = stand(&call, key);
+	now = stand(&call, key, before);
 	now = now ? MemoryContextStrdup(outer, now) : NULL;
 	CallEnd(&call, NULL);
 	JsonPutText(b, key, now);
-	return StandHasChanged(w, kind, key, now);
+	return StandHasChanged(w, before, now);
 }
 
 static char *
-StandOfList(Call *call, const char *wanted)
+StandOfList(Call *call, const char *wanted, const char *before)
 {
 	for (size_t i = 0; i < lengthof(Lists); i++)
 		if (strcmp(Lists[i].wanted, wanted) == 0)
-			return Lists[i].stand(call);
+			return Lists[i].stand(call, before);
 	return NULL;
 }
 
@@ -201,7 +228,7 @@ TellTask(Watch *w, const char *id)
 static const struct
 {
 	const char *name;
-	char	   *(*stand) (Call *call, const char *key);
+	char	   *(*stand) (Call *call, const char *key, const char *before);
 	Jsonb	   *(*tell) (Watch *w, const char *key);
 }			Kinds[] = {
 	{"lists", StandOfList, TellList},
@@ -263,13 +290,11 @@ ListenBegin(Request *request, const Jsonb *state, const List *messages)
 	JsonBuilder b = {0};
 
 	JsonObjectStart(&b, NULL);
-	JsonObjectStart(&b, "listen");
 	JsonPutJson(&b, "state", state);
 	JsonPutInt(&b, "ms", WAIT_MS);
-	JsonObjectEnd(&b);
 	PutMessages(&b, messages);
 	JsonObjectEnd(&b);
-	request->beside = JsonFinish(&b);
+	BesidePut(request, "listen", JsonFinish(&b));
 }
 
 /* ---------- resources/subscribe, resources/unsubscribe ---------- */
@@ -283,7 +308,7 @@ SubscribedUri(Request *request, bool must_exist)
 	Call		call;
 
 	CallBeginReading(&call);
-	stand = StandOfUri(&call, text);
+	stand = StandOfUri(&call, text, NULL);
 	CallEnd(&call, NULL);
 	if (must_exist && stand == NULL)
 		ResourceNotFound(request, text);
@@ -381,15 +406,19 @@ SubscriptionsListen(Request *request)
 	Jsonb	   *wanted = JsonGetJson(request->params, "notifications");
 	Watch		w = {.request = request, .subscription = request->id};
 	JsonBuilder b = {0};
+	Jsonb	   *tasks;
 	Jsonb	   *about;
 	Jsonb	   *acknowledged;
 
 	if (wanted == NULL || !JsonIsObject(wanted))
 		RequestRefuse(request, RPC_INVALID_PARAMS, NULL, "subscriptions/listen needs the parameter \"notifications\", an object");
+	tasks = SubscribedTexts(request, wanted, "taskIds");
+	if (JB_ROOT_COUNT(tasks) > 0)
+		CheckKnowsTasks(request);
 	JsonObjectStart(&b, NULL);
 	JsonPutJson(&b, "lists", SubscribedLists(wanted));
 	JsonPutJson(&b, "uris", SubscribedTexts(request, wanted, "resourceSubscriptions"));
-	JsonPutJson(&b, "tasks", SubscribedTexts(request, wanted, "taskIds"));
+	JsonPutJson(&b, "tasks", tasks);
 	JsonObjectEnd(&b);
 	about = JsonFinish(&b);
 	acknowledged = Notification("notifications/subscriptions/acknowledged", Acknowledged(about), w.subscription);

@@ -5,8 +5,9 @@
  * A task is a plan, and its id is that of the plan. A call of run or
  * start_workflow becomes a task of the plan that it runs; the call of an
  * exposed tool becomes a plan of one step. The plan is stored before the
- * answer. stepwise-mcp then asks for the work in a request of its own. For
- * other callers the work is done in the same call.
+ * answer. stepwise-mcp then asks for the work, in requests of their own. For
+ * other callers the work is done in the same call. If the work was cut off,
+ * whoever asks about the task lets it be taken up again.
  *
  * Clients of the legacy generation ask for a task. For modern ones the server
  * chooses: a plan that the database cannot finish alone is no task, since its
@@ -18,22 +19,13 @@
 
 #include "catalog/pg_collation.h"
 
-#define TASKS_EXTENSION	"io.modelcontextprotocol/tasks"
+#define META_TASK		"io.modelcontextprotocol/related-task"
 #define POLL_MS			500		/* how often a client should look */
 #define TOOL_STEP		"call"	/* name of the step that calls an exposed tool */
 #define WORK_LOCK		"task"	/* held while a task is worked on */
+#define WORK_LOST_MS	5000	/* a task that nobody works on and that has not changed for so long was left */
 
 /* ---------- which calls become tasks ---------- */
-
-/* Check whether a modern client has declared that it knows tasks. */
-static bool
-ClientKnowsTasks(const Request *request)
-{
-	Jsonb	   *extensions = JsonGetJson(request->capabilities, "extensions");
-	JsonbValue	value;
-
-	return extensions != NULL && JsonIsObject(extensions) && JsonGet(extensions, TASKS_EXTENSION, &value);
-}
 
 /* Check whether a call is to become a task, if its tool can be one. */
 static bool
@@ -195,6 +187,25 @@ typedef struct Task
 	Jsonb	   *tool_error;		/* of that tool; or NULL */
 } Task;
 
+static bool
+TaskIsWorking(const Task *task)
+{
+	return strcmp(task->status, "working") == 0;
+}
+
+static bool
+TaskNeedsInput(const Task *task)
+{
+	return strcmp(task->status, "input_required") == 0;
+}
+
+/* Check whether a task has ended. */
+static bool
+TaskHasEnded(const Task *task)
+{
+	return !TaskIsWorking(task) && !TaskNeedsInput(task);
+}
+
 /* Read what the one step of a plan that calls an exposed tool has come to. */
 static void
 TaskReadTool(Call *call, const PlanRow *plan, Task *task)
@@ -211,6 +222,14 @@ TaskReadTool(Call *call, const PlanRow *plan, Task *task)
 	task->tool_error = step->error ? JsonOf(step->error) : JsonTextOf("error", step->message ? step->message : plan->message);
 }
 
+/* Say how far a plan has come. */
+static char *
+ProgressText(const PlanRow *plan)
+{
+	return psprintf("%d of %d steps have ended", plan->counts[STEP_COMPLETED] + plan->counts[STEP_SKIPPED] + plan->counts[STEP_FAILED],
+					StepTotal(plan->counts));
+}
+
 static void
 TaskFill(Call *call, PlanRow *plan, Task *task)
 {
@@ -223,11 +242,11 @@ TaskFill(Call *call, PlanRow *plan, Task *task)
 	TaskReadTool(call, plan, task);
 	task->message = task->failed ? JsonGetText(WorkflowResponse(call, plan, false), "error") : NULL;
 	task->answer = TaskAnswer(call, &plan->id, 0);
-	if (task->message == NULL)
-		task->message = JsonGetText(task->answer, "message");
-	reason = JsonGetJson(task->answer, "pause_reason");
-	task->checkpoint = reason ? JsonGetText(reason, "checkpointId") : NULL;
 	task->status = JsonGetText(task->answer, "task_status");
+	reason = JsonGetJson(task->answer, "pause_reason");
+	if (task->message == NULL)
+		task->message = TaskIsWorking(task) && reason == NULL ? ProgressText(plan) : JsonGetText(task->answer, "message");
+	task->checkpoint = reason ? JsonGetText(reason, "checkpointId") : NULL;
 }
 
 /* Copy what was read out of the memory of the call. */
@@ -263,17 +282,11 @@ TaskRead(const pg_uuid_t *id, Task *task)
 	return plan != NULL;
 }
 
-/* Check whether a task has ended. */
-static bool
-TaskHasEnded(const Task *task)
+/* Name the task that a message is about, as its _meta does. */
+static Jsonb *
+RelatedTask(const pg_uuid_t *id)
 {
-	return strcmp(task->status, "working") != 0 && strcmp(task->status, "input_required") != 0;
-}
-
-static bool
-TaskNeedsInput(const Task *task)
-{
-	return strcmp(task->status, "input_required") == 0;
+	return JsonObjectOf(META_TASK, JsonTextOf("taskId", UuidText(id)));
 }
 
 /* ---------- its result ---------- */
@@ -362,7 +375,7 @@ TaskInDetail(Request *request, const Task *task)
 		return JsonMerge(state, JsonObjectOf("result", JsonMerge(JsonTextOf("resultType", "complete"), TaskResult(request, task))));
 	if (!TaskNeedsInput(task))
 		return state;
-	requests = InputRequests(request, task->checkpoint);
+	requests = InputRequests(request, task->checkpoint, NULL);
 	return JsonMerge(state, JsonObjectOf("inputRequests", requests ? requests : JsonEmptyObject()));
 }
 
@@ -377,7 +390,7 @@ TaskNotice(Request *request, const pg_uuid_t *id)
 
 /* ---------- doing its work ---------- */
 
-/* Run the plan of a task. The lock lets tasks/cancel find who does. */
+/* Run the plan of a task, or a round of it. The lock lets tasks/cancel find who does. */
 static void
 WorkDo(Request *request, const pg_uuid_t *id)
 {
@@ -386,10 +399,25 @@ WorkDo(Request *request, const pg_uuid_t *id)
 	CallBegin(&call);
 	CallLock(&call, WORK_LOCK, UuidText(id));
 	CallEnd(&call, NULL);
-	FunctionApply(request, "run", PlanArguments(id));
+	RunApply(request, PlanArguments(id), JsonObjectOf("_meta", RelatedTask(id)));
 }
 
-/* Let the work of a task be done: by a request of stepwise-mcp after the answer, or now. */
+/*
+ * Write what stepwise-mcp asks for the work with. A legacy client that wants to
+ * hear of progress does so until the task has ended.
+ */
+static Jsonb *
+WorkParams(const Request *request, const pg_uuid_t *id)
+{
+	Jsonb	   *params = JsonTextOf("taskId", UuidText(id));
+	JsonbValue	token;
+
+	if (request->modern || !JsonGet(request->meta, "progressToken", &token))
+		return params;
+	return JsonMerge(params, JsonObjectOf("_meta", JsonObjectOf("progressToken", JsonFromValue(&token))));
+}
+
+/* Let the work of a task be done: by requests of stepwise-mcp after the answer, or now. */
 static void
 WorkBegin(Request *request, const pg_uuid_t *id)
 {
@@ -401,14 +429,37 @@ WorkBegin(Request *request, const pg_uuid_t *id)
 		return;
 	}
 	JsonObjectStart(&b, NULL);
-	JsonObjectStart(&b, "work");
 	JsonPutText(&b, "jsonrpc", "2.0");
 	JsonPutText(&b, "id", "stepwise-work");
 	JsonPutText(&b, "method", "stepwise/work");
-	JsonPutJson(&b, "params", JsonTextOf("taskId", UuidText(id)));
+	JsonPutJson(&b, "params", WorkParams(request, id));
 	JsonObjectEnd(&b);
-	JsonObjectEnd(&b);
-	request->beside = JsonFinish(&b);
+	BesidePut(request, "work", JsonFinish(&b));
+}
+
+/* Check whether nobody works on a task, though the database could. */
+static bool
+WorkIsLost(const Request *request, const Task *task)
+{
+	const Callable *run = CallableFind("run");
+	bool		held;
+	Call		call;
+
+	if (!TaskIsWorking(task) || !request->pipe || request->read_only || run == NULL || !CallableIsGranted(run) ||
+		!TimestampDifferenceExceeds(task->updated_at, GetCurrentTimestamp(), WORK_LOST_MS) || !DatabaseFinishes(&task->id))
+		return false;
+	CallBeginReading(&call);
+	held = CallLockIsHeld(&call, WORK_LOCK, UuidText(&task->id));
+	CallEnd(&call, NULL);
+	return !held;
+}
+
+/* Let the work be taken up again, if whoever did it is gone. */
+static void
+WorkTakeUp(Request *request, const Task *task)
+{
+	if (WorkIsLost(request, task))
+		WorkBegin(request, &task->id);
 }
 
 /* ---------- tools/call ---------- */
@@ -469,15 +520,6 @@ TaskCall(Request *request, const char *name, const Jsonb *arguments)
 
 /* ---------- tasks/… ---------- */
 
-static void
-CheckKnowsTasks(Request *request)
-{
-	if (request->modern && !ClientKnowsTasks(request))
-		RequestRefuse(request, RPC_NO_CAPABILITY,
-					  JsonParse("{\"requiredCapabilities\": {\"extensions\": {\"" TASKS_EXTENSION "\": {}}}}"),
-					  "the client has not declared the extension " TASKS_EXTENSION);
-}
-
 /* Read the task that a request names. */
 static void
 TaskOfRequest(Request *request, Task *task)
@@ -500,6 +542,7 @@ TasksGet(Request *request)
 	Task		task = {0};
 
 	TaskOfRequest(request, &task);
+	WorkTakeUp(request, &task);
 	if (request->modern)
 		return TaskInDetail(request, &task);
 	return TaskState(&task, false, StatusShown(&task, false));
@@ -514,11 +557,9 @@ TaskWait(Request *request)
 	if (!request->pipe)
 		RequestRefuse(request, RPC_INVALID_PARAMS, NULL, "the task has not ended; call tasks/get until it has");
 	JsonObjectStart(&b, NULL);
-	JsonObjectStart(&b, "wait");
 	JsonPutInt(&b, "ms", WAIT_MS);
 	JsonObjectEnd(&b);
-	JsonObjectEnd(&b);
-	request->beside = JsonFinish(&b);
+	BesidePut(request, "wait", JsonFinish(&b));
 	request->comes_again = true;
 	return JsonEmptyObject();
 }
@@ -529,23 +570,21 @@ TasksResult(Request *request)
 {
 	Task		task = {0};
 	Jsonb	   *question;
-	JsonBuilder b = {0};
 
 	TaskOfRequest(request, &task);
 	if (InputResponses(request) != NULL && InputsDecide(request, &task.id))
 	{
-		WorkDo(request, &task.id);
+		WorkBegin(request, &task.id);
 		TaskRead(&task.id, &task);
 	}
-	question = TaskNeedsInput(&task) ? QuestionOf(request, task.answer) : NULL;
+	else
+		WorkTakeUp(request, &task);
+	question = TaskNeedsInput(&task) ? QuestionOf(request, task.answer, RelatedTask(&task.id)) : NULL;
 	if (question != NULL)
 		return question;
 	if (!TaskHasEnded(&task))
 		return TaskWait(request);
-	JsonObjectStart(&b, NULL);
-	JsonPutJson(&b, "io.modelcontextprotocol/related-task", JsonTextOf("taskId", UuidText(&task.id)));
-	JsonObjectEnd(&b);
-	return JsonMerge(TaskResult(request, &task), JsonObjectOf("_meta", JsonFinish(&b)));
+	return JsonMerge(TaskResult(request, &task), JsonObjectOf("_meta", RelatedTask(&task.id)));
 }
 
 /* Answer tasks/list: root plans, newest first. */
@@ -559,23 +598,35 @@ TasksList(Request *request)
 		" 'createdAt', pg_catalog.to_char(p.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"'),"
 		" 'lastUpdatedAt', pg_catalog.to_char(p.updated_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"'),"
 		" 'ttl', null, 'pollInterval', " CppAsString2(POLL_MS) "))"
-		" FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.id < $2 AND p.parent_step_id IS NULL ORDER BY p.id DESC LIMIT $3",
-		3, {TEXTOID, UUIDOID, INT4OID}
+		" FROM " ROOTS_LOOKED " ORDER BY p.id DESC",
+		3, {TEXTOID, UUIDOID, INT4OID}, .in_order = true
 	};
 
 	return PlanPage(request, &list, "tasks");
+}
+
+/*
+ * Stop the statement that works on a task, if the caller may cancel its plan
+ * for certain. To cancel a nested plan may need more rights, which cancel_plan
+ * checks. Then it waits for the statement.
+ */
+static void
+WorkStop(Request *request, const pg_uuid_t *id)
+{
+	Call		call;
+
+	CheckMayChange(request, CallableNamed("cancel_plan"));
+	CallBegin(&call);
+	if (!PlanMustRead(&call, id)->nested)
+		CallLockCancel(&call, WORK_LOCK, UuidText(id));
+	CallEnd(&call, NULL);
 }
 
 /* Cancel the plan of a task, and the statement that works on it. */
 static void
 TaskCancel(Request *request, const pg_uuid_t *id)
 {
-	Call		call;
-
-	CallableNamed("cancel_plan");
-	CallBegin(&call);
-	CallLockCancel(&call, WORK_LOCK, UuidText(id));
-	CallEnd(&call, NULL);
+	WorkStop(request, id);
 	FunctionApply(request, "cancel_plan", JsonMerge(PlanArguments(id), JsonTextOf("reason", "cancelled by the client")));
 }
 

@@ -127,6 +127,13 @@ UnknownToolRefuse(Request *request, const char *name)
 
 /* ---------- the call ---------- */
 
+/* Call a function by its own name. */
+static Jsonb *
+FunctionCall(Request *request, const char *name, Jsonb *arguments)
+{
+	return strcmp(name, "run") == 0 ? RunPlan(request, arguments) : FunctionApply(request, name, arguments);
+}
+
 /* Call a tool of ours. Returns its answer; NULL if there is none of that name. */
 static Jsonb *
 OwnCall(Request *request, const char *name, const Jsonb *given)
@@ -140,7 +147,7 @@ OwnCall(Request *request, const char *name, const Jsonb *given)
 	arguments = ArgumentsInSnakeCase(given);
 	RequestNotePlan(request, JsonGetText(arguments, "plan_id"));
 	ReadMaxBytes(request, &arguments);
-	answer = tool ? ModelToolCall(request, tool, arguments) : FunctionApply(request, name, arguments);
+	answer = tool ? ModelToolCall(request, tool, arguments) : FunctionCall(request, name, arguments);
 	NotePlan(request, arguments, answer);
 	return answer;
 }
@@ -158,6 +165,8 @@ AnyCall(Request *request, const char *name, const Jsonb *arguments)
 	answer = AnswerAfterInput(request, name, arguments);
 	if (answer == NULL)
 		answer = OwnCall(request, name, arguments);
+	if (request->comes_again)
+		return JsonEmptyObject();
 	if (answer != NULL)
 	{
 		question = ToolQuestion(request, name, answer);
@@ -169,25 +178,12 @@ AnyCall(Request *request, const char *name, const Jsonb *arguments)
 	return result;
 }
 
-/* Call a tool. If the client wants to hear of progress, runs report it meanwhile. */
+/* Call a tool. */
 Jsonb *
 ToolsCall(Request *request)
 {
 	char	   *name = ParamRequiredText(request, "name");
-	Jsonb	   *volatile result = NULL;
-	Jsonb	   *arguments;
 
 	request->tool = name;
-	arguments = ParamObject(request, "arguments");
-	RunWatched = request->pipe && ArgumentIsGiven(request->meta, "progressToken");
-	PG_TRY();
-	{
-		result = AnyCall(request, NameMeant(name), arguments);
-	}
-	PG_FINALLY();
-	{
-		RunWatched = false;
-	}
-	PG_END_TRY();
-	return result;
+	return AnyCall(request, NameMeant(name), ParamObject(request, "arguments"));
 }

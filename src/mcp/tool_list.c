@@ -65,7 +65,7 @@ static void
 PutModelTools(Listing *listing, const Request *request)
 {
 	for (int i = 0; i < MODEL_TOOLS; i++)
-		if (ModelToolIsListed(request, &ModelTools[i]) && ListingWants(listing))
+		if (ModelToolIsListed(request, &ModelTools[i]))
 			ListingPut(listing, ModelToolEntry(request, &ModelTools[i]));
 }
 
@@ -132,7 +132,7 @@ PutFunctions(Listing *listing, const Request *request)
 	{
 		const Callable *callable = CallableFind(names[i]);
 
-		if (FunctionIsListed(request, callable) && ListingWants(listing))
+		if (FunctionIsListed(request, callable))
 			ListingPut(listing, FunctionEntry(request, callable));
 	}
 }
@@ -144,12 +144,13 @@ ToolsList(Request *request)
 	Listing		listing;
 
 	ListingBegin(&listing, request, "tools");
-	if (request->all_tools)
+	/* our own are few, and all on the first page */
+	if (listing.after == NULL && request->all_tools)
 		PutFunctions(&listing, request);
-	else
+	else if (listing.after == NULL)
 		PutModelTools(&listing, request);
 	/* a role without a tenant sees what is the same in all of them */
 	if (!request->read_only && TenantTry() != NULL)
 		ExposedPut(&listing, request);
-	return ListingEnd(&listing, request);
+	return ListingEnd(&listing);
 }

@@ -251,6 +251,15 @@ GetPlanStatus(Request *request, Jsonb *arguments)
 	return FunctionApply(request, functions[chosen], arguments);
 }
 
+/* Run what the database can run. A run that comes again has no answer yet. */
+Jsonb *
+RunPlan(Request *request, Jsonb *arguments)
+{
+	Jsonb	   *answer = RunApply(request, arguments, NULL);
+
+	return answer ? answer : JsonEmptyObject();
+}
+
 /* ---------- documents ---------- */
 
 /* Store a document, or the final output. */

@@ -194,7 +194,7 @@ const ModelTool ModelTools[MODEL_TOOLS] = {
 	"list_active_plans"}, GetPlanStatus, .reads = true, .idempotent = true},
 	{"run", "Run in the database", "Run the steps whose tools are in the database, until the plan ends or needs you or a person."
 		" next_call says how to go on.",
-		RunParams, {"run"}, NULL, .destructive = true,
+		RunParams, {"run"}, RunPlan, .destructive = true,
 		.output = "{\"type\": \"object\", \"properties\": {\"task_id\": {\"type\": \"string\"}, \"task_status\": {\"type\": \"string\"},"
 	" \"steps\": {\"type\": \"array\"}}, \"required\": [\"task_id\", \"task_status\"]}"},
 	{"store_artifact", "Store a document", "Keep a document with a plan, so that later steps and sessions find it;"

@@ -7,6 +7,11 @@
  * qualified, and the type of the argument is looked up by its OID. So the
  * search path does not matter.
  *
+ * A run calls the same few functions many times. It remembers what it has
+ * looked up and checked (Invokables) until an entry of the system catalogs
+ * changes on which that depends. What a function itself remembers from call to
+ * call (fn_extra) is forgotten after an error, and at the end of the run.
+ *
  * A function runs with the rights of the caller, never with those of the
  * owner. What it sets (SET, SET ROLE, enter_tenant) ends with it. Its error
  * rolls back its own writes, and is returned. Errors of the transaction or of
@@ -27,7 +32,9 @@
 #include "pgstat.h"
 #include "utils/acl.h"
 #include "utils/guc.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
@@ -149,6 +156,94 @@ FunctionResolve(const char *signature)
 	return function;
 }
 
+/* ---------- what a run remembers ---------- */
+
+/* a function that was found, and that the role may call */
+typedef struct Invokable
+{
+	char	   *signature;
+	Oid			role;
+	FmgrInfo	info;
+	uint64		known;			/* catalog_changes when it was looked up; 0: it is to be looked up again */
+	MemoryContext context;
+} Invokable;
+
+struct Invokables
+{
+	MemoryContext context;
+	List	   *list;			/* of Invokable */
+};
+
+static uint64 catalog_changes = 1;	/* counts changes of what Invokables depend on */
+
+static void
+CatalogChanged(Datum arg, int cache, uint32 hash)
+{
+	catalog_changes++;
+}
+
+/* Register the invalidation callbacks: functions, schemas, roles, memberships. */
+void
+InvokeInit(void)
+{
+	static const int caches[] = {PROCOID, NAMESPACEOID, AUTHOID, AUTHMEMROLEMEM};
+
+	for (size_t i = 0; i < lengthof(caches); i++)
+		CacheRegisterSyscacheCallback(caches[i], CatalogChanged, (Datum) 0);
+}
+
+/* Begin to remember functions, until the current memory context is deleted. */
+Invokables *
+InvokablesNew(void)
+{
+	Invokables  *invokables = palloc0(sizeof(Invokables));
+
+	invokables->context = CurrentMemoryContext;
+	return invokables;
+}
+
+/* Find what is remembered of a signature, or make an entry. */
+static Invokable *
+InvokableOf(Invokables *invokables, const char *signature)
+{
+	MemoryContext outer;
+	Invokable   *invokable;
+	ListCell   *cell;
+
+	foreach(cell, invokables->list)
+	{
+		invokable = lfirst(cell);
+		if (strcmp(invokable->signature, signature) == 0)
+			return invokable;
+	}
+	outer = MemoryContextSwitchTo(invokables->context);
+	invokable = palloc0(sizeof(Invokable));
+	invokable->signature = pstrdup(signature);
+	invokable->context = AllocSetContextCreate(invokables->context, "stepwise function", ALLOCSET_SMALL_SIZES);
+	invokables->list = lappend(invokables->list, invokable);
+	MemoryContextSwitchTo(outer);
+	return invokable;
+}
+
+/* Look up a function and check the rights of the caller, unless nothing has changed since that was done. */
+static void
+InvokableLookUp(Invokable *invokable)
+{
+	uint64		changes;
+	Oid			function;
+
+	AcceptInvalidationMessages();
+	if (invokable->known == catalog_changes && invokable->role == GetUserId())
+		return;
+	invokable->known = 0;
+	MemoryContextReset(invokable->context);
+	changes = catalog_changes;
+	function = FunctionResolve(invokable->signature);
+	fmgr_info_cxt(function, &invokable->info, invokable->context);
+	invokable->role = GetUserId();
+	invokable->known = changes;
+}
+
 /* ---------- calling it ---------- */
 
 /*
@@ -156,17 +251,15 @@ FunctionResolve(const char *signature)
  * functions before it have written. Returns NULL for null.
  */
 static Jsonb *
-FunctionCall(Oid function, Datum argument)
+FunctionCall(FmgrInfo *info, Datum argument)
 {
 	LOCAL_FCINFO(fcinfo, 1);
-	FmgrInfo	info;
 	PgStat_FunctionCallUsage usage;
 	Jsonb	   *result;
 	Datum		value;
 
-	InvokeFunctionExecuteHook(function);
-	fmgr_info(function, &info);
-	InitFunctionCallInfoData(*fcinfo, &info, 1, InvalidOid, NULL, NULL);
+	InvokeFunctionExecuteHook(info->fn_oid);
+	InitFunctionCallInfoData(*fcinfo, info, 1, InvalidOid, NULL, NULL);
 	fcinfo->args[0].value = argument;
 	fcinfo->args[0].isnull = false;
 	CommandCounterIncrement();
@@ -182,7 +275,7 @@ FunctionCall(Oid function, Datum argument)
 
 /* Call a function so that its settings do not outlive it. */
 static Jsonb *
-FunctionCallConfined(const char *signature, Datum argument)
+FunctionCallConfined(Invokable *invokable, Datum argument)
 {
 	void	   *tenant = TenantMark();
 	Oid			user;
@@ -193,7 +286,8 @@ FunctionCallConfined(const char *signature, Datum argument)
 	GetUserIdAndSecContext(&user, &security);
 	SetUserIdAndSecContext(user, security | SECURITY_LOCAL_USERID_CHANGE);
 	level = NewGUCNestLevel();
-	result = FunctionCall(FunctionResolve(signature), argument);
+	InvokableLookUp(invokable);
+	result = FunctionCall(&invokable->info, argument);
 	/* as after an error; otherwise a plain SET would stay */
 	AtEOXact_GUC(false, level);
 	SetUserIdAndSecContext(user, security);
@@ -284,7 +378,7 @@ Attempt(AttemptWork work, void *arg, ToolFault **fault)
 /* one call of a function */
 typedef struct Invocation
 {
-	const char *signature;
+	Invokable   *invokable;
 	Datum		argument;
 	const char *what;
 	Jsonb	   *result;
@@ -295,7 +389,7 @@ InvocationDo(void *arg)
 {
 	Invocation *invocation = arg;
 
-	invocation->result = FunctionCallConfined(invocation->signature, invocation->argument);
+	invocation->result = FunctionCallConfined(invocation->invokable, invocation->argument);
 	CheckJsonLimits(invocation->result, invocation->what);
 }
 
@@ -305,11 +399,14 @@ InvocationDo(void *arg)
  * is a fault too.
  */
 Jsonb *
-Invoke(const char *signature, Datum argument, const char *what, ToolFault **fault)
+Invoke(Invokables *invokables, const char *signature, Datum argument, const char *what, ToolFault **fault)
 {
-	Invocation	invocation = {signature, argument, what, NULL};
+	Invocation	invocation = {InvokableOf(invokables, signature), argument, what, NULL};
 
 	if (!Attempt(InvocationDo, &invocation, fault))
+	{
+		invocation.invokable->known = 0;
 		return NULL;
+	}
 	return invocation.result ? invocation.result : JsonNull();
 }

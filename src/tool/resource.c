@@ -163,7 +163,7 @@ FunctionRead(const PlanKey *plan, const char *uri, ToolFault **fault)
 		argument = CStringGetTextDatum(uri);
 	else
 		argument = JsonbPGetDatum(JsonTextOf("uri", uri));
-	content = Invoke(function, argument, "resource", fault);
+	content = Invoke(InvokablesNew(), function, argument, "resource", fault);
 	if (*fault != NULL)
 		return NULL;
 	if (JsonIsNull(content))

@@ -26,43 +26,43 @@ enum
 
 /* Read a text from a row; NULL if it is null. */
 static char *
-ToolText(HeapTuple tuple, TupleDesc desc, int column)
+ToolText(TupleTableSlot *slot, int column)
 {
 	bool		isnull;
-	Datum		value = heap_getattr(tuple, column, desc, &isnull);
+	Datum		value = slot_getattr(slot, column, &isnull);
 
 	return isnull ? NULL : TextDatumGetCString(value);
 }
 
 /* Read a flag from a row. */
 static bool
-ToolFlag(HeapTuple tuple, TupleDesc desc, int column)
+ToolFlag(TupleTableSlot *slot, int column)
 {
 	bool		isnull;
 
-	return DatumGetBool(heap_getattr(tuple, column, desc, &isnull));
+	return DatumGetBool(slot_getattr(slot, column, &isnull));
 }
 
 /* Make a Tool from a row of stepwise.tool. */
 static void *
-ToolMake(HeapTuple tuple, TupleDesc desc)
+ToolMake(TupleTableSlot *slot)
 {
 	Tool	   *tool = palloc0(sizeof(Tool));
 	bool		isnull;
-	Datum		schema = heap_getattr(tuple, TOOL_COL_INPUT_SCHEMA, desc, &isnull);
+	Datum		schema = slot_getattr(slot, TOOL_COL_INPUT_SCHEMA, &isnull);
 
 	tool->input_schema = isnull ? NULL : DatumGetJsonbPCopy(schema);
-	tool->name = ToolText(tuple, desc, TOOL_COL_NAME);
-	tool->function = ToolText(tuple, desc, TOOL_COL_FUNCTION);
-	tool->description = ToolText(tuple, desc, TOOL_COL_DESCRIPTION);
-	tool->retryable = ToolFlag(tuple, desc, TOOL_COL_RETRYABLE);
-	tool->expose = ToolFlag(tuple, desc, TOOL_COL_EXPOSE);
+	tool->name = ToolText(slot, TOOL_COL_NAME);
+	tool->function = ToolText(slot, TOOL_COL_FUNCTION);
+	tool->description = ToolText(slot, TOOL_COL_DESCRIPTION);
+	tool->retryable = ToolFlag(slot, TOOL_COL_RETRYABLE);
+	tool->expose = ToolFlag(slot, TOOL_COL_EXPOSE);
 	return tool;
 }
 
-/* Find a tool by its name; NULL: it was never registered. */
-Tool *
-ToolFind(Call *call, const char *name)
+/* Read a tool; NULL: it was never registered. */
+static Tool *
+ToolRead(Call *call, const char *name)
 {
 	Key			key = {.call = call};
 	Tool	   *tool = BuiltInTool(name);
@@ -72,6 +72,33 @@ ToolFind(Call *call, const char *name)
 	KeyText(&key, call->tenant_datum);
 	KeyText(&key, CStringGetTextDatum(name));
 	return TableRead("tool", "tool_pkey", &key, NULL, NULL, ToolMake);
+}
+
+/* Read a tool into the memory of the call, and remember it there. */
+static Tool *
+ToolReadAndKeep(Call *call, const char *name)
+{
+	MemoryContext outer = MemoryContextSwitchTo(call->context);
+	Tool	   *tool = ToolRead(call, name);
+
+	if (tool != NULL)
+		call->tools = lappend(call->tools, tool);
+	MemoryContextSwitchTo(outer);
+	return tool;
+}
+
+/* Find a tool by its name; NULL: it was never registered. The call of a run reads each tool once. */
+Tool *
+ToolFind(Call *call, const char *name)
+{
+	ListCell   *cell;
+
+	if (call->kept == NULL)
+		return ToolRead(call, name);
+	foreach(cell, call->tools)
+		if (strcmp(((Tool *) lfirst(cell))->name, name) == 0)
+			return lfirst(cell);
+	return ToolReadAndKeep(call, name);
 }
 
 /* Say whether a tool is registered with a function, so that a run can call it. */

@@ -19,13 +19,16 @@ typedef struct ToolFault
 } ToolFault;
 
 typedef void (*AttemptWork) (void *arg);
+typedef struct Invokables Invokables; /* functions that a run has looked up */
 
 extern char *FunctionSignature(Oid function, Oid argument, const char *hint);	/* checks the function as the caller;
 																				 * SW005 */
 extern bool FunctionTakesText(Oid function);
 extern bool SignatureTakesText(const char *signature);
 extern bool Attempt(AttemptWork work, void *arg, ToolFault **fault);	/* no call may be open; likewise the next */
-extern Jsonb *Invoke(const char *signature, Datum argument, const char *what, ToolFault **fault);
+extern Invokables *InvokablesNew(void);
+extern Jsonb *Invoke(Invokables *invokables, const char *signature, Datum argument, const char *what, ToolFault **fault);
+extern void InvokeInit(void);
 
 /* ---------- schema.c: check arguments against input schemas ---------- */
 

@@ -1,39 +1,46 @@
--- The tables of the benchmark: the plans for the clients of pgbench, and the measurements.
+-- What the benchmark has beside the tables of the contenders: definitions, plans for the clients of pgbench, and other rows.
 
 CREATE SCHEMA bench;
 
+-- The plans that the clients of a run take, if they do not create them themselves.
 CREATE TABLE bench.pool (
-    way     text,
-    client  int,
-    n       int,
-    plan_id uuid NOT NULL,
-    PRIMARY KEY (way, client, n)
+    contender text,
+    client    int,
+    n         int,
+    plan_id   uuid NOT NULL,
+    PRIMARY KEY (contender, client, n)
 );
 
-CREATE TABLE bench.run (
-    id       int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    size     int NOT NULL,
-    clients  int NOT NULL,
-    sync     text NOT NULL,
-    round    int NOT NULL,
-    way      text NOT NULL,
-    steps    int NOT NULL,
-    per_s    float8 NOT NULL,
-    cpu      int NOT NULL,
-    wal      pg_lsn NOT NULL
-);
+-- What a run has done is the difference between before and after it.
+CREATE VIEW bench.probe AS
+SELECT (SELECT coalesce(sum(completed), 0) FROM handwritten.plan) + (SELECT coalesce(sum(completed), 0) FROM stepwise.plan) AS steps,
+       pg_current_wal_insert_lsn() - '0/0' AS wal,
+       (SELECT sum(pg_total_relation_size(oid)) FROM pg_class
+        WHERE relkind = 'r' AND relnamespace IN ('handwritten'::regnamespace, 'stepwise'::regnamespace)) AS disk;
 
--- The definition of a plan with the given number of realistic steps.
-CREATE FUNCTION bench.steps(size int) RETURNS jsonb
+-- ---------- plans ----------
+
+-- The definition of a plan with the given number of realistic steps. With dependencies, each step depends on the one before it, or on none
+-- ("parallel").
+CREATE FUNCTION bench.steps(size int, tool text = 'inspect', dependencies text = '') RETURNS jsonb
 LANGUAGE sql IMMUTABLE AS $$
-    SELECT jsonb_agg(jsonb_build_object('name', 'step_' || i, 'tool', 'inspect', 'instructions', 'Look at item ' || i || ' and say what it is',
-                                        'arguments', jsonb_build_object('item', i, 'deep', true)) ORDER BY i)
+    SELECT jsonb_agg(jsonb_build_object('name', 'step_' || i, 'tool', tool, 'instructions', 'Look at item ' || i || ' and say what it is',
+                                        'arguments', jsonb_build_object('item', i, 'deep', true))
+                     || CASE dependencies WHEN '' THEN '{}'
+                        ELSE jsonb_build_object('dependsOn', CASE WHEN i = 1 OR dependencies = 'parallel' THEN '[]'
+                                                             ELSE jsonb_build_array('step_' || i - 1) END) END ORDER BY i)
     FROM generate_series(1, size) AS i
 $$;
 
-CREATE FUNCTION bench.new_plan(steps jsonb, name text = 'bench', on_failure text = 'continue') RETURNS uuid
+-- Tools in the database that do nothing, in three languages.
+CREATE FUNCTION bench.nothing_c(jsonb) RETURNS jsonb LANGUAGE internal IMMUTABLE AS 'jsonb_build_object_noargs';
+CREATE FUNCTION bench.nothing_sql(jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$ SELECT '{}'::jsonb $$;
+CREATE FUNCTION bench.nothing_plpgsql(jsonb) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN '{}'; END $$;
+SELECT stepwise.register_tool('nothing_' || l, ('bench.nothing_' || l || '(jsonb)')::regprocedure) FROM unnest('{c,sql,plpgsql}'::text[]) AS l \g /dev/null
+
+CREATE FUNCTION bench.new_plan(steps jsonb) RETURNS uuid
 LANGUAGE sql AS $$
-    SELECT (stepwise.create_plan(name, 'See how fast it goes', steps, on_failure => on_failure) ->> 'planId')::uuid
+    SELECT (stepwise.create_plan('bench', 'See how fast it goes', steps) ->> 'planId')::uuid
 $$;
 
 CREATE FUNCTION bench.new_handwritten_plan(steps jsonb) RETURNS uuid
@@ -49,71 +56,60 @@ LANGUAGE sql AS $$
     SELECT id FROM p
 $$;
 
--- Create the plans of one round: the given number for each way and client.
-CREATE PROCEDURE bench.fill(ways text[], clients int, plans int, size int)
+-- Create the plans of one run, for each client so many. If they share one, it is the plan of all clients.
+CREATE PROCEDURE bench.fill(whose text, by_hand boolean, definition jsonb, clients int, plans int, shared boolean)
 LANGUAGE plpgsql AS $$
 DECLARE
-    steps jsonb := bench.steps(size);
+    plan uuid;
 BEGIN
-    TRUNCATE bench.pool;
-    INSERT INTO bench.pool
-    SELECT way, client - 1, n,
-           CASE WHEN way LIKE 'handwritten%' THEN bench.new_handwritten_plan(steps) ELSE bench.new_plan(steps) END
-    FROM unnest(ways) AS way, generate_series(1, plans) AS n, generate_series(1, clients) AS client;
+    DELETE FROM bench.pool WHERE contender = whose;
+    FOR n IN 1 .. plans LOOP
+        FOR client IN 0 .. clients - 1 LOOP
+            IF client = 0 OR NOT shared THEN
+                plan := CASE WHEN by_hand THEN bench.new_handwritten_plan(definition) ELSE bench.new_plan(definition) END;
+            END IF;
+            INSERT INTO bench.pool VALUES (whose, client, n, plan);
+        END LOOP;
+    END LOOP;
 END $$;
 
--- Record a run after checking that it did all its steps. Its WAL starts at the end of the previous run.
-CREATE PROCEDURE bench.note(size int, clients int, sync text, round int, way text, steps int, per_s float8, cpu int)
-LANGUAGE plpgsql AS $$
-DECLARE
-    completed int;
-BEGIN
-    IF way <> '' THEN
-        SELECT sum(coalesce(h.completed, s.completed)) INTO completed
-        FROM bench.pool AS p
-        LEFT JOIN handwritten.plan AS h ON h.id = p.plan_id
-        LEFT JOIN stepwise.plan AS s ON s.tenant = 'default' AND s.id = p.plan_id
-        WHERE p.way = note.way;
-        IF completed IS DISTINCT FROM steps THEN
-            RAISE EXCEPTION '%: % of % steps are completed', way, completed, steps;
-        END IF;
-    END IF;
-    INSERT INTO bench.run (size, clients, sync, round, way, steps, per_s, cpu, wal)
-    VALUES (size, clients, sync, round, way, steps, per_s, cpu, pg_current_wal_insert_lsn());
-END $$;
+-- Submit the steps that are claimed in the plans of a contender.
+CREATE FUNCTION bench.submit_claimed(whose text) RETURNS void
+LANGUAGE sql AS $$
+    SELECT stepwise.submit_step_result(s.id, '{}') FROM bench.pool AS p JOIN stepwise.step AS s ON s.plan_id = p.plan_id
+    WHERE p.contender = whose AND s.status = 'in_progress'
+$$;
 
--- The speed of each run, its ratio to the handwritten run of the same round, and its WAL.
-CREATE VIEW bench.comparison AS
-SELECT r.*, r.per_s / h.per_s AS ratio, (r.wal - r.wal_before) / r.steps AS wal_per_step
-FROM (SELECT *, lag(wal) OVER (ORDER BY id) AS wal_before FROM bench.run) AS r
-JOIN bench.run AS h ON (h.size, h.clients, h.sync, h.round, h.way) = (r.size, r.clients, r.sync, r.round, 'handwritten')
-WHERE r.way <> '';
+-- ---------- who calls ----------
 
--- ---------- existing data ----------
+-- An agent, as users have them: no superuser, and a member of one tenant.
+SELECT stepwise.add_member('bench_agent', 'default'), stepwise.grant_agent('bench_agent') \g /dev/null
+GRANT USAGE ON SCHEMA bench, handwritten TO bench_agent;
+GRANT ALL ON ALL TABLES IN SCHEMA bench, handwritten TO bench_agent;
 
--- Finish the first steps of a plan in one statement, by plain SQL.
-CREATE PROCEDURE bench.finish(plan uuid, steps int)
-LANGUAGE plpgsql AS $$
-BEGIN
-    UPDATE stepwise.step SET status = 'in_progress' WHERE tenant = 'default' AND plan_id = plan AND step_order <= steps AND status = 'pending';
-    UPDATE stepwise.step SET status = 'completed', result = '{"value": 42}' WHERE tenant = 'default' AND plan_id = plan AND step_order <= steps AND status = 'in_progress';
-END $$;
+-- ---------- other rows ----------
 
--- Copy a finished plan many times. The copies bypass the guards, which needs a superuser. Here only the number of rows matters.
-CREATE PROCEDURE bench.multiply(plan uuid, times int)
+-- Copy a finished plan, with numbers from after the first to the last. The copies bypass the guards, which needs a superuser. Here only the number of rows matters. The ids are in
+-- the order of the copies, as those of plans that were made one after the other.
+CREATE PROCEDURE bench.multiply(plan uuid, first int, last int)
 LANGUAGE plpgsql AS $$
 DECLARE
     target    record;
     selection text;
 BEGIN
     SET LOCAL session_replication_role = replica;
-    FOR target IN VALUES ('plan', 'id'), ('plan_detail', 'plan_id'), ('step', 'plan_id'), ('audit', 'plan_id') LOOP
+    FOR target IN
+        SELECT c.oid::regclass AS name, t.key FROM pg_class AS c
+        JOIN (VALUES ('plan', 'id'), ('plan_detail', 'plan_id'), ('step', 'plan_id'), ('audit', 'plan_id'), ('audit_log', 'plan_id')) AS t (name, key)
+        ON c.relname = t.name WHERE c.relkind = 'r' AND c.relnamespace = 'stepwise'::regnamespace
+    LOOP
         SELECT string_agg(CASE WHEN attname IN ('id', 'plan_id', 'root_id', 'step_id') AND atttypid = 'uuid'::regtype
-                               THEN format('md5(t.%I::text || n)::uuid', attname) ELSE format('t.%I', attname) END, ', ' ORDER BY attnum)
+                               THEN format('(lpad(to_hex(n), 8, ''0'') || substr(t.%I::text, 9))::uuid', attname) ELSE format('t.%I', attname) END,
+                          ', ' ORDER BY attnum)
         INTO selection
-        FROM pg_attribute WHERE attrelid = ('stepwise.' || target.column1)::regclass AND attnum > 0 AND NOT attisdropped;
-        EXECUTE format('INSERT INTO stepwise.%1$I SELECT %2$s FROM stepwise.%1$I AS t, generate_series(1, %3$s) AS n WHERE t.%4$I = %5$L',
-                       target.column1, selection, times, target.column2, plan);
+        FROM pg_attribute WHERE attrelid = target.name AND attnum > 0 AND NOT attisdropped;
+        EXECUTE format('INSERT INTO %1$s SELECT %2$s FROM generate_series(%3$s + 1, %4$s) AS n, %1$s AS t WHERE t.%5$I = %6$L',
+                       target.name, selection, first, last, target.key, plan);
     END LOOP;
 END $$;
 
@@ -124,21 +120,37 @@ LANGUAGE sql AS $$
         INSERT INTO handwritten.plan (status, steps, completed, name, goal)
         SELECT 'completed', size, size, 'bench', 'See how fast it goes' FROM generate_series(1, plans) RETURNING id
     ), s AS (
-        INSERT INTO handwritten.step (plan_id, step_order, status, attempt, started_at, completed_at, name, tool, result)
-        SELECT p.id, n, 'completed', 1, now(), now(), 'step_' || n, 'inspect', '{"value": 42}' FROM p, generate_series(1, size) AS n
+        INSERT INTO handwritten.step (plan_id, step_order, status, attempt, started_at, completed_at, name, tool, instructions, arguments, result)
+        SELECT p.id, n, 'completed', 1, now(), now(), 'step_' || n, 'inspect', 'Look at item ' || n || ' and say what it is', '{"item": 1, "deep": true}',
+               '{"value": 42}' FROM p, generate_series(1, size) AS n
         RETURNING id, plan_id
     )
     INSERT INTO handwritten.audit (plan_id, step_id, event)
     SELECT s.plan_id, s.id, e FROM s, unnest('{step_started,step_completed}'::text[]) AS e
 $$;
 
--- Start with some finished plans and with statistics, as in a database that has been in use.
+-- Make finished plans of ten steps each, until there are so many.
 CREATE PROCEDURE bench.populate(plans int)
 LANGUAGE plpgsql AS $$
 DECLARE
-    template uuid := bench.new_plan(bench.steps(10));
+    there    int := (SELECT count(*) FROM stepwise.plan WHERE name = 'finished');
+    template uuid;
 BEGIN
-    CALL bench.finish(template, 10);
-    CALL bench.multiply(template, plans);
-    CALL bench.multiply_handwritten(plans, 10);
+    IF there >= plans THEN
+        RETURN;
+    END IF;
+    template := stepwise.create_plan('finished', 'Be there', bench.steps(10, 'nothing_c')) ->> 'planId';
+    PERFORM stepwise.run(template);
+    CALL bench.multiply(template, there, plans - 1);
+    CALL bench.multiply_handwritten(plans - there, 10);
+END $$;
+
+-- Members of tenants, each a role.
+CREATE PROCEDURE bench.add_members(members int)
+LANGUAGE plpgsql AS $$
+BEGIN
+    FOR i IN 1 .. members LOOP
+        EXECUTE format('CREATE ROLE bench_member_%s', i);
+        PERFORM stepwise.add_member(format('bench_member_%s', i)::regrole, 'tenant_' || i % 100);
+    END LOOP;
 END $$;

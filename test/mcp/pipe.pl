@@ -70,10 +70,10 @@ foreach my $id ('1', '-7', '1.50', '1e2', '12345678901234567890123', '"a"', '"\u
 	ok(index($line, qq("id":$id,)) > 0, "the id $id comes back as it was") or diag($line);
 }
 my $meta = $pipe->ask(2, 'echo')->{result}{params}{_meta};
-is_deeply($meta, { 'stepwise/pipe' => JSON::PP::true, 'stepwise/tools' => 'default' }, 'a request without params gets _meta');
+is_deeply($meta, { 'stepwise/pipe' => JSON::PP::true, 'stepwise/tools' => 'default', 'stepwise/again' => undef }, 'a request without params gets _meta');
 is_deeply($pipe->ask(2, 'echo', { a => 1 })->{result}{params}, { a => 1, _meta => $meta }, 'so does one with params');
 is_deeply($pipe->ask(2, 'echo', { a => 1, _meta => {} })->{result}{params}, { a => 1, _meta => $meta }, 'and one with an empty _meta');
-is_deeply($pipe->ask(2, 'echo', { _meta => { b => 2, 'stepwise/tools' => 'all', 'stepwise/pipe' => 0 }, z => 1 })->{result}{params},
+is_deeply($pipe->ask(2, 'echo', { _meta => { b => 2, 'stepwise/tools' => 'all', 'stepwise/pipe' => 0, 'stepwise/again' => { done => 7 } }, z => 1 })->{result}{params},
 	{ _meta => { b => 2, %$meta }, z => 1 }, 'a client does not override the keys of the program');
 $pipe->send('{"id": 2, "method": "echo", "params": {"n": 1.2300, "big": 123456789012345678901, "_meta": 5}}');
 like($pipe->line, qr/"n": 1.2300.*/, 'numbers are kept exactly');
@@ -171,6 +171,23 @@ is_deeply($progress[1], { jsonrpc => '2.0', method => 'notifications/progress', 
 	'with the token of the client');
 is($pipe->ask('q', 'progress')->{id}, 'q', 'without a token there is no progress');
 
+# --- rounds ------------------------------------------------------------------
+
+$pipe->request('r', 'rounds', { count => 4, seconds => 0.05, _meta => { progressToken => 'mine' } });
+@progress = map { $pipe->receive } 1 .. 4;
+is_deeply([ map { $_->{params}{message} // $_->{result}{done} } @progress ], [ 'round 1', 'round 2', 'round 3', 4 ], 'a call in rounds reports each, and is answered once');
+is($pipe->ask('r', 'rounds', { count => 3, seconds => 0 })->{result}{done}, 3, 'without a token it is answered');
+my $rounds = heard('round');
+$pipe->request('r', 'rounds', { count => 1000, seconds => 0.1, _meta => { progressToken => 1 } });
+$pipe->receive foreach 1 .. 2;
+$pipe->notify('notifications/cancelled', { requestId => 'r' });
+is(await(running(), 0), 0, 'a cancel ends the rounds');
+1 while defined $pipe->receive(0.3);
+my $stayed = heard('round') - $rounds;
+cmp_ok($stayed, '>=', 2, 'what earlier rounds have done stays');
+usleep(300_000);
+is(heard('round') - $rounds, $stayed, 'and no other begins');
+
 # --- waiting, streams --------------------------------------------------------
 
 $pipe->request('w', 'wait', { for => 'event', ms => 60000 });
@@ -223,6 +240,16 @@ is_deeply($pipe->ask('task', 'work', { seconds => 0.3 })->{result}, { task => 1 
 is(heard('slept'), $slept, 'before its work is done');
 is(await("SELECT stepwise.heard('slept')", $slept + 1), $slept + 1, 'then its work is done');
 is($pipe->receive(0.2), undef, 'without another answer');
+$rounds = heard('round');
+is_deeply($pipe->ask('task', 'work', { count => 3, seconds => 0.1, _meta => { progressToken => 't' } })->{result}, { task => 1 }, 'work in rounds is answered first');
+is_deeply([ map { $pipe->receive->{params} } 1 .. 2 ], [ map { { progressToken => 't', progress => $_, message => "round $_" } } 1 .. 2 ], 'its progress has the token of the call');
+is(await("SELECT stepwise.heard('round')", $rounds + 3), $rounds + 3, 'all rounds are done');
+is($pipe->receive(0.2), undef, 'and nobody gets an answer');
+$pipe->request($_, 'work', { count => 2, seconds => 0.2 }) foreach 1 .. 3;
+is(scalar(grep { $_->{result}{task} } map { $pipe->receive } 1 .. 3), 3, 'the same work is asked for three times');
+is(await("SELECT stepwise.heard('round')", $rounds + 5), $rounds + 5, 'and done');
+usleep(500_000);
+is(heard('round'), $rounds + 5, 'once');
 
 is($pipe->ask('m', 'ask', {%modern})->{result}{resultType}, 'input_required', 'a newer client gets the questions themselves');
 $pipe->request('a', 'ask', { key => 'value' });
@@ -236,6 +263,9 @@ is($pipe->receive(0.2), undef, 'it waits for all answers');
 $pipe->send({ jsonrpc => '2.0', id => $questions[0]{id}, result => { action => 'accept', content => { n => 1 } } });
 is_deeply($pipe->receive, { jsonrpc => '2.0', id => 'a',
 	result => { responses => { first => { action => 'accept', content => { n => 1 } }, second => { action => 'cancel' } } } }, 'the answers go to the database');
+$pipe->request('a', 'ask', { count => 3, seconds => 0 });
+$pipe->send({ jsonrpc => '2.0', id => $_->{id}, result => { action => 'decline' } }) foreach map { $pipe->receive } 1 .. 2;
+is_deeply($pipe->receive->{result}, { done => 3, responses => { map { $_ => { action => 'decline' } } qw(first second) } }, 'rounds after a question keep the answers');
 $pipe->request('b', 'ask');
 @questions = map { $pipe->receive } 1 .. 2;
 $pipe->notify('notifications/cancelled', { requestId => 'b' });
@@ -355,7 +385,7 @@ $who = who('--tenant', 'acme', '--role', 'agent', '--read-only');
 is_deeply([ @$who{qw(user readOnly tenant)} ], [ 'agent', 'on', 'acme' ], 'all together');
 
 $pipe = Pipe->start($conninfo, '--read-only', '--tools', 'all', '--log', "$ENV{TESTDATADIR}/pipe.log");
-is_deeply($pipe->ask(1, 'echo')->{result}{params}{_meta}, { 'stepwise/pipe' => JSON::PP::true, 'stepwise/tools' => 'all', 'stepwise/readOnly' => JSON::PP::true },
+is_deeply($pipe->ask(1, 'echo')->{result}{params}{_meta}, { 'stepwise/pipe' => JSON::PP::true, 'stepwise/tools' => 'all', 'stepwise/again' => undef, 'stepwise/readOnly' => JSON::PP::true },
 	'--tools and --read-only are told to the database');
 is($pipe->ask(2, 'write', { secret => 'confidential' })->{error}{data}{sqlstate}, '25006', '--read-only: nothing can be written');
 is($pipe->ask(3, 'echo')->{id}, 3, 'after an error the connection is used on');

@@ -21,6 +21,7 @@ CREATE FUNCTION stepwise.heard(about text) RETURNS bigint LANGUAGE sql AS
 CREATE FUNCTION stepwise.stand_in(method text, params jsonb, id jsonb) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
     question constant jsonb := '{"method": "elicitation/create", "params": {"mode": "form", "message": "Good?"}}';
+    done int;
 BEGIN
     CASE method
         WHEN 'initialize' THEN
@@ -46,6 +47,15 @@ BEGIN
             RAISE NOTICE 'not progress';
             RAISE NOTICE USING ERRCODE = 'SW000', MESSAGE = 'not JSON';
             RETURN '{"result": {}}';
+        WHEN 'rounds' THEN
+            done := coalesce((params #>> '{_meta,stepwise/again,done}')::int, 0) + 1;
+            PERFORM pg_sleep((params ->> 'seconds')::float8);
+            INSERT INTO stepwise.heard (what) VALUES ('round');
+            IF done < (params ->> 'count')::int THEN
+                RETURN jsonb_build_object('result', '{}'::jsonb, 'stepwise', jsonb_build_object('again', jsonb_build_object(
+                    'state', jsonb_build_object('done', done), 'progress', jsonb_build_object('progress', done, 'message', 'round ' || done))));
+            END IF;
+            RETURN jsonb_build_object('result', jsonb_build_object('done', done, 'responses', params -> 'inputResponses'));
         WHEN 'wait' THEN
             INSERT INTO stepwise.heard (what) VALUES ('asked to wait');
             IF stepwise.heard(params ->> 'for') > 0 THEN
@@ -54,17 +64,18 @@ BEGIN
             RETURN jsonb_build_object('result', '{}'::jsonb, 'stepwise', jsonb_build_object('wait', jsonb_build_object('ms', params -> 'ms')));
         WHEN 'ask' THEN
             IF params ? 'inputResponses' THEN
-                RETURN jsonb_build_object('result', jsonb_build_object('responses', params -> 'inputResponses'));
+                RETURN CASE WHEN params ? 'count' THEN stepwise.stand_in('rounds', params, id)
+                    ELSE jsonb_build_object('result', jsonb_build_object('responses', params -> 'inputResponses')) END;
             END IF;
             RETURN jsonb_build_object('result', jsonb_build_object('resultType', 'input_required', 'inputRequests',
                 jsonb_build_object('first', question, 'second', question)));
         WHEN 'work' THEN
             RETURN jsonb_build_object('result', '{"task": 1}'::jsonb, 'stepwise', jsonb_build_object('work',
-                jsonb_build_object('jsonrpc', '2.0', 'id', 7, 'method', 'sleep', 'params', params)));
+                jsonb_build_object('jsonrpc', '2.0', 'id', 7, 'method', CASE WHEN params ? 'count' THEN 'rounds' ELSE 'sleep' END, 'params', params)));
         WHEN 'resources/subscribe', 'subscriptions/listen' THEN
             RETURN jsonb_build_object('result', '{"ended": true}'::jsonb, 'stepwise', jsonb_build_object(
-                'listen', jsonb_build_object('state', jsonb_build_object('known', stepwise.heard('news'), 'about', coalesce(params -> 'uri', id)), 'ms', 60000),
-                'messages', CASE WHEN method = 'subscriptions/listen' THEN jsonb_build_array(jsonb_build_object('jsonrpc', '2.0', 'method', 'acknowledged')) ELSE '[]' END));
+                'listen', jsonb_build_object('state', jsonb_build_object('known', stepwise.heard('news'), 'about', coalesce(params -> 'uri', id)), 'ms', 60000,
+                'messages', CASE WHEN method = 'subscriptions/listen' THEN jsonb_build_array(jsonb_build_object('jsonrpc', '2.0', 'method', 'acknowledged')) ELSE '[]' END)));
         WHEN 'resources/unsubscribe' THEN
             RETURN '{"result": {}}';
         WHEN 'stepwise/changes' THEN

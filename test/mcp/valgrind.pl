@@ -37,6 +37,11 @@ session('ordinary calls', $node->connstr('pipe'), [], sub {
 	$pipe->request('p', 'progress', { _meta => { progressToken => 1 } });
 	$pipe->receive foreach 1 .. 4;
 	$pipe->ask('work', 'work', { seconds => 0.1 });
+	$pipe->ask('rounds', 'rounds', { count => 3, seconds => 0 });
+	$pipe->ask('work', 'work', { count => 3, seconds => 0 });
+	$pipe->request('r', 'rounds', { count => 1000, seconds => 0.1 });
+	usleep(500_000);
+	$pipe->notify('notifications/cancelled', { requestId => 'r' });
 	$pipe->request('ask', 'ask', { a => 1 });
 	my @questions = map { $pipe->receive } 1 .. 2;
 	$pipe->send({ id => $_->{id}, result => { action => 'accept' } }) foreach @questions;

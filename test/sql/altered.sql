@@ -9,15 +9,15 @@ SELECT pg_temp.make('plain', '[{"name": "a"}, {"name": "b"}, {"name": "c"}, {"na
 SELECT pg_temp.next('plain'), pg_temp.submit('plain', 'a');
 
 -- the indexes that the engine knows as its own; table.c has the same list
-SELECT indexrelid::regclass FROM pg_index WHERE indrelid IN ('stepwise.plan'::regclass, 'stepwise.step'::regclass, 'stepwise.audit'::regclass) ORDER BY indexrelid::regclass::text;
+SELECT indexrelid::regclass FROM pg_index WHERE indrelid = ANY ('{stepwise.plan,stepwise.plan_detail,stepwise.step,stepwise.dependency,stepwise.audit_log}'::regclass[]) ORDER BY indexrelid::regclass::text;
 
 -- ---------- triggers ----------
 
 CREATE TABLE seen (n int GENERATED ALWAYS AS IDENTITY, said text);
 CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF TG_TABLE_NAME = 'audit' THEN
-        INSERT INTO public.seen (said) VALUES ('audit ' || NEW.event);
+    IF TG_TABLE_NAME = 'audit_log' THEN
+        INSERT INTO public.seen (said) SELECT 'audit ' || e.event FROM stepwise.audit_entries(NEW.id, NEW.at, NEW.entries) AS e;
     ELSE
         INSERT INTO public.seen (said) VALUES (concat_ws(' ', TG_TABLE_NAME, NEW.name, OLD.status, 'to', NEW.status));
     END IF;
@@ -25,13 +25,13 @@ BEGIN
 END $$;
 CREATE TRIGGER see AFTER UPDATE ON stepwise.step FOR EACH ROW EXECUTE FUNCTION see();
 CREATE TRIGGER see AFTER UPDATE ON stepwise.plan FOR EACH ROW EXECUTE FUNCTION see();
-CREATE TRIGGER see BEFORE INSERT ON stepwise.audit FOR EACH ROW EXECUTE FUNCTION see();
+CREATE TRIGGER see BEFORE INSERT ON stepwise.audit_log FOR EACH ROW EXECUTE FUNCTION see();
 SELECT pg_temp.next('plain');
 SELECT pg_temp.submit('plain', 'b');
 SELECT said FROM seen ORDER BY n;
 DROP TRIGGER see ON stepwise.step;
 DROP TRIGGER see ON stepwise.plan;
-DROP TRIGGER see ON stepwise.audit;
+DROP TRIGGER see ON stepwise.audit_log;
 TRUNCATE seen;
 SELECT pg_temp.next('plain');
 SELECT count(*) FROM seen;
@@ -60,7 +60,7 @@ DROP INDEX stepwise.signed;
 DROP SCHEMA trap CASCADE;
 DROP FUNCTION signature;
 -- generated and NOT NULL columns; deferred keys, and keys on columns that change
-ALTER TABLE stepwise.audit ADD COLUMN about text GENERATED ALWAYS AS (event || '!') STORED;
+ALTER TABLE stepwise.audit_log ADD COLUMN about text GENERATED ALWAYS AS (id || '!') STORED;
 SELECT pg_temp.make('also', '[{"name": "a"}, {"name": "b"}]');
 BEGIN;
 SET LOCAL session_replication_role = replica;
@@ -90,10 +90,10 @@ CREATE TABLE followed (tenant text COLLATE "C", plan_id uuid, status stepwise.pl
 INSERT INTO followed SELECT tenant, id, status FROM stepwise.plan WHERE id = pg_temp.plan('also');
 SELECT pg_temp.next('also');
 SELECT status FROM followed;
-SELECT about FROM stepwise.audit WHERE plan_id = pg_temp.plan('also') ORDER BY id;
+SELECT about FROM stepwise.audit_log WHERE plan_id = pg_temp.plan('also') ORDER BY id;
 DROP TABLE followed;
 DROP INDEX stepwise.status_index;
-ALTER TABLE stepwise.audit DROP COLUMN about;
+ALTER TABLE stepwise.audit_log DROP COLUMN about;
 -- a trigger that writes steps does not count as the engine, and cannot call it
 CREATE FUNCTION meddle() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -116,21 +116,98 @@ SELECT pg_temp.next('also');
 SELECT count(stepwise.heartbeat(pg_temp.step('also', 'b'), 1)) FROM generate_series(1, 100);
 DROP INDEX stepwise.summary;
 SELECT pg_temp.submit('also', 'b');
-ALTER TABLE stepwise.audit ADD COLUMN host text NOT NULL DEFAULT 'here';
+ALTER TABLE stepwise.audit_log ADD COLUMN host text NOT NULL DEFAULT 'here';
 SELECT pg_temp.submit('plain', 'd');
-SELECT DISTINCT a.host FROM stepwise.audit AS a WHERE a.plan_id = (SELECT pg_temp.plan('plain'));
-ALTER TABLE stepwise.audit DROP COLUMN host;
-CREATE TABLE mine (tenant text COLLATE "C", plan_id uuid, FOREIGN KEY (tenant, plan_id) REFERENCES stepwise.plan (tenant, id));
+SELECT DISTINCT a.host FROM stepwise.audit_log AS a WHERE a.plan_id = (SELECT pg_temp.plan('plain'));
+ALTER TABLE stepwise.audit_log DROP COLUMN host;
+CREATE TABLE mine (tenant text COLLATE "C", plan_id uuid REFERENCES stepwise.plan (id));
 INSERT INTO mine VALUES ('default', pg_temp.plan('plain'));
-CREATE TABLE event (name text PRIMARY KEY);
-INSERT INTO event VALUES ('step_started');
-ALTER TABLE stepwise.audit ADD CONSTRAINT known_event FOREIGN KEY (event) REFERENCES event NOT VALID;
+CREATE TABLE tenants (name text COLLATE "C" PRIMARY KEY);
+ALTER TABLE stepwise.audit_log ADD CONSTRAINT known_tenant FOREIGN KEY (tenant) REFERENCES tenants NOT VALID;
+SELECT pg_temp.try($$pg_temp.next('plain')$$);
+INSERT INTO tenants VALUES ('default');
 SELECT pg_temp.next('plain');
-SELECT pg_temp.try($$pg_temp.submit('plain', 'e')$$);
-ALTER TABLE stepwise.audit DROP CONSTRAINT known_event;
 SELECT pg_temp.submit('plain', 'e');
-DROP TABLE seen, mine, event;
-DROP FUNCTION see;
+ALTER TABLE stepwise.audit_log DROP CONSTRAINT known_tenant;
+-- ---------- new plans ----------
+
+TRUNCATE seen RESTART IDENTITY;
+CREATE FUNCTION see_new() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO public.seen (said) VALUES (concat_ws(' ', TG_TABLE_NAME, to_jsonb(NEW) ->> 'name', to_jsonb(NEW) ->> 'status', to_jsonb(NEW) ->> 'required'));
+    IF TG_TABLE_NAME = 'step' AND to_jsonb(NEW) ->> 'tool' = 'rm' THEN
+        RETURN jsonb_populate_record(NEW, '{"tool": "mv"}');
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE FUNCTION see_all() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO public.seen (said) SELECT format('%s steps, %s dependencies of the plan', count(*), (SELECT count(*) FROM stepwise.dependency AS d WHERE d.plan_id = (SELECT n.plan_id FROM new_steps AS n LIMIT 1))) FROM new_steps;
+    RETURN NULL;
+END $$;
+BEGIN;
+CREATE TRIGGER see BEFORE INSERT ON stepwise.plan FOR EACH ROW EXECUTE FUNCTION see_new();
+CREATE TRIGGER see BEFORE INSERT ON stepwise.step FOR EACH ROW EXECUTE FUNCTION see_new();
+CREATE TRIGGER see BEFORE INSERT ON stepwise.dependency FOR EACH ROW EXECUTE FUNCTION see_new();
+CREATE TRIGGER see_all AFTER INSERT ON stepwise.step REFERENCING NEW TABLE AS new_steps FOR EACH STATEMENT EXECUTE FUNCTION see_all();
+SELECT pg_temp.make('seen', '[{"name": "a", "tool": "rm", "condition": "${inputs.n} > 1"}, {"name": "b", "prompt": "Well?", "dependsOn": ["a"]}]', inputs => '{"n": 2}');
+SELECT pg_temp.next('seen'), pg_temp.submit('seen', 'a');
+SELECT said FROM seen ORDER BY n;
+SELECT name, tool, prompt, condition, condition_operands, blockers, ready, wave FROM stepwise.step WHERE plan_id = pg_temp.plan('seen') ORDER BY step_order;
+SELECT * FROM stepwise.check_integrity();
+ROLLBACK;
+-- a trigger cannot make rows vanish
+CREATE FUNCTION swallow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+BEGIN;
+CREATE TRIGGER swallow BEFORE INSERT ON stepwise.step FOR EACH ROW WHEN (NEW.name = 'b') EXECUTE FUNCTION swallow();
+SELECT pg_temp.try($$pg_temp.make('gone', '[{"name": "a"}, {"name": "b"}]')$$);
+ROLLBACK;
+DROP FUNCTION swallow;
+-- constraints and indexes; if one is violated, nothing is left of the plan
+ALTER TABLE stepwise.step ADD CONSTRAINT no_removal CHECK (tool <> 'rm');
+SELECT pg_temp.try($$pg_temp.make('checked', '[{"name": "a"}, {"name": "b", "tool": "rm"}]')$$);
+SELECT pg_temp.make('checked', '[{"name": "a", "tool": "mv"}, {"name": "b", "dependsOn": ["a"]}]');
+ALTER TABLE stepwise.step DROP CONSTRAINT no_removal;
+CREATE UNIQUE INDEX one_tool ON stepwise.step (plan_id, tool) WHERE tool IN ('once', 'one');
+SELECT pg_temp.try($$pg_temp.make('unique', '[{"name": "a", "tool": "once"}, {"name": "b", "tool": "once"}]')$$);
+SELECT pg_temp.make('unique', '[{"name": "a", "tool": "once"}, {"name": "b", "tool": "one"}]');
+DROP INDEX stepwise.one_tool;
+SELECT p.name, count(s.id) FROM stepwise.plan AS p LEFT JOIN stepwise.step AS s ON s.plan_id = p.id WHERE p.name IN ('checked', 'unique') GROUP BY p.name ORDER BY p.name;
+BEGIN;
+SET LOCAL session_replication_role = replica;
+UPDATE stepwise.plan SET session_id = coalesce(session_id, 'some');
+SET LOCAL session_replication_role = origin;
+ALTER TABLE stepwise.plan ALTER COLUMN session_id SET NOT NULL;
+SELECT pg_temp.try($$pg_temp.make('no session', '[{"name": "a"}]')$$);
+SELECT stepwise.create_plan('session', 'test', '[{"name": "a"}]', session_id => 's') ->> 'status';
+ROLLBACK;
+-- columns, with defaults and generated ones; in a table that once had one, rows are written without statements again
+BEGIN;
+ALTER TABLE stepwise.step ADD COLUMN colour text NOT NULL DEFAULT 'red', ADD COLUMN size int GENERATED ALWAYS AS (length(name)) STORED;
+ALTER TABLE stepwise.plan ADD COLUMN made_by name DEFAULT current_user;
+ALTER TABLE stepwise.dependency ADD COLUMN note text DEFAULT 'none';
+SELECT pg_temp.make('columns', '[{"name": "a"}, {"name": "bb", "dependsOn": ["a"]}]');
+SELECT stepwise.modify_plan(pg_temp.plan('columns'), 'add_steps', '{"steps": [{"name": "ccc", "dependsOn": ["bb"]}]}') ->> 'planStatus';
+SELECT s.name, s.colour, s.size, p.made_by = current_user, d.note FROM stepwise.step AS s JOIN stepwise.plan AS p ON p.id = s.plan_id
+LEFT JOIN stepwise.dependency AS d ON d.step_id = s.id WHERE p.id = pg_temp.plan('columns') ORDER BY s.step_order;
+ALTER TABLE stepwise.step DROP COLUMN colour, DROP COLUMN size;
+SELECT pg_temp.make('columns', '[{"name": "a"}]'), pg_temp.next('columns');
+ROLLBACK;
+-- an order that is taken is refused at once, also where the check of the constraint is deferred
+BEGIN;
+SET CONSTRAINTS ALL DEFERRED;
+SELECT pg_temp.make('deferred', '[{"name": "a"}, {"name": "b"}, {"name": "c"}]');
+SELECT stepwise.modify_plan(pg_temp.plan('deferred'), 'add_steps', '{"steps": [{"name": "x"}, {"name": "y"}], "insertAfterOrder": 1}') ->> 'planStatus';
+COMMIT;
+SELECT string_agg(name, ' ' ORDER BY step_order) FROM stepwise.step WHERE plan_id = pg_temp.plan('deferred');
+-- a plan has a row of seldom used columns only if it uses one
+SELECT pg_temp.make('bare', '[{"name": "a"}]'), (SELECT count(*) FROM stepwise.plan_detail WHERE plan_id = pg_temp.plan('bare'));
+SELECT stepwise.get_plan_context(pg_temp.plan('bare')) -> 'variables', stepwise.get_output(pg_temp.plan('bare')) -> 'content', stepwise.task_variables(pg_temp.plan('bare')) ? 'k';
+SELECT stepwise.set_variables(pg_temp.plan('bare'), '{"k": 1}') ->> 'planStatus', stepwise.task_variables(pg_temp.plan('bare')) -> 'k';
+SELECT outputs, variables, final_output FROM stepwise.plan_detail WHERE plan_id = pg_temp.plan('bare');
+
+DROP TABLE seen, mine, tenants;
+DROP FUNCTION see, see_new, see_all;
 SELECT pg_temp.show('plain');
 SELECT stepwise.verify_audit(pg_temp.plan('plain')) -> 'valid';
 SELECT * FROM stepwise.check_integrity();

@@ -124,14 +124,14 @@ BEGIN
     EXECUTE format('DECLARE %I CURSOR WITH HOLD FOR SELECT n FROM generate_series(1, 3) AS n', 'held ' || NEW.id);
     RETURN NULL;
 END $$;
-CREATE TRIGGER leaves_a_cursor AFTER INSERT ON stepwise.audit FOR EACH ROW EXECUTE FUNCTION leaves_a_cursor();
+CREATE TRIGGER leaves_a_cursor AFTER INSERT ON stepwise.audit_log FOR EACH ROW EXECUTE FUNCTION leaves_a_cursor();
 BEGIN;
 SELECT pg_temp.in_a();
 SELECT stepwise.state_write('{"name": "under a trigger", "value": 1}');
 COMMIT;
 SELECT is_holdable FROM pg_cursors;
 CLOSE ALL;
-DROP TRIGGER leaves_a_cursor ON stepwise.audit;
+DROP TRIGGER leaves_a_cursor ON stepwise.audit_log;
 DROP FUNCTION leaves_a_cursor;
 SELECT count(*) FROM pg_temp.entries();
 -- at every isolation level, also after concurrent appends
@@ -168,14 +168,18 @@ BEGIN
         RETURN answer;
     END;
 END $$;
-SELECT pg_temp.tamper($$UPDATE stepwise.audit SET detail = detail || '{"name": "other"}' WHERE tenant = 'chain A' AND plan_id IS NULL AND id = 9$$);
-SELECT pg_temp.tamper($$UPDATE stepwise.audit SET at = at + interval '1 us' WHERE tenant = 'chain A' AND plan_id IS NULL AND id = 3$$);
-SELECT pg_temp.tamper($$DELETE FROM stepwise.audit WHERE tenant = 'chain A' AND plan_id IS NULL AND id = 5$$);
-SELECT pg_temp.tamper($$DELETE FROM stepwise.audit WHERE tenant = 'chain A' AND plan_id IS NULL AND id = 1$$);
-SELECT pg_temp.tamper($$INSERT INTO stepwise.audit SELECT tenant, plan_id, 0, step_id, at, event, actor, session_id, detail, hash FROM stepwise.audit WHERE tenant = 'chain A' AND plan_id IS NULL AND id = 1$$);
-SELECT pg_temp.tamper($$UPDATE stepwise.audit SET plan_id = NULL, id = (SELECT max(id) + 1 FROM seen) WHERE plan_id = (SELECT id FROM stepwise.plan WHERE tenant = 'chain A' AND name = 'tools') AND id = 1$$);
+-- a row has the entries of one transaction
+SELECT id, (SELECT count(*) FROM stepwise.audit AS a WHERE a.tenant = 'chain A' AND a.plan_id IS NULL AND a.batch = l.id) FROM stepwise.audit_log AS l
+WHERE tenant = 'chain A' AND plan_id IS NULL ORDER BY id;
+CREATE FUNCTION pg_temp.batch(n int) RETURNS bigint LANGUAGE sql STABLE AS $$ SELECT id FROM stepwise.audit_log WHERE tenant = 'chain A' AND plan_id IS NULL ORDER BY id OFFSET n - 1 LIMIT 1 $$;
+SELECT pg_temp.tamper($$UPDATE stepwise.audit_log SET entries = set_byte(entries, 40, 0) WHERE tenant = 'chain A' AND plan_id IS NULL AND id = pg_temp.batch(3)$$);
+SELECT pg_temp.tamper($$UPDATE stepwise.audit_log SET at = at + interval '1 us' WHERE tenant = 'chain A' AND plan_id IS NULL AND id = pg_temp.batch(4)$$);
+SELECT pg_temp.tamper($$DELETE FROM stepwise.audit_log WHERE tenant = 'chain A' AND plan_id IS NULL AND id = pg_temp.batch(5)$$);
+SELECT pg_temp.tamper($$DELETE FROM stepwise.audit_log WHERE tenant = 'chain A' AND plan_id IS NULL AND id = 1$$);
+SELECT pg_temp.tamper($$INSERT INTO stepwise.audit_log SELECT 0, at, plan_id, tenant, actor, session_id, entries FROM stepwise.audit_log WHERE tenant = 'chain A' AND plan_id IS NULL AND id = 1$$);
+SELECT pg_temp.tamper($$UPDATE stepwise.audit_log SET plan_id = NULL, id = (SELECT max(id) + 1 FROM seen) WHERE plan_id = (SELECT id FROM stepwise.plan WHERE tenant = 'chain A' AND name = 'tools') AND id = 1$$);
 -- the newest entries are removed: only a head stored elsewhere detects that
-SELECT pg_temp.tamper($$DELETE FROM stepwise.audit WHERE tenant = 'chain A' AND plan_id IS NULL AND id = (SELECT max(id) FROM seen)$$);
+SELECT pg_temp.tamper($$DELETE FROM stepwise.audit_log WHERE tenant = 'chain A' AND plan_id IS NULL AND id = (SELECT max(id) FROM seen)$$);
 
 -- ---------- artifacts, outputs, instructions, results that no step takes ----------
 

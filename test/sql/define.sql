@@ -188,6 +188,9 @@ INSERT INTO malformed (label, definition) VALUES
 ('add_steps that depends on an unknown step', pg_temp.branch('{"ifTrueAction": "add_steps", "actionParams": {"steps": [{"dependsOn": ["z"]}]}}')),
 -- several at once
 ('faults of one kind', pg_temp.def('[{"name": "a", "dependsOn": ["b"]}, {"name": "b", "dependsOn": ["a", "b"]}]')),
+('a missing workflow, then an unknown input', pg_temp.def('[{"name": "a", "workflow": "nowhere"}, {"name": "b", "instructions": "${inputs.x}"}]')),
+('an unknown input, then a missing workflow', pg_temp.def('[{"name": "a", "instructions": "${inputs.x}"}, {"name": "b", "workflow": "nowhere"}]')),
+('a circle, then an unknown input', pg_temp.def('[{"name": "a", "dependsOn": ["a"]}, {"name": "b", "instructions": "${inputs.x}", "dependsOn": []}]')),
 ('faults of several kinds', '{"steps": [{"name": "a b", "tool": "", "dependsOn": ["c"]}, {"maxAttempts": -1, "prompt": "${inputs.x}"}], "onFailure": 1, "x": 1}');
 
 SELECT n, label, pg_temp.try(definition) FROM malformed ORDER BY n;

@@ -3,6 +3,7 @@
 \set ECHO none
 \i test/client.sql
 CREATE FUNCTION public.mcp_resources_tool(jsonb) RETURNS jsonb LANGUAGE sql AS 'SELECT $1';
+\set known '''{"extensions": {"io.modelcontextprotocol/tasks": {}}}'''
 \set ECHO all
 
 BEGIN;
@@ -81,9 +82,9 @@ SELECT pg_temp.legacy('stepwise/changes') -> 'error' ->> 'code';
 
 -- of a client of 2026-07-28: several things in one stream
 SELECT pg_temp.plain(pg_temp.modern('subscriptions/listen', jsonb_build_object('notifications', jsonb_build_object('toolsListChanged', true,
-    'promptsListChanged', true, 'resourcesListChanged', true, 'resourceSubscriptions', ARRAY[pg_temp.uri() ->> 'uri'], 'taskIds', ARRAY[pg_temp.plan('a report')]))));
+    'promptsListChanged', true, 'resourcesListChanged', true, 'resourceSubscriptions', ARRAY[pg_temp.uri() ->> 'uri'], 'taskIds', ARRAY[pg_temp.plan('a report')])), :known));
 CREATE TEMP TABLE stream AS SELECT pg_temp.modern('subscriptions/listen', jsonb_build_object('notifications', jsonb_build_object('toolsListChanged', true,
-    'promptsListChanged', true, 'resourcesListChanged', true, 'resourceSubscriptions', ARRAY[pg_temp.uri() ->> 'uri'], 'taskIds', ARRAY[pg_temp.plan('a report')])))
+    'promptsListChanged', true, 'resourcesListChanged', true, 'resourceSubscriptions', ARRAY[pg_temp.uri() ->> 'uri'], 'taskIds', ARRAY[pg_temp.plan('a report')])), :known)
     #> '{stepwise,listen,state}' AS state;
 SELECT pg_temp.legacy('stepwise/changes', jsonb_build_object('state', state)) #> '{result,messages}' FROM stream;
 SELECT stepwise.define_workflow('{"name": "streamed", "steps": [{"instructions": "x"}]}') ->> 'created';
@@ -92,7 +93,33 @@ SELECT stepwise.resume(pg_temp.waiting('a report', 'check'), '"yes"') ->> 'statu
 SELECT pg_temp.make('newest', '[{"instructions": "x"}]');
 SELECT pg_temp.plain(m #- '{params,result}') FROM stream, jsonb_array_elements(pg_temp.legacy('stepwise/changes', jsonb_build_object('state', state)) #> '{result,messages}') AS m;
 SELECT n, pg_temp.modern('subscriptions/listen', jsonb_build_object('notifications', n)) -> 'error' ->> 'code'
-FROM jsonb_array_elements('[1, {"taskIds": 1}, {"taskIds": [1]}, {"resourceSubscriptions": {}}, {"toolsListChanged": 1}]') AS n;
+FROM jsonb_array_elements('[1, {"taskIds": 1}, {"taskIds": [1]}, {"resourceSubscriptions": {}}, {"toolsListChanged": 1}, {"taskIds": []}]') AS n;
+-- tasks are for clients that have declared that they know them
+SELECT pg_temp.modern('subscriptions/listen', jsonb_build_object('notifications', jsonb_build_object('taskIds', ARRAY[pg_temp.plan('a report')]))) -> 'error';
 SELECT pg_temp.modern('subscriptions/listen') -> 'error' ->> 'code', pg_temp.legacy('subscriptions/listen') -> 'error' ->> 'code';
 ROLLBACK;
+
+-- how the lists of tools and prompts stand is seen when a transaction has ended
+CREATE FUNCTION pg_temp.lists(before jsonb = NULL) RETURNS jsonb LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM stepwise.enter_tenant('mcp lists changed');
+    IF before IS NULL THEN
+        RETURN pg_temp.modern('subscriptions/listen', '{"notifications": {"toolsListChanged": true, "promptsListChanged": true}}') #> '{stepwise,listen,state}';
+    END IF;
+    RETURN (SELECT jsonb_build_object('state', r -> 'state', 'changed', jsonb_path_query_array(r, '$.messages[*].method'))
+            FROM (SELECT pg_temp.legacy('stepwise/changes', jsonb_build_object('state', before)) -> 'result') AS a (r));
+END $$;
+SELECT pg_temp.lists() AS state \gset
+SELECT pg_temp.lists(:'state') -> 'changed';
+SELECT (stepwise.call('define_workflow', '{"definition": {"name": "listed", "steps": [{"instructions": "x"}]}}', 'mcp lists changed')) ->> 'created';
+SELECT pg_temp.lists(:'state') -> 'changed';
+BEGIN;
+SELECT stepwise.enter_tenant('mcp lists changed') \g /dev/null
+SELECT stepwise.register_tool('listed', 'public.mcp_resources_tool(jsonb)', expose => true) ->> 'name';
+COMMIT;
+SELECT pg_temp.lists(:'state') -> 'state' AS state \gset
+SELECT pg_temp.lists(:'state') -> 'changed';
+-- other entries of the audit log are no change of a list
+SELECT stepwise.call('state_write', '{"arguments": {"name": "x", "value": 1}}', 'mcp lists changed');
+SELECT pg_temp.lists(:'state') -> 'changed';
 DROP FUNCTION public.mcp_resources_tool(jsonb);

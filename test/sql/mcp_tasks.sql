@@ -7,6 +7,7 @@ BEGIN
     CASE $1 ->> 'do'
         WHEN 'raise' THEN RAISE 'it is broken' USING DETAIL = 'quite', HINT = 'mend it', ERRCODE = 'P0042';
         WHEN 'fail' THEN RETURN '{"isError": true, "content": [{"type": "text", "text": "no"}]}';
+        WHEN 'sleep' THEN PERFORM pg_sleep(0.6); RETURN $1;
         WHEN 'content' THEN RETURN '{"content": [{"type": "image", "data": "AA==", "mimeType": "image/png"}]}';
         ELSE RETURN $1;
     END CASE;
@@ -32,16 +33,47 @@ SELECT pg_temp.legacy('tasks/result', pg_temp.task('old'), pipe => false);
 SELECT pg_temp.legacy('stepwise/work', pg_temp.task('old'));
 SELECT pg_temp.plain(pg_temp.legacy('tasks/get', pg_temp.task('old')));
 SELECT pg_temp.plain(pg_temp.legacy('tasks/result', pg_temp.task('old')));
--- a client that can ask is asked, and the work goes on
+-- a client that can ask is asked, and stepwise-mcp goes on with the work
 SELECT pg_temp.plain(pg_temp.legacy('tasks/result', pg_temp.task('old'), '{"elicitation": {}}') -> 'result');
 SELECT pg_temp.plain(pg_temp.legacy('tasks/result', pg_temp.task('old') || jsonb_build_object('inputResponses', jsonb_build_object(pg_temp.waiting('old', 'b')::text,
-       '{"action": "accept", "content": {"response": "yes"}}'::jsonb)), '{"elicitation": {}}') -> 'result');
+       '{"action": "accept", "content": {"response": "yes"}}'::jsonb)), '{"elicitation": {}}'));
+SELECT pg_temp.legacy('stepwise/work', pg_temp.task('old'));
+SELECT pg_temp.plain(pg_temp.legacy('tasks/result', pg_temp.task('old')) -> 'result');
 SELECT pg_temp.plain(pg_temp.legacy('tasks/get', pg_temp.task('old')));
 SELECT pg_temp.plain(pg_temp.legacy('tasks/cancel', pg_temp.task('old')));
 -- without stepwise-mcp the work is done in the call
 SELECT pg_temp.make('at once', '[{"tool": "exposed", "arguments": {"do": "x"}}]');
 SELECT pg_temp.plain(pg_temp.legacy('tools/call', jsonb_build_object('name', 'run', 'arguments', pg_temp.plan_of('at once'), 'task', '{}'::jsonb), pipe => false));
 SELECT pg_temp.legacy('tasks/get', pg_temp.task('at once')) #>> '{result,status}';
+
+-- stepwise-mcp runs in rounds: after some time the request is to come again, with the state that it gets
+CREATE FUNCTION pg_temp.again(method text, params jsonb, answer jsonb) RETURNS jsonb LANGUAGE sql AS $$
+    SELECT pg_temp.legacy(method, params || jsonb_build_object('_meta', jsonb_build_object('stepwise/again', answer #> '{stepwise,again,state}')))
+$$;
+SELECT pg_temp.make('rounds', '[{"tool": "exposed", "arguments": {"do": "sleep"}}, {"tool": "exposed", "arguments": {"do": "sleep"}}, {"tool": "exposed", "arguments": {"do": "x"}}]');
+SELECT jsonb_build_object('name', 'run', 'arguments', pg_temp.plan_of('rounds')) AS run \gset
+SELECT pg_temp.legacy('tools/call', :'run') AS round \gset
+SELECT pg_temp.plain(:'round');
+SELECT pg_temp.again('tools/call', :'run', :'round') AS round \gset
+SELECT pg_temp.plain(:'round');
+SELECT pg_temp.plain(pg_temp.again('tools/call', :'run', :'round') #> '{result,structuredContent}');
+-- it is one call, and took as long as all of them
+SELECT count(*), min(duration) > '1.2 seconds' FROM stepwise.tool_call WHERE plan_id = pg_temp.plan('rounds');
+-- so does a task; another server runs without rounds
+SELECT pg_temp.make('task rounds', '[{"tool": "exposed", "arguments": {"do": "sleep"}}, {"tool": "exposed", "arguments": {"do": "x"}}]');
+SELECT pg_temp.legacy('stepwise/work', pg_temp.task('task rounds')) AS round \gset
+SELECT pg_temp.plain(:'round'), pg_temp.legacy('tasks/get', pg_temp.task('task rounds')) #>> '{result,statusMessage}';
+SELECT pg_temp.again('stepwise/work', pg_temp.task('task rounds'), :'round'), pg_temp.legacy('tasks/get', pg_temp.task('task rounds')) #>> '{result,status}';
+SELECT pg_temp.make('whole', '[{"tool": "exposed", "arguments": {"do": "sleep"}}, {"tool": "exposed", "arguments": {"do": "x"}}]');
+SELECT pg_temp.legacy('tools/call', jsonb_build_object('name', 'run', 'arguments', pg_temp.plan_of('whole')), pipe => false) #>> '{result,structuredContent,task_status}';
+-- a prompt: the workflow is started once
+SELECT stepwise.define_workflow('{"name": "slow", "steps": [{"name": "a", "tool": "exposed", "arguments": {"do": "sleep"}}, {"name": "b", "tool": "exposed", "arguments": {"do": "x"}}]}') ->> 'version';
+SELECT pg_temp.modern('prompts/get', '{"name": "slow"}') AS round \gset
+SELECT pg_temp.plain(:'round');
+SELECT pg_temp.again('prompts/get', '{"name": "slow"}', :'round') #>> '{result,_meta,task_status}', count(*) FROM stepwise.plan WHERE workflow = 'slow';
+-- nonsense instead of a state is a first round
+SELECT s, pg_temp.legacy('tools/call', :'run'::jsonb || jsonb_build_object('_meta', jsonb_build_object('stepwise/again', s))) #>> '{result,structuredContent,task_status}'
+FROM jsonb_array_elements('[1, [], {"done": -5}, {"done": 1e99}, {"done": "x", "since": "never", "plan": 7}, {"since": "2999-01-01T00:00:00Z"}]') AS s;
 
 -- a workflow is started and run; an exposed tool is a plan of one step, and its result is the tool's
 SELECT stepwise.define_workflow('{"name": "flow", "steps": [{"name": "a", "tool": "exposed", "arguments": {"do": "x"}}], "outputs": {"is": "${steps.a.outputs.do}"}}') ->> 'version';

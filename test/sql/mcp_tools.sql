@@ -239,9 +239,14 @@ SELECT pg_temp.tool('update_step', pg_temp.of('mcp hand', '{"action": "retry", "
 SELECT t ->> 'name', p.name, v, pg_temp.tool(t ->> 'name', jsonb_build_object(p.name, v))
 FROM pg_temp.tools() AS t, jsonb_each(t #> '{inputSchema,properties}') AS p (name, schema), unnest(ARRAY['null', '1', '-1e400', '"x"', 'true', '[]', '[[]]', '{}', '{"a": {"b": null}}']::jsonb[]) AS v
 WHERE pg_temp.tool(t ->> 'name', jsonb_build_object(p.name, v)) !~ '^(\{|ERROR (SW0[0-9][0-9]|22[0-9A-Z]{3}): )';
+-- functions that a text mentions become tools; what cannot be read stays as it is
+SELECT n, pg_temp.tool('run', jsonb_build_object(n, 1)) FROM unnest(ARRAY['stepwise.', 'stepwise.retry_step', 'stepwise.retry_step()', 'stepwise.retry_step(step_id)', 'stepwise.retry_step(''x''', 'stepwise.retry_step(''x',
+    'stepwise.retry_step(((', 'stepwise.retry_step(1, 2, 3)', 'stepwise.skip_step(''a''''b'', reason => ''c'')', 'stepwise.modify_plan(a => 7, x)', 'stepwise.retry_step with {', 'stepwise.retry_step with {"a": "}\""}',
+    'stepwise.retry_step with {"a": }', 'stepwise.purge(now())', 'stepwise.reclaim_stalled(plan_id)', 'stepwise.retry_step(007)', 'stepwise.retry_step(0)', 'stepwise.retry_step(' || repeat('9', 30) || ')', 'stepwise.why(plan_id) stepwise.run(plan_id)',
+    '9 bytes in all; why reads it)', 'why reads it)']) AS n;
 -- cursors
 SELECT c, pg_temp.ask('tools/list', jsonb_build_object('cursor', c)) #>> '{error,code}', jsonb_array_length(pg_temp.ask('tools/list', jsonb_build_object('cursor', c)) #> '{result,tools}')
-FROM unnest(ARRAY['""', '"11"', '"12"', '"13"', '"x"', '"-1"', '"1 "', '"99999999999999999999"', '1', 'null', '{}']::jsonb[]) AS c;
+FROM unnest(ARRAY['""', '"after:"', '"after:z"', '"13"', '"x"', '"after"', '1', 'null', '{}']::jsonb[]) AS c;
 
 -- ---------- rights ----------
 
@@ -285,7 +290,6 @@ SELECT tool, plan_id = pg_temp.plan('mcp recorded') AS plan, is_error FROM stepw
 -- many of them come in pages
 SELECT stepwise.register_tool('mcp_many_' || n, 'mcp_echo(jsonb)', expose => true) FROM generate_series(1, 150) AS n \g /dev/null
 SELECT jsonb_array_length(r #> '{result,tools}'), r #>> '{result,nextCursor}' FROM pg_temp.ask('tools/list') AS r;
-SELECT jsonb_array_length(r #> '{result,tools}'), r #>> '{result,nextCursor}' FROM pg_temp.ask('tools/list', '{"cursor": "101"}') AS r;
 WITH RECURSIVE page (r) AS (SELECT pg_temp.ask('tools/list')
     UNION ALL SELECT pg_temp.ask('tools/list', jsonb_build_object('cursor', r #> '{result,nextCursor}')) FROM page WHERE (r -> 'result') ? 'nextCursor')
 SELECT count(*), count(DISTINCT t ->> 'name') FROM page, jsonb_array_elements(r #> '{result,tools}') AS t WHERE t ->> 'name' LIKE 'mcp_many%';

@@ -38,28 +38,57 @@ SELECT stepwise.submit_step_result(:'step', '4') ->> 'planStatus';
 SELECT step_order, status, attempt, result FROM stepwise.step WHERE plan_id = :'plan' ORDER BY step_order;
 SELECT stepwise.verify_audit(:'plan') -> 'valid';
 
--- ---------- the same ids in another tenant ----------
+-- ---------- the row is of another tenant ----------
 
-SELECT pg_temp.plan('twice', 2) AS plan \gset
-SET session_replication_role = replica;
-CREATE TEMP TABLE p AS SELECT * FROM stepwise.plan WHERE id = :'plan';
-CREATE TEMP TABLE d AS SELECT * FROM stepwise.plan_detail WHERE plan_id = :'plan';
-CREATE TEMP TABLE s AS SELECT * FROM stepwise.step WHERE plan_id = :'plan';
-UPDATE p SET tenant = 'place';
-UPDATE d SET tenant = 'place';
-UPDATE s SET tenant = 'place';
-INSERT INTO stepwise.plan SELECT * FROM p;
-INSERT INTO stepwise.plan_detail SELECT * FROM d;
-INSERT INTO stepwise.step SELECT * FROM s;
-RESET session_replication_role;
+SELECT pg_temp.plan('own', 2) AS plan \gset
 SELECT pg_temp.next(:'plan') AS step \gset
+\set VERBOSITY sqlstate
 BEGIN;
 SELECT stepwise.enter_tenant('place');
+SAVEPOINT s;
 SELECT stepwise.submit_step_result(:'step', '"other"') ->> 'stepStatus';
-COMMIT;
+ROLLBACK TO s;
+SELECT stepwise.get_next_step(:'plan');
+ROLLBACK TO s;
+SELECT stepwise.get_plan_status(:'plan');
+ROLLBACK;
 SELECT stepwise.submit_step_result(:'step', '"own"') ->> 'stepStatus';
 SELECT tenant, step_order, status, result FROM stepwise.step WHERE plan_id = :'plan' ORDER BY tenant, step_order;
 SELECT tenant, pending, completed FROM stepwise.plan WHERE id = :'plan' ORDER BY tenant;
+\set VERBOSITY default
+
+-- ---------- the next step is looked for behind the last one: it is there, it is another one, or it is taken ----------
+
+SELECT pg_temp.plan('behind', 6) AS plan \gset
+SELECT stepwise.get_next_step(:'plan') ->> 'name';
+SELECT stepwise.get_next_step(:'plan') ->> 'name';
+SELECT stepwise.modify_plan(:'plan', 'reorder_steps', '{"steps": ["s1", "s2", "s6", "s5", "s4", "s3"]}') ->> 'planStatus';
+SELECT stepwise.get_next_step(:'plan') ->> 'name';
+SELECT stepwise.modify_plan(:'plan', 'add_steps', '{"steps": [{"name": "between"}], "after": "s6"}') ->> 'planStatus';
+SELECT stepwise.get_next_step(:'plan') ->> 'name';
+SELECT stepwise.skip_step(s.id) ->> 'stepStatus' FROM stepwise.step AS s WHERE s.plan_id = :'plan' AND s.name = 's5';
+SELECT stepwise.get_next_step(:'plan') ->> 'name';
+SELECT stepwise.get_next_step(:'plan') ->> 'name';
+SELECT stepwise.get_next_step(:'plan') ->> 'status';
+
+-- ---------- a row that is written often stays in its page ----------
+
+SELECT pg_temp.plan('often', 1) AS plan \gset
+CREATE PROCEDURE pg_temp.claim_often(plan uuid, times int) LANGUAGE plpgsql AS $$
+DECLARE
+    claim jsonb;
+BEGIN
+    FOR i IN 1 .. times LOOP
+        claim := stepwise.get_next_step(plan);
+        COMMIT;
+        PERFORM stepwise.release_step((claim ->> 'stepId')::uuid, (claim ->> 'attempt')::int);
+        COMMIT;
+    END LOOP;
+END $$;
+SELECT pg_relation_size('stepwise.step') AS steps, pg_relation_size('stepwise.plan') AS plans \gset
+CALL pg_temp.claim_often(:'plan', 300);
+SELECT attempt FROM stepwise.step WHERE plan_id = :'plan';
+SELECT pg_relation_size('stepwise.step') - :steps <= 8192, pg_relation_size('stepwise.plan') - :plans <= 8192;
 
 -- ---------- the page is gone; then another row is at the place ----------
 
@@ -78,8 +107,8 @@ SELECT pending, completed FROM stepwise.plan WHERE id = :'longer';
 
 -- nothing of it stays
 SET session_replication_role = replica;
-DELETE FROM stepwise.step WHERE tenant = 'place' OR plan_id = :'longer';
-DELETE FROM stepwise.plan WHERE tenant = 'place' OR id IN (:'long', :'plan', :'longer');
-DELETE FROM stepwise.plan_detail WHERE tenant = 'place' OR plan_id IN (:'long', :'plan', :'longer');
-DELETE FROM stepwise.audit WHERE tenant = 'place' OR plan_id IN (:'long', :'plan', :'longer');
+DELETE FROM stepwise.step WHERE plan_id = :'longer';
+DELETE FROM stepwise.plan WHERE id IN (:'long', :'plan', :'longer');
+DELETE FROM stepwise.plan_detail WHERE plan_id IN (:'long', :'plan', :'longer');
+DELETE FROM stepwise.audit_log WHERE plan_id IN (:'long', :'plan', :'longer');
 RESET session_replication_role;

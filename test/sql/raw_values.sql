@@ -1,5 +1,4 @@
--- Values that only plain SQL can store: infinite times, the time that is stored as 0, ids of other tenants, and one id in two
--- tenants.
+-- Values that only plain SQL can store: infinite times, the time that is stored as 0, and ids of other tenants.
 
 \pset format unaligned
 \pset tuples_only on
@@ -52,7 +51,7 @@ SELECT stepwise.get_next_step(:'plan', 'anna', '1 hour') ->> 'stepId' AS step \g
 COMMIT;
 SELECT a.attname, v.value, pg_temp.try(format('UPDATE stepwise.step SET %I = %L WHERE id = %L', a.attname, v.value, :'step'))
 FROM pg_attribute AS a, (VALUES ('infinity'), ('-infinity')) AS v (value)
-WHERE a.attrelid = 'stepwise.step'::regclass AND a.atttypid = 'timestamptz'::regtype ORDER BY a.attnum, v.value;
+WHERE a.attrelid = 'stepwise.step'::regclass AND a.atttypid = 'timestamptz'::regtype ORDER BY a.attname, v.value;
 SELECT pg_temp.try(format('UPDATE stepwise.step SET status = %L, %I = %L WHERE id = %L', 'completed', 'lease_expires_at', 'infinity', :'step'));
 -- the largest finite values are accepted
 UPDATE stepwise.step SET active_at = '4713-01-01 00:00+00 BC', lease_expires_at = '294276-12-31 00:00+00' WHERE id = :'step';
@@ -76,19 +75,18 @@ INSERT INTO stepwise.step (tenant, plan_id, step_order, name) VALUES ('values A'
 RESET ROLE;
 SELECT tenant, name, status FROM stepwise.step WHERE name = 'c' AND plan_id = :'plan';
 
--- ---------- one id in two tenants ----------
+-- ---------- an id of another tenant ----------
 
 BEGIN;
 SELECT stepwise.enter_tenant('values A');
 SELECT stepwise.create_plan('twin', 'test', '[{"name": "a"}]') AS a \gset
 COMMIT;
-INSERT INTO stepwise.step (tenant, id, plan_id, step_order, name) VALUES ('values B', (:'a'::jsonb #>> '{stepIds,0}')::uuid, :'foreign_plan', 2, 'b');
--- this session has cached the place of one step; the other step is found at its own place
+-- the error does not tell whether the id exists
+SELECT split_part(pg_temp.try(format('INSERT INTO stepwise.step (tenant, id, plan_id, step_order, name) VALUES (%L, %L, %L, 2, %L)', 'values B', i.id, :'foreign_plan', 'b')), '"', 1)
+FROM (VALUES (:'a'::jsonb #>> '{stepIds,0}'), ('00000000-0000-7000-8000-000000000000')) AS i (id);
 BEGIN;
 SELECT stepwise.enter_tenant('values A');
 SELECT x ->> 'planStatus' FROM stepwise.submit_step_result((:'a'::jsonb #>> '{stepIds,0}')::uuid, '1') AS x;
-SELECT stepwise.enter_tenant('values B');
-SELECT x ->> 'planId' = :'foreign_plan', x ->> 'planStatus' FROM stepwise.skip_step((:'a'::jsonb #>> '{stepIds,0}')::uuid) AS x;
 COMMIT;
 
 -- ---------- final checks ----------

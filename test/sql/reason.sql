@@ -102,7 +102,7 @@ FROM stepwise.plan AS p JOIN stepwise.step AS s ON s.plan_id = p.id WHERE p.id =
 SELECT count(*) FROM stepwise.step WHERE status = 'skipped' AND message LIKE '%(cut: 960000 bytes in all)';
 SELECT bool_and((stepwise.verify_audit(id) ->> 'valid')::boolean) FROM stepwise.plan
 WHERE name IN ('long', 'ask', 'error', 'review', 'fields', 'level_1', 'level_50', 'many') AND tenant = 'default';
-SELECT count(*) AS faults FROM stepwise.check_integrity();
+SELECT * FROM stepwise.check_integrity();
 
 SELECT stepwise.drop_tool('strict') \g /dev/null
 DROP FUNCTION nothing(jsonb), in_brief(jsonb);

@@ -80,6 +80,34 @@ SELECT pg_temp.as('regress_agent', $$pg_temp.submit('branch', 'a')$$);
 SELECT pg_temp.as('regress_agent', $$pg_temp.decide('branch', 'a_review', 'approve', '')$$);
 SELECT pg_temp.as('regress_other', $$pg_temp.decide('branch', 'a_review', 'approve')$$);
 
+-- after an approval: the reviewer did not ask for it and may decide again; who submitted the step may not
+SELECT pg_temp.as('regress_maker', $$pg_temp.make('approved', '[{"name": "a", "review": {"when": "after"}}, {"name": "b"}]',
+    '[{"afterStepOrder": 1, "conditionExpression": "true", "ifTrueAction": "request_review", "actionParams": {"summary": "Look"}}]', separate_reviewer => true)$$);
+SELECT pg_temp.as('regress_agent', $$pg_temp.next('approved')$$);
+SELECT pg_temp.as('regress_agent', $$pg_temp.submit('approved', 'a')$$);
+SELECT pg_temp.as('regress_person', $$pg_temp.decide('approved', 'a', 'approve')$$);
+SELECT pg_temp.as('regress_agent', $$pg_temp.decide('approved', 'a_review', 'approve')$$);
+SELECT pg_temp.as('regress_person', $$pg_temp.decide('approved', 'a_review', 'approve')$$);
+
+-- the approval of a review that was requested brings the step to the gate after it: that is no submission of the reviewer
+SELECT pg_temp.as('regress_maker', $$pg_temp.make('twice', '[{"name": "a", "review": {"when": "after"}}]', separate_reviewer => true)$$);
+SELECT pg_temp.as('regress_agent', $$pg_temp.next('twice')$$);
+SELECT pg_temp.as('regress_agent', $$pg_temp.review('twice', 'a')$$);
+SELECT pg_temp.as('regress_person', $$pg_temp.decide('twice', 'a', 'approve')$$);
+SELECT pg_temp.as('regress_agent', $$pg_temp.decide('twice', 'a', 'approve')$$);
+SELECT pg_temp.as('regress_person', $$pg_temp.decide('twice', 'a', 'approve')$$);
+
+-- the gate after a workflow: who worked in it is excluded, who decided or asked in it is not
+SELECT stepwise.define_workflow('{"name": "rights worked", "steps": [{"name": "i"}, {"name": "p", "prompt": "Well?"}]}') ->> 'version',
+    stepwise.define_workflow('{"name": "rights around", "steps": [{"name": "w", "workflow": "rights worked"}]}') ->> 'version';
+SELECT pg_temp.as('regress_maker', $$pg_temp.make('worked', '[{"name": "n", "workflow": "rights around", "review": {"when": "after"}}]', separate_reviewer => true)$$);
+SELECT pg_temp.as('regress_agent', $$pg_temp.next('worked')$$);
+SELECT pg_temp.as('regress_agent', $$pg_temp.submit('rights worked', 'i')$$);
+SELECT pg_temp.as('regress_person', $$pg_temp.next('worked')$$);
+SELECT pg_temp.as('regress_person', $$stepwise.resume(pg_temp.waiting('rights worked', 'p'), '1') ->> 'status'$$);
+SELECT pg_temp.as('regress_agent', $$pg_temp.decide('worked', 'n', 'approve')$$);
+SELECT pg_temp.as('regress_person', $$pg_temp.decide('worked', 'n', 'approve')$$);
+
 -- nested: the plan above says it too, its maker is excluded, and ending the step above, or the nested plan alone, is no way around
 SELECT stepwise.define_workflow('{"name": "rights inner", "steps": [{"name": "i"}]}') ->> 'version';
 SELECT pg_temp.as('regress_maker', $$pg_temp.make('nested', '[{"name": "n", "workflow": "rights inner"}, {"name": "after"}]', separate_reviewer => true)$$);
@@ -143,7 +171,8 @@ CREATE FUNCTION pg_temp.reading() RETURNS TABLE (name text, came text) LANGUAGE 
 DECLARE
     arguments jsonb := jsonb_build_object('plan_id', pg_temp.plan('watched'), 'step_id', pg_temp.step('watched', 'a'), 'stall_after', '0',
         'session_id', 'second', 'at', 'infinity', 'definition', '{}'::jsonb, 'query', 'test', 'tenant', 'default', 'on_failure', 'fail',
-        'statuses', '{}', 'from_status', 'failed', 'to_status', 'failed', 'request', '{}'::jsonb, 'arguments', '{}'::jsonb);
+        'statuses', '{}', 'from_status', 'failed', 'to_status', 'failed', 'request', '{}'::jsonb, 'arguments', '{}'::jsonb,
+        'id', pg_temp.plan('watched'), 'first', 1, 'since', 'now');
 BEGIN
     FOR name, came IN
         SELECT p.proname, format('SELECT stepwise.%I(%s)::text', p.proname,

@@ -278,6 +278,7 @@ WHERE relnamespace = 'stepwise'::regnamespace AND relkind = 'r' AND relname NOT 
 SELECT stepwise.define_workflow('{"name": "state.sql", "steps": [{}]}') -> 'version';
 SELECT pg_temp.plan('guarded', '[{"name": "a"}, {"name": "b", "dependsOn": ["a"]}]', 'continue',
     '[{"afterStepOrder": 1, "conditionExpression": "outcome == \"failure\"", "ifTrueAction": "fail"}]');
+SELECT stepwise.store_output(pg_temp.id('guarded'), 'so that it has a row of details') IS NOT NULL;
 SELECT pg_temp.move('guarded', 'a', 'in_progress');
 SELECT pg_temp.move('guarded', 'a', 'awaiting_input');
 SELECT name, left(pg_temp.try(format('DELETE FROM stepwise.%I', name)), 5) AS delete,
@@ -346,7 +347,7 @@ SELECT * FROM pg_temp.sound();
 -- other statements that write: INSERT ... ON CONFLICT, MERGE
 SELECT pg_temp.plan('merged', pg_temp.names('a', 'b'));
 INSERT INTO stepwise.step (tenant, id, plan_id, step_order, name) SELECT tenant, id, plan_id, step_order, name FROM stepwise.step WHERE plan_id = pg_temp.id('merged')
-ON CONFLICT (tenant, id) DO UPDATE SET status = 'in_progress';
+ON CONFLICT (id) DO UPDATE SET status = 'in_progress';
 MERGE INTO stepwise.step AS s USING (VALUES ('a', 1), ('c', 3)) AS w (name, step_order) ON s.plan_id = pg_temp.id('merged') AND s.name = w.name
 WHEN MATCHED THEN UPDATE SET status = 'completed'
 WHEN NOT MATCHED THEN INSERT (tenant, plan_id, step_order, name) VALUES ('default', pg_temp.id('merged'), w.step_order, w.name);
@@ -611,7 +612,7 @@ SELECT count(DISTINCT execution_order), min(execution_order), max(execution_orde
 FROM stepwise.step WHERE plan_id = pg_temp.id('many');
 UPDATE stepwise.step SET status = 'completed', result = to_jsonb(step_order) WHERE plan_id = pg_temp.id('many') AND step_order < 10000;
 SELECT pg_temp.look('many');
-SELECT pg_temp.try($$UPDATE stepwise.step SET status = 'in_progress' WHERE plan_id = pg_temp.id('many')$$);
+SELECT pg_temp.try($$UPDATE stepwise.step SET status = 'in_progress' WHERE plan_id = pg_temp.id('many') AND name = 's1'$$);
 UPDATE stepwise.step SET status = 'completed' WHERE plan_id = pg_temp.id('many') AND status <> 'completed';
 SELECT pg_temp.look('many');
 SELECT event, detail ->> 'from', detail ->> 'to', count(*) FROM stepwise.audit WHERE plan_id = pg_temp.id('many') GROUP BY 1, 2, 3 ORDER BY min(id);

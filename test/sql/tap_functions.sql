@@ -294,7 +294,7 @@ SELECT set_eq(
 SELECT set_eq(
     $$ SELECT DISTINCT split_part(label, ':', 1) FROM answer $$,
     $$ SELECT p.proname::text FROM public_routine AS r JOIN pg_proc AS p USING (oid)
-       WHERE p.prorettype = 'jsonb'::regtype AND p.proname NOT IN ('call', 'mcp', 'task_variables', 'state_read', 'state_write', 'state_merge') $$,
+       WHERE p.prorettype = 'jsonb'::regtype AND p.proname NOT IN ('call', 'mcp', 'task_variables', 'state_read', 'state_write', 'state_merge', 'audit_detail') $$,
     'functions of which the keys are compared');
 
 SELECT * FROM finish();

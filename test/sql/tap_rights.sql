@@ -2,6 +2,7 @@
 -- PUBLIC. The tests are generated from the catalog. An object that the lists below do not name fails the test. A listed name that
 -- does not exist yet is no failure.
 --
+--   everyone     granted to PUBLIC
 --   reader too   granted by grant_reader and by grant_agent
 --   agent        granted by grant_agent
 --   decide       granted by grant_agent, unless decide is false
@@ -13,11 +14,14 @@ SELECT * FROM no_plan();
 
 CREATE TEMP TABLE listed (kind text, class text, names text);
 INSERT INTO listed VALUES
+('function', 'everyone', 'slot_of tenant_slot'),
 ('function', 'reader too', 'enter_tenant current_tenant derive_plan_status step_transition_allowed plan_transition_allowed'),
 ('function', 'reader too', 'get_plan_status get_plan_context get_step_context list_active_plans list_plans list_checkpoints find_plans why handoff task_variables'),
 ('function', 'reader too', 'validate_definition list_workflows get_workflow list_tools search_artifacts get_artifact get_output'),
 ('function', 'reader too', 'execution execution_as_of workflow_response verify_audit audit_head'),
 ('function', 'reader too', 'call mcp help'),
+-- the view audit calls these as the role that reads it
+('function', 'reader too', 'audit_entries audit_detail'),
 ('function', 'agent', 'create_plan define_workflow start_workflow drop_workflow fork_plan uuid7'),
 ('function', 'agent', 'get_next_step submit_step_result advance fail_step retry_step skip_step release_step heartbeat'),
 ('function', 'agent', 'reclaim_stalled cancel_plan request_user_review modify_plan'),
@@ -32,11 +36,11 @@ INSERT INTO listed VALUES
 ('function', 'internal', 'skill_json time_text interval_text cut_text cut_json drop_nulls beside search_headline plan_brief json_size'),
 
 ('table', 'reader too', 'plan plan_detail step dependency branching_condition workflow checkpoint tool resource state'),
-('table', 'reader too', 'artifact skill_execution tool_call audit'),
+('table', 'reader too', 'artifact skill_execution tool_call audit_log'),
 ('table', 'owner only', 'member'),
 ('table', 'internal', 'engine'),
 
-('view', 'reader too', 'checkpoints claims plan_progress stalled waiting'),
+('view', 'reader too', 'audit checkpoints claims plan_progress stalled waiting'),
 ('view', 'owner only', 'grants'),
 
 ('type', 'owner only', 'step_status plan_status outcome on_failure');
@@ -49,7 +53,7 @@ SELECT l.kind, l.class, n.name
 FROM listed AS l, regexp_split_to_table(l.names, '\s+') AS n (name)
 UNION ALL
 SELECT 'function', 'internal', p.proname::text
-FROM pg_proc AS p WHERE p.pronamespace = 'stepwise'::regnamespace AND p.pronargs > 0 AND p.proargnames[1] = 'tenant' AND p.proname <> 'enter_tenant';
+FROM pg_proc AS p WHERE p.pronamespace = 'stepwise'::regnamespace AND p.pronargs > 0 AND p.proargnames[1] = 'tenant' AND p.proname NOT IN ('enter_tenant', 'tenant_slot');
 
 CREATE TEMP TABLE object AS
 SELECT 'function' AS kind, p.proname::text AS name, p.oid
@@ -79,13 +83,13 @@ SELECT stepwise.add_member('regress_rights_reader', 'A') \g /dev/null
 
 CREATE TEMP TABLE who (label text, role text, classes text[]);
 INSERT INTO who VALUES
-('owner', current_user, '{reader too,agent,decide,owner only,internal}'),
-('agent of A', 'regress_rights_a', '{reader too,agent,decide}'),
-('agent of B', 'regress_rights_b', '{reader too,agent,decide}'),
-('worker', 'regress_rights_worker', '{reader too,agent}'),
-('reader', 'regress_rights_reader', '{reader too}'),
-('stranger', 'regress_rights_stranger', '{}'),
-('PUBLIC', 'public', '{}');
+('owner', current_user, '{everyone,reader too,agent,decide,owner only,internal}'),
+('agent of A', 'regress_rights_a', '{everyone,reader too,agent,decide}'),
+('agent of B', 'regress_rights_b', '{everyone,reader too,agent,decide}'),
+('worker', 'regress_rights_worker', '{everyone,reader too,agent}'),
+('reader', 'regress_rights_reader', '{everyone,reader too}'),
+('stranger', 'regress_rights_stranger', '{everyone}'),
+('PUBLIC', 'public', '{everyone}');
 
 CREATE FUNCTION pg_temp.may_use(role text, kind text, object oid) RETURNS boolean
 LANGUAGE sql AS $$
@@ -139,7 +143,7 @@ FROM object AS o WHERE o.kind IN ('table', 'view') ORDER BY o.name;
 
 SELECT is(
     ARRAY(SELECT w.label FROM who AS w WHERE has_schema_privilege(w.role, 'stepwise', 'USAGE') ORDER BY w.label),
-    ARRAY['agent of A', 'agent of B', 'owner', 'reader', 'worker'], 'who may use the schema');
+    ARRAY(SELECT w.label FROM who AS w ORDER BY w.label), 'who may use the schema');
 SELECT is(
     ARRAY(SELECT w.label FROM who AS w WHERE has_schema_privilege(w.role, 'stepwise', 'CREATE') ORDER BY w.label),
     ARRAY['owner'], 'who may create in the schema');
@@ -182,8 +186,14 @@ SELECT is_empty($$
     FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indrelid
     WHERE c.relnamespace = 'stepwise'::regnamespace AND (i.indisunique OR i.indisprimary)
       AND NOT EXISTS (SELECT FROM pg_attribute AS a
-                      WHERE a.attrelid = i.indrelid AND a.attnum = i.indkey[0] AND a.attname = 'tenant') $$,
-    'every key leads with the tenant');
+                      WHERE a.attrelid = i.indrelid AND a.attnum = i.indkey[0] AND (a.attname = 'tenant' OR a.atttypid = 'uuid'::regtype)) $$,
+    'every key leads with the tenant or with an id');
+SELECT is(array_agg(i.indexrelid::regclass::text ORDER BY i.indexrelid::regclass::text), ARRAY['stepwise.' || t.name || '_pkey'],
+    format('the key of table %s is its id', t.name))
+FROM (VALUES ('plan'), ('step'), ('checkpoint'), ('artifact'), ('skill_execution'), ('tool_call')) AS t (name)
+JOIN pg_index AS i ON i.indrelid = ('stepwise.' || t.name)::regclass AND i.indisprimary AND i.indnkeyatts = 1
+JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] AND a.attnum = 1 AND a.attname = 'id'
+GROUP BY t.name;
 SELECT is_empty($$
     SELECT o.name FROM object AS o
     WHERE o.kind = 'table' AND o.name <> 'engine'
@@ -193,9 +203,9 @@ SELECT is_empty($$
     SELECT o.name FROM object AS o
     WHERE o.kind = 'table' AND o.name <> 'engine'
       AND NOT EXISTS (SELECT FROM pg_attribute AS a
-                      WHERE a.attrelid = o.oid AND a.attname = 'tenant' AND a.attnum = 1 AND a.attnotnull
+                      WHERE a.attrelid = o.oid AND a.attname = 'tenant' AND a.attnotnull
                         AND a.atttypid = 'text'::regtype AND a.attcollation = '"C"'::regcollation) $$,
-    'the tenant is the first column of every table');
+    'every table has a column for the tenant');
 
 -- ---------- properties of functions ----------
 
@@ -211,7 +221,7 @@ SELECT is_empty($$
 -- A parallel worker has no tenant, so the leader evaluates the policy.
 SELECT is_empty($$
     SELECT o.name FROM object AS o JOIN pg_proc AS p ON p.oid = o.oid
-    WHERE o.kind = 'function' AND p.proparallel = 's' AND p.provolatile <> 'i' AND p.proname <> 'uuid7' $$,
+    WHERE o.kind = 'function' AND p.proparallel = 's' AND p.provolatile <> 'i' $$,
     'only pure functions are parallel safe');
 SELECT is(
     (SELECT (p.provolatile, p.proparallel)::text FROM pg_proc AS p WHERE p.oid = 'stepwise.current_tenant()'::regprocedure),

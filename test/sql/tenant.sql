@@ -377,7 +377,7 @@ BEGIN
     RETURN plan::text ~ '"Gather';
 END $$;
 SET ROLE regress_a;
-\set query 'SELECT count(*) > 0 AS some, min(a.tenant), max(s.tenant) FROM stepwise.audit AS a JOIN stepwise.step AS s USING (tenant, plan_id)'
+\set query 'SELECT count(*) > 0 AS some, min(a.tenant), max(s.tenant) FROM stepwise.audit_log AS a JOIN stepwise.step AS s USING (tenant, plan_id)'
 SELECT probe.is_parallel(:'query');
 :query;
 SET ROLE regress_ab;

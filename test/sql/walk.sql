@@ -1,20 +1,32 @@
--- A random walk. Random plans with nesting, branches, conditions, prompts and reviews, some in strict order, get random calls, including plain SQL and invalid calls.
+-- A random walk. Random plans with nesting, branches, conditions, prompts and reviews, some in strict order or with a separate reviewer, get random calls
+-- by several roles, including plain SQL and invalid calls.
 -- Every error is of class SW, the tables stay consistent, the chains are valid, and every plan can still be brought to its end. What
 -- the functions tell agrees with what they do: the calls that why names, the alternatives too, change something, or why says to wait; handoff,
 -- get_plan_context, get_next_step and run name the same call; the pause reason of a plan is that of its first blocking step, and no ready step is
--- passed over.
--- The seed is fixed. psql -v seed=0.7 -v plans=5000 -v checks=1 -f takes another walk, and checks after every call.
+-- passed over. All that holds for the owner, for an agent without the right to decide, and for a person who has it.
+-- The seed is fixed: each run makes the same calls, whatever the clock and the ids are. So every choice among rows sorts them by id first; the ids of
+-- one session are in the order in which they were made. "make walk SEEDS=..." takes other walks.
 
 \set ECHO none
 SET client_min_messages = warning;
 SET jit = off;
-\if :{?seed} \else \set seed 0.42 \endif
+\if :{?seed} \else \set seed 42 \endif
 \if :{?plans} \else \set plans 100 \endif
 \if :{?checks} \else \set checks 0.05 \endif
 CREATE SCHEMA walk;
 SET search_path = walk, public;
 
-CREATE TABLE made (id int GENERATED ALWAYS AS IDENTITY, root uuid, call text, answer text);
+-- The roles of the walk: one that may not decide, one that may, and a judge, who has no part in anything. Their names have the number of the
+-- database, since roles belong to the cluster.
+CREATE FUNCTION role(part text) RETURNS text STABLE LANGUAGE sql AS $$
+    SELECT format('walk_%s_%s', part, oid) FROM pg_database WHERE datname = current_database() AND part IS NOT NULL
+$$;
+SELECT format('CREATE ROLE %I', role(part)) FROM unnest('{agent,person,judge}'::text[]) AS part \gexec
+SELECT stepwise.grant_agent(role(part)::regrole, decide => part <> 'agent') IS NOT NULL, stepwise.add_member(role(part)::regrole, 'default') IS NOT NULL
+FROM unnest('{agent,person,judge}'::text[]) AS part \g /dev/null
+SELECT format('GRANT USAGE ON SCHEMA walk TO %I', role(part)) FROM unnest('{agent,person,judge}'::text[]) AS part \gexec
+
+CREATE TABLE made (id int GENERATED ALWAYS AS IDENTITY, root uuid, part text, call text, answer text);
 CREATE TABLE trouble (what text, root uuid, detail text);
 CREATE TABLE blocked (step_id uuid, plan_id uuid, reason jsonb);
 
@@ -26,8 +38,8 @@ CREATE FUNCTION upto(n int) RETURNS int LANGUAGE sql AS $$ SELECT 1 + floor(rand
 -- ---------- random definitions ----------
 
 CREATE FUNCTION random_parents(i int) RETURNS jsonb LANGUAGE sql AS $$
-    SELECT jsonb_agg(jsonb_build_object('step', parent, 'required', random() < 0.6))
-    FROM (SELECT DISTINCT 's' || upto(i - 1) AS parent FROM generate_series(1, upto(2))) AS p
+    SELECT jsonb_agg(jsonb_build_object('step', parent) || CASE WHEN random() < 0.25 THEN '{"when": "ended"}' ELSE jsonb_build_object('required', random() < 0.6) END)
+    FROM (SELECT DISTINCT 's' || upto(i - 1) AS parent FROM generate_series(1, upto(2)) ORDER BY parent OFFSET 0) AS p
 $$;
 
 CREATE FUNCTION random_step(i int, depends boolean, level int) RETURNS jsonb LANGUAGE plpgsql AS $$
@@ -110,23 +122,35 @@ BEGIN
         steps := (SELECT jsonb_agg(CASE WHEN random() < 0.8 AND NOT s ?| '{prompt,workflow,tool}' THEN s || '{"tool": "fine"}' ELSE s END ORDER BY place)
                   FROM jsonb_array_elements(steps) WITH ORDINALITY AS x (s, place));
     END IF;
-    RETURN CASE WHEN NOT depends AND random() < 0.25 THEN '{"strictOrder": true}' ELSE '{}' END::jsonb || jsonb_build_object('name', name, 'steps', steps, 'onFailure', pick('continue', 'stop', 'stop', 'pause', 'fail'),
+    RETURN CASE WHEN NOT depends AND random() < 0.25 THEN '{"strictOrder": true}' ELSE '{}' END::jsonb
+        || CASE WHEN random() < 0.2 THEN '{"separateReviewer": true}' ELSE '{}' END::jsonb || jsonb_build_object('name', name, 'steps', steps, 'onFailure', pick('continue', 'stop', 'stop', 'pause', 'fail'),
         'branchingConditions', (SELECT coalesce(jsonb_agg(random_branch(i, n, depends)), '[]') FROM generate_series(2, upto(4)) AS i),
         'inputs', '{"x": {"type": "integer", "default": 1}}'::jsonb, 'outputs', '{"n": "${steps.s1.outputs.n}"}'::jsonb);
 END $$;
 
 -- ---------- random calls ----------
 
--- Call, note it, and take an error of class SW for an answer.
-CREATE FUNCTION try(root uuid, call text) RETURNS jsonb LANGUAGE plpgsql AS $$
+-- Call as one of the roles, or as the owner; an error undoes the change of the role too.
+CREATE FUNCTION called(call text, part text) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
     answer jsonb;
 BEGIN
+    PERFORM set_config('role', coalesce(role(part), 'none'), true);
     EXECUTE 'SELECT to_jsonb(' || call || ')' INTO answer;
-    INSERT INTO made (root, call, answer) VALUES (root, call, answer);
+    PERFORM set_config('role', 'none', true);
+    RETURN answer;
+END $$;
+
+-- Call, note it, and take an error of class SW for an answer.
+CREATE FUNCTION try(root uuid, call text, part text = NULL) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+    answer jsonb;
+BEGIN
+    answer := called(call, part);
+    INSERT INTO made (root, part, call, answer) VALUES (root, part, call, answer);
     RETURN answer;
 EXCEPTION WHEN OTHERS THEN
-    INSERT INTO made (root, call, answer) VALUES (root, call, sqlstate || ' ' || sqlerrm);
+    INSERT INTO made (root, part, call, answer) VALUES (root, part, call, sqlstate || ' ' || sqlerrm);
     IF sqlstate NOT LIKE 'SW%' THEN
         INSERT INTO trouble VALUES ('error', root, call || ': ' || sqlstate || ' ' || sqlerrm);
     END IF;
@@ -140,14 +164,16 @@ CREATE FUNCTION tree(root uuid) RETURNS SETOF stepwise.plan STABLE LANGUAGE sql 
 $$;
 -- Some step of the tree, mostly one of a state in a plan that is open.
 CREATE FUNCTION some_step(root uuid, state text) RETURNS uuid LANGUAGE sql AS $$
-    SELECT s.id FROM tree(root) AS p JOIN stepwise.step AS s ON s.tenant = p.tenant AND s.plan_id = p.id
-    ORDER BY random() < 0.85 AND s.status::text = state AND p.completed_at IS NULL DESC, random() LIMIT 1
+    SELECT x.id FROM (SELECT s.id, s.status::text = state AND p.completed_at IS NULL AS fits
+                      FROM tree(root) AS p JOIN stepwise.step AS s ON s.tenant = p.tenant AND s.plan_id = p.id ORDER BY s.id OFFSET 0) AS x
+    ORDER BY random() < 0.85 AND x.fits DESC, random() LIMIT 1
 $$;
 CREATE FUNCTION some_plan(root uuid) RETURNS uuid LANGUAGE sql AS $$
-    SELECT p.id FROM tree(root) AS p ORDER BY random() < 0.5 AND p.id = root DESC, random() < 0.8 AND p.completed_at IS NULL DESC, random() LIMIT 1
+    SELECT x.id FROM (SELECT p.id, p.completed_at IS NULL AS open FROM tree(root) AS p ORDER BY p.id OFFSET 0) AS x
+    ORDER BY random() < 0.5 AND x.id = root DESC, random() < 0.8 AND x.open DESC, random() LIMIT 1
 $$;
 CREATE FUNCTION some_checkpoint(root uuid) RETURNS uuid LANGUAGE sql AS $$
-    SELECT k.id FROM stepwise.checkpoint AS k WHERE k.root_id = root ORDER BY random() LIMIT 1
+    SELECT x.id FROM (SELECT k.id FROM stepwise.checkpoint AS k WHERE k.root_id = root ORDER BY k.id OFFSET 0) AS x ORDER BY random() LIMIT 1
 $$;
 CREATE FUNCTION move_by_hand(step_id uuid, status text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -233,12 +259,12 @@ $$;
 CREATE FUNCTION named_call(why jsonb) RETURNS text LANGUAGE sql AS $$ SELECT spelled(why -> 'nextCall') $$;
 
 -- What a call would answer, and whether it would change something; nothing is changed.
-CREATE FUNCTION would(root uuid, call text, OUT answer jsonb, OUT change boolean, OUT moved boolean, OUT reasons jsonb) LANGUAGE plpgsql AS $$
+CREATE FUNCTION would(root uuid, call text, part text, OUT answer jsonb, OUT change boolean, OUT moved boolean, OUT reasons jsonb) LANGUAGE plpgsql AS $$
 DECLARE
     before bigint := changes(root);
     stood text := states(root);
 BEGIN
-    EXECUTE 'SELECT to_jsonb(' || call || ')' INTO answer;
+    answer := called(call, part);
     change := changes(root) <> before;
     moved := states(root) <> stood;
     reasons := (SELECT jsonb_object_agg(b.step_id, s.pause_reason) FROM blocked AS b JOIN stepwise.step AS s ON s.id = b.step_id);
@@ -250,11 +276,13 @@ EXCEPTION
         answer := to_jsonb(sqlstate || ' ' || sqlerrm);
 END $$;
 
--- Does why say that one has to wait for a claim that somebody holds, and does the call say for which?
+-- Does why say that one has to wait, and does the call say the same? One waits for a claim that somebody holds, and is told for which; or for a person.
 CREATE FUNCTION says_wait(why jsonb, answer jsonb) RETURNS boolean LANGUAGE sql AS $$
-    SELECT why ->> 'message' LIKE '%wait until it has ended' AND why -> 'nextCall' ->> 'function' = 'get_next_step' AND why -> 'alternatives' = '[]'
-       AND answer ->> 'status' IN ('no_pending_steps', 'paused') AND why ->> 'message' = answer ->> 'message'
-       AND (answer ->> 'status' = 'paused' OR answer -> 'waitingFor' -> 0 ?| '{worker,leaseExpiresAt}')
+    SELECT why -> 'nextCall' ->> 'function' = 'get_next_step' AND why ->> 'message' = answer ->> 'message' AND CASE
+        WHEN why ->> 'message' LIKE '%wait until it has ended' THEN why -> 'alternatives' = '[]'
+            AND (answer ->> 'status' = 'paused' OR answer ->> 'status' = 'no_pending_steps' AND answer -> 'waitingFor' -> 0 ?| '{worker,leaseExpiresAt}')
+        WHEN why ->> 'message' LIKE '%Wait for a person who may decide.' THEN why ->> 'waitingOn' = 'person' AND answer ->> 'status' IN ('awaiting_review', 'paused', 'no_pending_steps')
+        END
 $$;
 CREATE FUNCTION next_and_why(plan uuid) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
@@ -269,9 +297,9 @@ BEGIN
     RETURN answer || jsonb_build_object('why', stepwise.why(plan) -> 'nextCall');
 END $$;
 
-CREATE FUNCTION check_why(root uuid, plan uuid) RETURNS SETOF text LANGUAGE plpgsql AS $$
+CREATE FUNCTION check_why(root uuid, plan uuid, part text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
-    why jsonb := stepwise.why(plan);
+    why jsonb := called(format('stepwise.why(%L)', plan), part);
     call text;
     w record;
 BEGIN
@@ -282,12 +310,12 @@ BEGIN
         RETURN;
     END IF;
     call := named_call(why);
-    w := would(root, call);
+    w := would(root, call, part);
     IF w.change IS NOT TRUE AND NOT says_wait(why, w.answer) THEN
         RETURN NEXT format('why says "%s", and %s changes nothing: %s', why ->> 'message', call, w.answer);
     END IF;
     FOR call IN SELECT spelled(a) FROM jsonb_array_elements(why -> 'alternatives') AS a LOOP
-        w := would(root, call);
+        w := would(root, call, part);
         IF w.change IS NOT TRUE THEN
             RETURN NEXT format('why says "%s", and the alternative %s changes nothing: %s', why ->> 'message', call, w.answer);
         END IF;
@@ -295,12 +323,12 @@ BEGIN
 END $$;
 
 -- The other functions name the call that why names, and handoff names the alternatives too.
-CREATE FUNCTION check_same(root uuid, plan uuid) RETURNS SETOF text LANGUAGE plpgsql AS $$
+CREATE FUNCTION check_same(root uuid, plan uuid, part text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
-    why jsonb := stepwise.why(plan);
-    told text := stepwise.handoff(plan);
-    context jsonb := stepwise.get_plan_context(plan) -> 'nextCall';
-    answer jsonb := (would(root, format('walk.next_and_why(%L)', plan))).answer;
+    why jsonb := called(format('stepwise.why(%L)', plan), part);
+    told text := called(format('stepwise.handoff(%L)', plan), part) #>> '{}';
+    context jsonb := called(format('stepwise.get_plan_context(%L)', plan), part) -> 'nextCall';
+    answer jsonb := (would(root, format('walk.next_and_why(%L)', plan), part)).answer;
     call jsonb;
 BEGIN
     IF context <> why -> 'nextCall' THEN
@@ -314,7 +342,7 @@ BEGIN
     IF answer ->> 'status' NOT LIKE 'plan%' AND answer ->> 'status' <> 'step_ready' AND answer -> 'nextCall' <> answer -> 'why' THEN
         RETURN NEXT format('get_next_step names %s, and why then names %s', answer -> 'nextCall', answer -> 'why');
     END IF;
-    answer := (would(root, format('walk.run_and_why(%L)', plan))).answer;
+    answer := (would(root, format('walk.run_and_why(%L)', plan), part)).answer;
     IF answer ? 'next_call' AND answer -> 'next_call' <> answer -> 'why' THEN
         RETURN NEXT format('run names %s, and why then names %s', answer -> 'next_call', answer -> 'why');
     END IF;
@@ -341,7 +369,7 @@ END $$;
 -- What is handed out for a nested plan is handed out for the root too, the deepest first, unless a sequence has stopped before it.
 CREATE FUNCTION check_passed_over(root uuid) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
-    at_root jsonb := (would(root, format('walk.next_and_held(%L)', root))).answer;
+    at_root jsonb := (would(root, format('walk.next_and_held(%L)', root), NULL)).answer;
     at_plan jsonb;
     plan record;
 BEGIN
@@ -351,7 +379,7 @@ BEGIN
     END IF;
     FOR plan IN SELECT p.id FROM tree(root) AS p WHERE p.depth > 0 AND p.completed_at IS NULL AND p.depth > coalesce(jsonb_array_length(at_root -> 'path') - 1, 0) LOOP
         CONTINUE WHEN at_root -> 'held' ? plan.id::text;
-        at_plan := (would(root, format('stepwise.get_next_step(%L)', plan.id))).answer;
+        at_plan := (would(root, format('stepwise.get_next_step(%L)', plan.id), NULL)).answer;
         IF at_plan ->> 'status' = 'step_ready' THEN
             RETURN NEXT format('the root answers %s, and passes over %s', concat_ws(' ', at_root ->> 'status', at_root ->> 'path'), at_plan ->> 'path');
         END IF;
@@ -373,7 +401,7 @@ BEGIN
                -- a step before it was retried, and comes first
                AND NOT (p.sequential AND EXISTS (SELECT FROM stepwise.step AS o WHERE o.tenant = p.tenant AND o.plan_id = p.id AND o.step_order < s.step_order AND o.status = 'pending'))
     LOOP
-        w := would(root, format(CASE WHEN b.reason ->> 'type' IN ('clientTool', 'schemaMismatch') THEN 'stepwise.run(%L)' ELSE 'stepwise.get_next_step(%L)' END, b.plan_id));
+        w := would(root, format(CASE WHEN b.reason ->> 'type' IN ('clientTool', 'schemaMismatch') THEN 'stepwise.run(%L)' ELSE 'stepwise.get_next_step(%L)' END, b.plan_id), NULL);
         IF (NOT w.moved AND w.reasons -> b.step_id::text = b.reason)
            OR (b.reads_below IS NOT TRUE AND EXISTS (SELECT FROM stepwise.step AS s WHERE s.tenant = 'default' AND s.plan_id = b.plan_id
                                                           AND s.name = b.reason ->> 'producingStep' AND s.status IN ('failed', 'skipped'))) THEN
@@ -416,18 +444,30 @@ CREATE FUNCTION note_blocked(root uuid) RETURNS void LANGUAGE sql AS $$
     WHERE p.completed_at IS NULL AND s.status = 'pending' AND s.pause_reason IS NOT NULL
 $$;
 
--- Call, and check what has become of the tree.
-CREATE FUNCTION try_and_check(root uuid, call text) RETURNS void LANGUAGE plpgsql AS $$
+-- A call that changes a plan names the call that why then names for the root.
+CREATE FUNCTION check_next_call(root uuid, answer jsonb, part text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+    why jsonb := called(format('stepwise.why(%L)', root), part);
+BEGIN
+    IF answer ? 'stepStatus' AND answer ? 'nextCall' AND why ->> 'waitingOn' <> 'nobody' AND answer -> 'nextCall' <> why -> 'nextCall' THEN
+        RETURN NEXT format('the answer names %s, why %s', answer -> 'nextCall', why -> 'nextCall');
+    END IF;
+END $$;
+
+-- Call, and check what has become of the tree. What is told may depend on who asks, who may be another.
+CREATE FUNCTION try_and_check(root uuid, call text, part text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     answer jsonb;
     plan uuid := some_plan(root);
+    asks text := pick('agent', 'person', 'judge', NULL, NULL);
 BEGIN
     PERFORM note_blocked(root);
-    answer := try(root, call);
-    INSERT INTO trouble SELECT 'told', root, call || ': ' || problem
+    answer := try(root, call, part);
+    INSERT INTO trouble SELECT 'told', root, concat_ws(' ', part || ':', call || ':', asks || ':', problem)
     FROM (SELECT * FROM check_tree(root, coalesce(answer -> 'next', answer))
-          UNION ALL SELECT * FROM check_why(root, plan)
-          UNION ALL SELECT * FROM check_same(root, plan)
+          UNION ALL SELECT * FROM check_next_call(root, answer, part)
+          UNION ALL SELECT * FROM check_why(root, plan, asks)
+          UNION ALL SELECT * FROM check_same(root, plan, asks)
           UNION ALL SELECT * FROM check_passed_over(root)
           UNION ALL SELECT * FROM check_forgotten(root)) AS x (problem);
 END $$;
@@ -439,7 +479,7 @@ CREATE FUNCTION open_step(root uuid, blocked boolean, VARIADIC states text[]) RE
     SELECT s.id FROM stepwise.step AS s JOIN stepwise.plan AS p ON p.id = s.plan_id
     WHERE s.root_id = root AND p.completed_at IS NULL AND s.status::text = ANY (states) AND (s.pause_reason IS NOT NULL) = blocked
       AND (s.workflow IS NULL OR s.status <> 'in_progress')
-    ORDER BY s.workflow IS NOT NULL, s.step_order LIMIT 1
+    ORDER BY s.workflow IS NOT NULL, s.step_order, s.id LIMIT 1
 $$;
 
 -- Do what the last answer asks for; how the plan cannot be brought on, or NULL.
@@ -452,10 +492,10 @@ BEGIN
             PERFORM try(root, format('stepwise.submit_step_result(%1$L, %2$L, attempt => attempt_of(%1$L))', answer ->> 'stepId', '{"n": 2}'));
         WHEN 'awaiting_review' THEN
             PERFORM try(root, format(CASE answer ->> 'kind' WHEN 'prompt' THEN 'stepwise.resume(%L, ''1'')' ELSE 'stepwise.submit_user_decision(%L, ''approve'')' END,
-                                     answer ->> 'checkpointId'));
+                                     answer ->> 'checkpointId'), 'judge');
         WHEN 'paused' THEN
             step := coalesce(open_step(root, true, 'pending', 'failed'), open_step(root, false, 'in_progress'));
-            PERFORM try(root, format('stepwise.skip_step(%L)', step));
+            PERFORM try(root, format('stepwise.skip_step(%L)', step), 'judge');
         WHEN 'no_pending_steps' THEN
             step := open_step(root, false, 'in_progress');
             IF step IS NOT NULL THEN
@@ -481,7 +521,7 @@ CREATE FUNCTION end_claim(root uuid) RETURNS void LANGUAGE sql AS $$
     ORDER BY s.worker IS NULL AND s.lease_expires_at IS NULL, s.id LIMIT 1
 $$;
 
--- A plan comes to its end also if only the calls that why names are made, and who holds a claim ends it.
+-- A plan comes to its end also if only the calls that why names are made, who holds a claim ends it, and the judge decides where the owner may not.
 CREATE FUNCTION follow(root uuid) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     why jsonb;
@@ -499,6 +539,10 @@ BEGIN
         PERFORM try(root, call);
         IF changes(root) = before AND why ->> 'message' LIKE '%wait until it has ended' THEN
             PERFORM end_claim(root);
+        ELSIF changes(root) = before AND why ->> 'message' LIKE '%Wait for a person who may decide.' THEN
+            why := called(format('stepwise.why(%L)', root), 'judge');
+            call := named_call(why);
+            PERFORM try(root, call, 'judge');
         END IF;
         IF changes(root) = before THEN
             RETURN format('why says "%s", and %s changes nothing', why ->> 'message', call);
@@ -545,19 +589,27 @@ DECLARE
 BEGIN
     WHILE answer IS NULL LOOP
         IF random() < 0.5 THEN
-            answer := try(NULL, format('stepwise.start_workflow(%L)', 'walk3_' || upto(3)));
+            answer := try(NULL, format('stepwise.start_workflow(%L)', 'walk3_' || upto(3)), pick('agent', 'person', NULL));
         ELSE
-            answer := try(NULL, format('stepwise.create_plan(%L, %L, %L, %L, %L, %L, %L, strict_order => %L)', 'walk', 'to walk', definition -> 'steps', definition -> 'branchingConditions',
-                                       '{"x": 1}', definition -> 'outputs', definition ->> 'onFailure', coalesce(definition ->> 'strictOrder', 'false')));
+            answer := try(NULL, format('stepwise.create_plan(%L, %L, %L, %L, %L, %L, %L, strict_order => %L, separate_reviewer => %L)', 'walk', 'to walk', definition -> 'steps', definition -> 'branchingConditions',
+                                       '{"x": 1}', definition -> 'outputs', definition ->> 'onFailure', coalesce(definition ->> 'strictOrder', 'false'), coalesce(definition ->> 'separateReviewer', 'false')),
+                          pick('agent', 'person', NULL));
             definition := random_definition('walk', 4);
         END IF;
     END LOOP;
     RETURN answer ->> 'planId';
 END $$;
 
+-- Choose who makes a call: only the owner writes plain SQL; most decisions are made by the judge, who does nothing else; an agent makes none.
+CREATE FUNCTION random_part(call text) RETURNS text LANGUAGE sql AS $$
+    SELECT CASE WHEN call LIKE 'walk.%' THEN NULL WHEN call ~ '^stepwise.(submit_user_decision|resume)' THEN pick('judge', 'judge', 'person', NULL)
+                ELSE pick('agent', 'person', NULL, NULL) END
+$$;
+
 CREATE PROCEDURE walk(plans int, checks float) LANGUAGE plpgsql AS $$
 DECLARE
     root uuid;
+    call text;
 BEGIN
     FOR n IN 1 .. plans LOOP
         IF n % 20 = 1 THEN
@@ -565,10 +617,11 @@ BEGIN
         END IF;
         root := random_plan();
         FOR i IN 1 .. 10 + upto(40) LOOP
+            call := random_call(root);
             IF random() < checks THEN
-                PERFORM try_and_check(root, random_call(root));
+                PERFORM try_and_check(root, call, random_part(call));
             ELSE
-                PERFORM try(root, random_call(root));
+                PERFORM try(root, call, random_part(call));
             END IF;
             -- what has ended refuses everything; a little of that is enough
             EXIT WHEN random() < 0.3 AND (SELECT p.completed_at IS NOT NULL FROM stepwise.plan AS p WHERE p.id = root);
@@ -589,7 +642,7 @@ SELECT stepwise.register_tool('fine', 'walk.fine(jsonb)') IS NOT NULL, stepwise.
 \pset tuples_only on
 \set ECHO all
 
-SELECT setseed(:seed) \g /dev/null
+SELECT setseed(:seed / 1000000.0) \g /dev/null
 CALL walk(:plans, :checks);
 
 -- what calls came to, of which there must have been enough of either kind
@@ -602,4 +655,6 @@ WHERE CASE WHEN p.root_id IN (SELECT root FROM made) THEN NOT (stepwise.verify_a
 
 SELECT stepwise.drop_tool('fine') IS NOT NULL, stepwise.drop_tool('broken') IS NOT NULL \g /dev/null
 SET client_min_messages = error;
+\set ECHO none
+SELECT format('DROP OWNED BY %1$I; DROP ROLE %1$I', role(part)) FROM unnest('{agent,person,judge}'::text[]) AS part \gexec
 DROP SCHEMA walk CASCADE;

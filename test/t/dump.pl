@@ -110,11 +110,11 @@ sub refuses
 	my ($way) = @_;
 
 	is(sql_in('copy', 'SELECT used FROM stepwise.engine'), 't', "$way: the engine has been used");
-	is(sql_in('copy', <<"SQL"), join("\n", (map { "$_ SW003 SW003" } qw(branching_condition dependency plan plan_detail step workflow)), 'audit SW015 SW015'),
+	is(sql_in('copy', <<"SQL"), join("\n", (map { "$_ SW003 SW003" } qw(branching_condition dependency plan plan_detail step workflow)), 'audit_log SW015 SW015'),
 CREATE FUNCTION pg_temp.try(statement text) RETURNS text LANGUAGE plpgsql AS 'BEGIN EXECUTE statement; RETURN ''no error''; EXCEPTION WHEN OTHERS THEN RETURN sqlstate; END';
 SELECT format('%s %s %s', name, pg_temp.try(format('INSERT INTO stepwise.%I SELECT * FROM stepwise.%1\$I LIMIT 1', name)),
 	pg_temp.try(format('COPY (SELECT * FROM stepwise.%I LIMIT 1) TO ''$file.row''; COPY stepwise.%1\$I FROM ''$file.row''', name)))
-FROM unnest(ARRAY['branching_condition', 'dependency', 'plan', 'plan_detail', 'step', 'workflow', 'audit']) AS name;
+FROM unnest(ARRAY['branching_condition', 'dependency', 'plan', 'plan_detail', 'step', 'workflow', 'audit_log']) AS name;
 SQL
 		"$way: no INSERT, no COPY by hand");
 	is(sql_in('copy', "$sound SELECT * FROM pg_temp.sound()"), '', "$way: and nothing came in");

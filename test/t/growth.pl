@@ -1,4 +1,5 @@
 # The cost of a step does not grow with the number of finished plans, the length of its plan, or the depth and width of its tree.
+# Nor does the cost of an answer that has no step; where much is open at once, it grows no faster than that.
 # The cost is counted in pages touched and in rows read and written, not in time. The database is new, so the planner has no
 # statistics yet.
 
@@ -121,6 +122,32 @@ sub same
 	return;
 }
 
+# Ask about a plan that has no step to hand out.
+sub ask
+{
+	my ($run, $plan, $status) = @_;
+	foreach my $function (qw(get_next_step why handoff))
+	{
+		sql("SELECT measured('$run $function', n, 'to_jsonb(stepwise.$function(''$plan''))') FROM generate_series(1, 3) AS n");
+	}
+	is(sql("SELECT stepwise.get_next_step('$plan') ->> 'status'"), $status, "$run: $status");
+	return;
+}
+
+# The same among many nested plans that are open. The cost is a few rows for each of them, not for each pair.
+sub ask_among
+{
+	my ($run, $plan, $status) = @_;
+	ask($run, $plan, $status);
+	foreach my $function (qw(get_next_step why handoff))
+	{
+		my ($rows, $pages) = split /\|/, sql("SELECT min(rows), min(pages) FROM cost WHERE run = '$run $function'");
+		cmp_ok($rows, '<=', 4 * MANY + 400, "$function among " . MANY . " open nested plans, $run: $rows rows");
+		cmp_ok($pages, '<=', 12 * MANY + 1000, "$function among " . MANY . " open nested plans, $run: $pages pages");
+	}
+	return;
+}
+
 sub start
 {
 	my ($workflow) = @_;
@@ -228,6 +255,7 @@ $plan = start('parallel');
 sql("CALL claim_all('parallel', '$plan')");
 is(sql("SELECT count(*), max(depth) FROM stepwise.plan WHERE root_id = '$plan' AND status = 'executing'"), (MANY + 1) . '|1', 'all nested plans are open');
 flat('parallel claimed', 'claims in ' . MANY . ' nested plans at once');
+ask_among('claimed', $plan, 'no_pending_steps');
 sql("CALL submit_all('parallel')");
 flat('parallel submitted', 'submissions in ' . MANY . ' nested plans at once');
 is_completed($plan, MANY . ' nested plans at once');
@@ -237,6 +265,7 @@ is_completed($plan, MANY . ' nested plans at once');
 $plan = start('questions');
 is(sql("SELECT stepwise.get_next_step('$plan') ->> 'status'"), 'awaiting_review', 'prompts wait');
 is(sql("SELECT count(*) FROM stepwise.checkpoints WHERE root_plan_id = '$plan'"), MANY, 'all of them');
+ask_among('asked', $plan, 'awaiting_review');
 sql("CALL answer_all('questions', '$plan')");
 flat('questions', 'answers while others wait');
 is_completed($plan, 'answers');
@@ -267,6 +296,57 @@ is_completed($shallow, 'depth 1');
 
 # although the path is part of the answer
 same('shallow', 'deep', 'depth 1 and ' . DEEP);
+
+# ---------- answers without a step ----------
+
+sql(<<'SQL');
+-- A sequence whose last step is special; all other steps are finished by plain SQL.
+CREATE FUNCTION nearly_done(size int, last jsonb, on_failure text = NULL) RETURNS uuid LANGUAGE plpgsql AS $$
+DECLARE
+    plan uuid := stepwise.create_plan('nearly done', 'test', jsonb_agg(jsonb_build_object('name', 's' || i) || CASE WHEN i = size THEN last ELSE '{}' END ORDER BY i),
+                                      on_failure => on_failure) ->> 'planId' FROM generate_series(1, size) AS i;
+BEGIN
+    CALL leave(plan, 1);
+    RETURN plan;
+END $$;
+-- Do some steps of a plan.
+CREATE PROCEDURE work_on(plan_id uuid, steps int) LANGUAGE plpgsql AS $$
+BEGIN
+    FOR i IN 1 .. steps LOOP
+        PERFORM stepwise.submit_step_result((x ->> 'stepId')::uuid, '1') FROM stepwise.get_next_step(plan_id) AS x;
+        COMMIT;
+    END LOOP;
+END $$;
+SQL
+my %stop = (
+	'prompt' => [ q('{"prompt": "Well?"}'), "SELECT 1", 'awaiting_review' ],
+	'failure' => [ q('{}', 'pause'), "SELECT stepwise.fail_step((x ->> 'stepId')::uuid, 'no') FROM stepwise.get_next_step('PLAN') AS x", 'paused' ],
+	'claim' => [ q('{}'), "SELECT stepwise.get_next_step('PLAN', 'anna')", 'no_pending_steps' ],
+	'nested claim' => [ q('{"workflow": "pair"}'), "SELECT stepwise.get_next_step('PLAN', 'anna')", 'no_pending_steps' ]);
+foreach my $kind (sort keys %stop)
+{
+	my ($last, $call, $status) = @{ $stop{$kind} };
+	foreach my $size (20, 1000)
+	{
+		my $sequence = sql("SELECT nearly_done($size, $last)");
+		sql("SELECT stepwise.get_next_step('$sequence')") if $kind eq 'prompt';
+		sql($call =~ s/PLAN/$sequence/r);
+		ask("$kind $size", $sequence, $status);
+	}
+	same("$kind 20 $_", "$kind 1000 $_", "$_ after 20 and 1000 steps, at a $kind") foreach $kind eq 'nested claim' ? qw(get_next_step why) : qw(get_next_step why handoff);
+}
+
+# after many nested plans that have ended
+foreach my $size (10, 200)
+{
+	sql("SELECT stepwise.define_workflow(jsonb_build_object('name', 'row $size', 'steps',
+	    (SELECT jsonb_agg(jsonb_build_object('name', 's' || i, 'workflow', 'pair')) FROM generate_series(1, $size) AS i)))");
+	$plan = start("row $size");
+	sql("CALL work_on('$plan', $size * 2 - 1)");
+	sql("SELECT stepwise.get_next_step('$plan', 'anna')");
+	ask("row $size", $plan, 'no_pending_steps');
+}
+same("row 10 $_", "row 200 $_", "$_ after 10 and 200 nested plans") foreach qw(get_next_step why);
 
 # ---------- after ANALYZE, which counts rows but keeps no statistics ----------
 

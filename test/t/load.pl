@@ -266,7 +266,7 @@ DECLARE
 BEGIN
     FOR i IN 1 .. 1000000 LOOP
         EXIT WHEN clock_timestamp() > began + interval '4 s';
-        EXECUTE format('ALTER TABLE stepwise.%I SET (autovacuum_vacuum_cost_delay = %s)', (ARRAY['plan', 'step', 'audit'])[1 + i % 3], i % 50);
+        EXECUTE format('ALTER TABLE stepwise.%I SET (autovacuum_vacuum_cost_delay = %s)', (ARRAY['plan', 'step', 'audit_log'])[1 + i % 3], i % 50);
         COMMIT;
     END LOOP;
 END $$;

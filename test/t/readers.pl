@@ -218,11 +218,11 @@ SQL
 # ---------- nothing that reads is left out ----------
 
 # Functions that change something or read no row. Every function must be either in this list or in the queries above.
-my @others = qw(add_member advance cancel_plan current_tenant define_workflow derive_plan_status drop_resource drop_tool drop_workflow
+my @others = qw(add_member advance audit_detail audit_entries cancel_plan current_tenant define_workflow derive_plan_status drop_resource drop_tool drop_workflow
   enter_tenant fail_step fork_plan get_next_step grant_agent grant_reader heartbeat help log_skill_execution modify_plan plan_fits
   plan_transition_allowed purge reclaim_stalled record_tool_result register_resource register_tool release_step remove_member
   request_user_review resume retry_step run run_steps set_variables skip_step state_merge state_write step_fits
-  step_transition_allowed store_artifact store_output submit_step_result submit_user_decision uuid7
+  slot_of step_transition_allowed store_artifact store_output submit_step_result submit_user_decision uuid7
   beside cut_json cut_text drop_nulls interval_text json_size plan_brief search_headline skill_json time_text);
 is(sql("SELECT string_agg(DISTINCT p.proname, ' ') FROM pg_proc AS p WHERE p.pronamespace = 'stepwise'::regnamespace"
 		  . " AND p.prorettype <> 'trigger'::regtype AND coalesce(p.proargnames[1], '') <> 'tenant'"
@@ -256,7 +256,7 @@ my @sessions = (
 my $over = time + SECONDS;
 while (time < $over)
 {
-	last if $node->psql('postgres', 'VACUUM stepwise.plan, stepwise.step, stepwise.plan_detail, stepwise.audit, stepwise.tool, stepwise.workflow') != 0;
+	last if $node->psql('postgres', 'VACUUM stepwise.plan, stepwise.step, stepwise.plan_detail, stepwise.audit_log, stepwise.tool, stepwise.workflow') != 0;
 	sleep(0.05);
 }
 my $failed = 0;

@@ -1,6 +1,7 @@
 // What clients of both generations do: list, create, loop, gates and reviews by elicitation, prompts, resources, subscriptions, errors,
 // cancelling, progress, two clients on one plan.
 
+import { ListPromptsResultSchema } from '@modelcontextprotocol/sdk/types.js';
 import { KINDS, check, command, connect, failure, finish, is, like, plan, sql, until } from './lib.mjs';
 
 const accept = (content) => async () => ({ action: 'accept', content });
@@ -121,6 +122,23 @@ async function use(kind) {
     } while (cursor !== undefined);
     is(new Set(uris).size, uris.length);
     is(uris.filter((uri) => /plan\/[^/]*$/.test(uri)).length, Number(await sql('SELECT count(*) FROM stepwise.plan WHERE parent_step_id IS NULL')));
+  });
+
+  await check(name('pages through all prompts'), async () => {
+    const many = (what) => sql(`SELECT count(stepwise.${what}) FROM generate_series(1, 250) AS n`);
+    await many(`define_workflow(jsonb_build_object('name', 'many_' || n, 'steps', '[{"name": "a"}]'::jsonb))`);
+    const names = [];
+    const sizes = [];
+    let cursor;
+    do {
+      const page = await main.client.request({ method: 'prompts/list', params: { ...(cursor !== undefined && { cursor }) } }, ...(main.old ? [ListPromptsResultSchema] : []));
+      names.push(...page.prompts.map((prompt) => prompt.name));
+      sizes.push(page.prompts.length);
+      cursor = page.nextCursor;
+    } while (cursor !== undefined);
+    is([names.length, new Set(names).size, sizes], [251, 251, [100, 100, 51]]);
+    is((await failure(main.ask('prompts/list', { cursor: 'nonsense' }))).code, -32602);
+    await many(`drop_workflow('many_' || n)`);
   });
 
   await check(name('reads all tools, and those that read'), async () => {

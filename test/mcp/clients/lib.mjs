@@ -9,8 +9,9 @@ import { ElicitRequestSchema, ResourceUpdatedNotificationSchema } from '@modelco
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 
-const PATIENCE = 20000; // milliseconds for a check
+const PATIENCE = 60000; // milliseconds for a check
 const sessions = []; // all that were opened
+let last = 0; // request beside a client
 export const INFO = { name: 'test', version: '1' };
 
 // Each client that is tested: the package, the options of its constructor, and the version that it must end up with.
@@ -106,6 +107,15 @@ export async function connect(kind, { user = 'owner', answer, capabilities = {},
     const result = await session.call(name, args);
     if (!result.isError) throw new Error(`there was no error, but ${JSON.stringify(result)}`);
     return result.content[0].text;
+  };
+  // Any request, beside the client, which would not accept every answer: its result, as it came.
+  session.ask = async (method, params = {}) => {
+    const id = `beside-${++last}`;
+    const meta = session.modern ? { 'io.modelcontextprotocol/protocolVersion': version, 'io.modelcontextprotocol/clientCapabilities': can } : {};
+    await session.transport.send({ jsonrpc: '2.0', id, method, params: { ...params, _meta: { ...meta, ...params._meta } } });
+    const answer = await until(() => session.heard.find((message) => message.id === id && !message.method));
+    if (answer.error) throw Object.assign(new Error(answer.error.message), answer.error);
+    return answer.result;
   };
   session.close = () => client.close();
   return session;

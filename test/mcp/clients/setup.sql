@@ -1,4 +1,4 @@
--- What the clients find: a tool of the database, a workflow, a role that may not decide.
+-- What the clients find: a tool of the database, a workflow, a role that may not decide, and two that may.
 
 CREATE EXTENSION pg_stepwise;
 CREATE ROLE owner SUPERUSER LOGIN;
@@ -19,3 +19,8 @@ SELECT stepwise.define_workflow('{"name": "tea", "description": "Make tea",
     "inputs": {"leaf": {"type": "string", "description": "which tea", "default": "assam"}, "cups": {"type": "integer", "default": 1}},
     "steps": [{"name": "brew", "tool": "brew", "arguments": {"leaf": "${inputs.leaf}"}}, {"name": "milk", "prompt": "Milk in ${inputs.cups} cups?"}],
     "outputs": {"cup": "${steps.brew.outputs.cup}", "milk": "${steps.milk.outputs}"}}');
+
+-- Two roles that may both decide. Under separateReviewer, only the one that did not work may.
+CREATE ROLE agent LOGIN;
+CREATE ROLE reviewer LOGIN;
+SELECT stepwise.add_member(r, 'default'), stepwise.grant_agent(r) FROM unnest('{agent,reviewer}'::regrole[]) AS r;

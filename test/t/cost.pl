@@ -1,0 +1,226 @@
+# What a call of the hot functions costs. It is counted and not timed, so it is the same in each run: instructions, bytes of WAL, index
+# entries, pages touched. A change that makes a call dearer by more than a tenth fails here. "make cost" writes the table anew.
+
+use strict;
+use warnings;
+
+use Config;
+use lib 'test/t';
+use Count qw(can_count_instructions instructions wal pages mean);
+use PostgreSQL::Test::Utils;
+use Server;
+use Test::More;
+
+# Per call, and of run per step. "prepared" are the instructions of a prepared statement, "simple" those of one that is parsed and planned
+# each time. The table is that of PostgreSQL 15 on x86-64.
+my @kinds = qw(prepared simple wal entries pages);
+my $table = <<'TABLE';
+function              prepared    simple       wal   entries     pages
+create_plan            2003865   2077401      6161      34.1      86.5
+get_next_step           276944    306937       888       1.0      14.1
+submit_step_result      273544    318496      1122       1.1      12.1
+advance                 425785    511856      1589       2.1      21.2
+run                     547988    564424      1938       4.3      32.7
+TABLE
+
+# How often a function is called for one number. A run is one call for many steps.
+use constant CALLS => 20;
+use constant CALLS_BEFORE => 10;
+use constant RUN_STEPS => 100;
+
+# How much more than in the table a call may cost. Other versions of PostgreSQL have costs of their own in what we call.
+use constant ROOM => 1.1;
+use constant ROOM_ELSEWHERE => 1.35;
+
+# Full-page images, vacuum and checkpoints come at times of their own.
+my $node = start_server('cost', <<'CONF');
+autovacuum = off
+full_page_writes = off
+checkpoint_timeout = 1h
+wal_level = replica
+jit = off
+shared_buffers = 64MB
+CONF
+
+sql(<<'SQL');
+CREATE EXTENSION pg_stepwise;
+
+-- a tool in C that does nothing
+CREATE FUNCTION nothing(jsonb) RETURNS jsonb LANGUAGE internal IMMUTABLE AS 'jsonb_build_object_noargs';
+SELECT stepwise.register_tool('nothing', 'nothing(jsonb)');
+
+CREATE FUNCTION definition(size int, tool text) RETURNS jsonb LANGUAGE sql AS $$
+    SELECT jsonb_agg(jsonb_build_object('name', 'step_' || i, 'tool', tool, 'instructions', 'Look at item ' || i || ' and say what it is',
+                                        'arguments', jsonb_build_object('item', i, 'deep', true)) ORDER BY i)
+    FROM generate_series(1, size) AS i
+$$;
+
+CREATE FUNCTION new_plan(size int, tool text) RETURNS uuid LANGUAGE sql AS $$
+    SELECT (stepwise.create_plan('cost', 'See what it costs', definition(size, tool)) ->> 'planId')::uuid
+$$;
+SQL
+
+# ---------- the calls ----------
+
+my @session = (
+	'SET synchronous_commit = off;',
+	'PREPARE create_plan(text, text, jsonb) AS SELECT stepwise.create_plan($1, $2, $3);',
+	'PREPARE get_next_step(uuid) AS SELECT stepwise.get_next_step($1);',
+	'PREPARE submit_step_result(uuid, jsonb) AS SELECT stepwise.submit_step_result($1, $2);',
+	'PREPARE advance(uuid, jsonb) AS SELECT stepwise.advance($1, $2);',
+	'PREPARE run(uuid) AS SELECT stepwise.run($1);');
+
+my $result = '{"value": 42, "kind": "number", "note": "what the agent found out about the item"}';
+
+# A call of a function, prepared or simple.
+sub call
+{
+	my ($protocol, $function, @arguments) = @_;
+	my $list = join(', ', map { "'$_'" } @arguments);
+	return $protocol eq 'prepared' ? "EXECUTE $function($list);" : "SELECT stepwise.$function($list);";
+}
+
+# Make a plan; return its id, and the ids of its steps in order.
+sub new_plan
+{
+	my ($size, $tool) = @_;
+	my $plan = sql("SELECT new_plan($size, '$tool')");
+	return ($plan, split(/\n/, sql("SELECT id FROM stepwise.step WHERE plan_id = '$plan' ORDER BY step_order")));
+}
+
+# Leave the first calls uncounted.
+sub warmed
+{
+	my ($per_step, @calls) = @_;
+	return (before => [ splice(@calls, 0, $per_step * CALLS_BEFORE) ], count => \@calls);
+}
+
+# Each function with plans of its own. Claims and submissions alternate; other calls are counted together.
+sub create_case
+{
+	my ($p) = @_;
+	my $definition = sql("SELECT definition(10, 'inspect')");
+	my %case = warmed(1, (call($p, 'create_plan', 'cost', 'See what it costs', $definition)) x (CALLS_BEFORE + CALLS));
+	return { before => $case{before}, count => [ $case{count} ] };
+}
+
+sub two_case
+{
+	my ($p) = @_;
+	my ($plan, @steps) = new_plan(CALLS_BEFORE + CALLS + 1, 'inspect');
+	pop @steps;    # the last one would complete the plan
+	return { warmed(2, map { (call($p, 'get_next_step', $plan), call($p, 'submit_step_result', $_, $result)) } @steps) };
+}
+
+sub advance_case
+{
+	my ($p) = @_;
+	my ($plan, @steps) = new_plan(CALLS_BEFORE + CALLS + 1, 'inspect');
+	pop @steps;
+	my %case = warmed(1, map { call($p, 'advance', $_, $result) } @steps);
+	return { before => [ call($p, 'get_next_step', $plan), @{ $case{before} } ], count => [ $case{count} ] };
+}
+
+sub run_case
+{
+	my ($p) = @_;
+	my ($counted, @before) = map { call($p, 'run', (new_plan(RUN_STEPS, 'nothing'))[0]) } 1 .. 3;
+	return { before => \@before, count => [$counted] };
+}
+
+sub cases
+{
+	my ($p) = @_;
+	return (create_case($p), two_case($p), advance_case($p), run_case($p));
+}
+
+# What each function costs, from the counts of the cases.
+my @functions = qw(create_plan get_next_step submit_step_result advance run);
+
+sub per_function
+{
+	my ($create, $two, $advance, $run) = @_;
+	my @claims = grep { $_ % 2 == 0 } 0 .. $#$two;
+	return {
+		create_plan => $create->[0],
+		get_next_step => mean(@$two[@claims]),
+		submit_step_result => mean(@$two[ map { $_ + 1 } @claims ]),
+		advance => $advance->[0],
+		run => $run->[0] / RUN_STEPS };
+}
+
+# ---------- counting ----------
+
+my %count;
+
+sql('CHECKPOINT');
+my @written = wal($node, 'postgres', \@session, cases('prepared'));
+$count{wal} = per_function(map { [ map { $_->{bytes} } @$_ ] } @written);
+$count{entries} = per_function(map { [ map { $_->{entries} } @$_ ] } @written);
+$count{pages} = per_function(pages($node, 'postgres', \@session, cases('prepared')));
+
+# A server with assertions executes far more instructions, and another processor has others.
+my $postgres = $node->config_data('--bindir') . '/postgres';
+my $why_not = $Config{archname} !~ /^x86_64/ ? 'the table is for x86-64' :
+  sql('SHOW debug_assertions') eq 'on' ? 'the server has assertions' :
+  can_count_instructions($postgres) ? undef : 'valgrind cannot run here';
+unless ($why_not)
+{
+	my @cases = (cases('prepared'), cases('simple'));
+	$node->stop;
+	my @counts = instructions($postgres, $node->data_dir, 'postgres', \@session, @cases);
+	$count{prepared} = per_function(@counts[ 0 .. 3 ]);
+	$count{simple} = per_function(@counts[ 4 .. 7 ]);
+}
+
+# ---------- comparing ----------
+
+sub shown
+{
+	my ($number) = @_;
+	return sprintf($number < 100 ? '%.1f' : '%.0f', $number);
+}
+
+# The table with the counts of this run.
+sub new_table
+{
+	my $text = sprintf("%-20s" . '%10s' x @kinds . "\n", 'function', @kinds);
+	foreach my $function (@functions)
+	{
+		$text .= sprintf("%-20s" . '%10s' x @kinds . "\n", $function, map { $count{$_} ? shown($count{$_}{$function}) : '-' } @kinds);
+	}
+	return $text;
+}
+
+if ($ENV{COST})
+{
+	diag(new_table());
+	plan(skip_all => 'the table was printed, and nothing compared');
+}
+
+my $room = $node->pg_version >= 15 && $node->pg_version < 16 ? ROOM : ROOM_ELSEWHERE;
+my ($head, @rows) = map { [split] } split(/\n/, $table);
+is_deeply([ map { $_->[0] } @rows ], \@functions, 'the table has the functions');
+foreach my $row (@rows)
+{
+	my ($function, @numbers) = @$row;
+	compare($function, $kinds[$_], $numbers[$_]) foreach 0 .. $#kinds;
+}
+
+sub compare
+{
+	my ($function, $kind, $expected) = @_;
+  SKIP:
+	{
+		skip("$function, $kind: $why_not", 1) unless $count{$kind};
+		my $counted = $count{$kind}{$function};
+		my $percent = sprintf('%+.0f %%', 100 * ($counted / $expected - 1));
+		my $what = sprintf('%s, %s: %s, %s of the %s in the table', $function, $kind, shown($counted), $percent, $expected);
+		# less than one page or entry is no matter
+		cmp_ok($counted, '<=', $room * $expected + ($expected < 10 ? 0.3 : 0), $what);
+		note("$what: \"make cost\" takes the new number") if $counted < 0.9 * $expected;
+	}
+	return;
+}
+
+done_testing();
