@@ -74,7 +74,8 @@ sub test_failing_work
 sub test_lost_claim
 {
 	my ($language) = @_;
-	my $plan = new_plan('[{"name": "a", "tool": "kettle", "arguments": {"seconds": 2}}, {"name": "b", "tool": "pot"}]');
+	my $taken = "taken_$language";
+	my $plan = new_plan(qq([{"name": "a", "tool": "kettle", "arguments": {"until": "$taken"}}, {"name": "b", "tool": "pot"}]));
 	my $worker = start_client(client($language, 'test/drivers/worker', $plan, 'w1', 5, 200));
 
 	await_true("SELECT status = 'in_progress' FROM stepwise.step WHERE plan_id = '$plan' AND name = 'a'");
@@ -82,6 +83,8 @@ sub test_lost_claim
 SELECT stepwise.release_step(id, attempt => 1), stepwise.get_next_step('$plan', worker => 'w2'), stepwise.submit_step_result(id, '"w2"', attempt => 2)
 FROM stepwise.step WHERE plan_id = '$plan' AND name = 'a';
 SQL
+	open(my $out, '>', $taken) or die "could not write $taken: $!";
+	close($out);
 	is(finish_client($worker), 0, 'a lost claim does not end the agent') or diag $worker->{err};
 	like($worker->{out}, qr/no longer ours/, 'it drops the result');
 	is(steps_of($plan), 'a completed w2, b completed w1', 'and goes on');

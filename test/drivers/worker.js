@@ -1,5 +1,6 @@
 // The agent of examples/, with work that does what a test asks for: worker.js PLAN_ID WORKER LEASE POLL
-// A worker named "victim" holds its first step until it is killed.
+// A worker named "victim" holds its first step until it is killed. A step can wait until there is a file.
+const { existsSync } = require('fs');
 const { setTimeout: sleep } = require('timers/promises');
 const { drive } = require('../../examples/agent.js');
 
@@ -12,6 +13,7 @@ async function work(step) {
   }
   if (step.arguments.fails) throw new Error('no water');
   if (step.arguments.unfit) return 10n;
+  while (step.arguments.until && !existsSync(step.arguments.until)) await sleep(50);
   await sleep((step.arguments.seconds ?? 0) * 1000);
   return { by: worker };
 }

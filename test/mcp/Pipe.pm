@@ -58,11 +58,17 @@ sub notify
 	$self->send({ jsonrpc => '2.0', method => $method, params => $params // {} });
 }
 
+# Seconds that a test waits. A wrapper such as valgrind is slow.
+sub patience
+{
+	return $ENV{PROGRAM_WRAPPER} ? 60 : 20;
+}
+
 # The next line, as it was written, or undef if none comes in time.
 sub line
 {
 	my ($self, $seconds) = @_;
-	my $end = time + ($seconds // 20);
+	my $end = time + ($seconds // patience());
 	while ($self->{rest} !~ /\n/)
 	{
 		my $left = $end - time;
@@ -108,7 +114,7 @@ sub finish
 sub ended
 {
 	my ($self, $seconds) = @_;
-	my $end = time + ($seconds // 20);
+	my $end = time + ($seconds // patience());
 	while (time < $end)
 	{
 		if (waitpid($self->{pid}, POSIX::WNOHANG()) == $self->{pid})

@@ -73,7 +73,7 @@ session('failures', $node->connstr('pipe'), [qw(--role agent --tenant nobody --r
 session('no server', 'host=/nowhere', [], sub { ok($_[0]->ask(1, 'who')->{error}, 'no server') });
 session('a restart', $node->connstr('pipe'), [], sub {
 	my ($pipe) = @_;
-	$pipe->request('w', 'wait', { for => 'nothing', ms => 60000 });
+	$pipe->request('w', 'wait', { for => 'nothing', ms => 600_000 });
 	$pipe->request('lost', 'sleep', { seconds => 60 });
 	$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'");
 	$node->stop('immediate');
