@@ -29,20 +29,26 @@ BEGIN ATOMIC
                'stepCount', p.pending + p.in_progress + p.awaiting_input + p.completed + p.failed + p.skipped) END
         || CASE WHEN p.pause_reason IS NULL THEN '{}' ELSE jsonb_build_object('pause_reason', p.pause_reason) END
         || CASE WHEN p.status = 'completed' AND p.outputs <> '{}' THEN jsonb_build_object('outputs',
-               CASE WHEN $3 = 0 THEN p.outputs ELSE stepwise.cut_json(p.outputs, 16000, 'execution', 'plan_id', p.id::text, 'depth') END) ELSE '{}' END
-        -- the steps that workers hold, also in nested plans
+               stepwise.cut_json(p.outputs, 16000, 'execution', 'plan_id', p.id::text, 'depth')) ELSE '{}' END
+        -- the steps that workers hold, also in nested plans; of a long path the end is shown
         || CASE WHEN p.completed_at IS NOT NULL OR p.in_progress + p.awaiting_input = 0 THEN '{}'
                 ELSE jsonb_strip_nulls(jsonb_build_object('claimed', (
                     WITH RECURSIVE tree AS (
                         SELECT $2 AS id, '' COLLATE "C" AS above, ARRAY[]::int[] AS place
                         UNION ALL
-                        SELECT n.id, t.above || h.name || '/', t.place || h.step_order FROM tree AS t
-                        JOIN stepwise.step AS h ON h.tenant = $1 AND h.plan_id = t.id AND h.workflow IS NOT NULL
-                             AND h.status IN ('in_progress', 'awaiting_input')
-                        JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = h.id AND n.completed_at IS NULL)
-                    SELECT jsonb_path_query_array(jsonb_agg(t.above || s.name ORDER BY t.place || s.step_order), '$[0 to 49]') FROM tree AS t
-                    JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = t.id
-                    WHERE s.status = 'in_progress' AND s.workflow IS NULL AND s.sent_back IS NOT TRUE))) END
+                        SELECT x.id, t.above || x.name || '/', t.place || x.step_order FROM tree AS t
+                        CROSS JOIN LATERAL (
+                            SELECT n.id, h.name, h.step_order
+                            FROM stepwise.step AS h
+                            JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = h.id AND n.completed_at IS NULL
+                            WHERE h.tenant = $1 AND h.plan_id = t.id AND h.workflow IS NOT NULL AND h.status IN ('in_progress', 'awaiting_input')
+                            OFFSET 0) AS x)     -- plan by plan, however many the planner expects
+                    SELECT jsonb_path_query_array(jsonb_agg(CASE WHEN length(c.path) > 300 THEN '...' || right(c.path, 300) ELSE c.path END ORDER BY c.place), '$[0 to 49]')
+                    FROM (SELECT t.above || x.name AS path, t.place || x.step_order AS place FROM tree AS t
+                          CROSS JOIN LATERAL (
+                              SELECT s.name, s.step_order FROM stepwise.step AS s
+                              WHERE s.tenant = $1 AND s.plan_id = t.id AND s.status = 'in_progress' AND s.workflow IS NULL AND s.sent_back IS NOT TRUE
+                              OFFSET 0) AS x) AS c))) END
     FROM stepwise.plan AS p
     WHERE p.tenant = $1 AND p.id = $2;
 END;
