@@ -26,19 +26,25 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION stepwise.task_steps(text, uuid, int) IS 'internal: steps in an answer that does not show all of them';
 
--- The steps that workers hold, also in nested plans; null if there are none.
+-- The steps that workers hold, also in nested plans; null if there are none. Of a long path the end is shown.
 CREATE FUNCTION stepwise.task_claimed(tenant text, plan_id uuid) RETURNS jsonb
 LANGUAGE sql STABLE
 BEGIN ATOMIC
     WITH RECURSIVE tree AS (
         SELECT $2 AS id, '' COLLATE "C" AS above, ARRAY[]::int[] AS place
         UNION ALL
-        SELECT n.id, t.above || h.name || '/', t.place || h.step_order FROM tree AS t
-        JOIN stepwise.step AS h ON h.tenant = $1 AND h.plan_id = t.id AND h.workflow IS NOT NULL
-             AND h.status IN ('in_progress', 'awaiting_input')
-        JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = h.id AND n.completed_at IS NULL)
-    SELECT jsonb_path_query_array(jsonb_agg(t.above || s.name ORDER BY t.place || s.step_order), '$[0 to 49]') FROM tree AS t
-    JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = t.id
-    WHERE s.status = 'in_progress' AND s.workflow IS NULL AND s.sent_back IS NOT TRUE;
+        SELECT x.id, t.above || x.name || '/', t.place || x.step_order FROM tree AS t
+        CROSS JOIN LATERAL (
+            SELECT n.id, h.name, h.step_order
+            FROM stepwise.step AS h
+            JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = h.id AND n.completed_at IS NULL
+            WHERE h.tenant = $1 AND h.plan_id = t.id AND h.workflow IS NOT NULL AND h.status IN ('in_progress', 'awaiting_input')
+            OFFSET 0) AS x)     -- plan by plan, however many the planner expects
+    SELECT jsonb_path_query_array(jsonb_agg(CASE WHEN length(c.path) > 300 THEN '...' || right(c.path, 300) ELSE c.path END ORDER BY c.place), '$[0 to 49]')
+    FROM (SELECT t.above || x.name AS path, t.place || x.step_order AS place FROM tree AS t
+          CROSS JOIN LATERAL (
+              SELECT s.name, s.step_order FROM stepwise.step AS s
+              WHERE s.tenant = $1 AND s.plan_id = t.id AND s.status = 'in_progress' AND s.workflow IS NULL AND s.sent_back IS NOT TRUE
+              OFFSET 0) AS x) AS c;
 END;
 COMMENT ON FUNCTION stepwise.task_claimed(text, uuid) IS 'internal: names of the steps of a tree that workers hold';

@@ -78,40 +78,77 @@ DuplicateAnswer(Call *call, const PlanRow *plan, const StepRow *step)
 
 /* ---------- no step to hand out ---------- */
 
-/* Put the notes of the plan and of its steps on how to format the outputs. */
-static void
-PutFormattingNotes(JsonBuilder *b, Call *call, const PlanRow *asked)
+#define NOTES_BYTES		8000	/* of the notes of all steps, at most */
+
+/* Build the list of the notes of steps; see BoundBuild. */
+static Jsonb *
+StepNotes(void *notes, int entries, int text)
 {
-	const char *of_plan = PlanDetailRead(call, &asked->id).output_formatting_notes;
-	List	   *notes = FormattingNotes(call, &asked->id);
-	/* a few notes are shown whole */
-	int			text = list_length(notes) > 4 ? SHOWN_TEXT / 16 : SHOWN_TEXT;
+	JsonBuilder b = {0};
 	ListCell   *cell;
 
-	JsonPutTextIfSet(b, "planFormattingNotes", of_plan ? CutText(of_plan, SHOWN_TEXT, "get_plan_context") : NULL);
-	if (list_length(notes) > LIST_MAX)
-		JsonPutInt(b, "stepFormattingNoteCount", list_length(notes));
-	JsonArrayStart(b, "stepFormattingNotes");
-	foreach(cell, notes)
+	JsonArrayStart(&b, NULL);
+	foreach(cell, (List *) notes)
 	{
 		const FormattingNote *note = lfirst(cell);
 
-		if (foreach_current_index(cell) >= LIST_MAX)
+		if (foreach_current_index(cell) >= entries)
 			break;
-		JsonObjectStart(b, NULL);
-		JsonPutInt(b, "stepOrder", note->order);
-		JsonPutText(b, "name", note->name);
-		JsonPutText(b, "notes", CutField(note->notes, text, "get_step_context"));
-		JsonObjectEnd(b);
+		JsonObjectStart(&b, NULL);
+		JsonPutInt(&b, "stepOrder", note->order);
+		JsonPutText(&b, "name", note->name);
+		JsonPutText(&b, "notes", CutField(note->notes, text, "get_step_context"));
+		JsonObjectEnd(&b);
 	}
-	JsonArrayEnd(b);
+	JsonArrayEnd(&b);
+	return JsonFinish(&b);
 }
 
-#define FAILED_SHOWN	50		/* plan_complete names at most this many failed steps */
+/* Put the notes of the plan and of its steps on how to format the outputs. */
+static void
+PutFormattingNotes(JsonBuilder *b, Call *call, const PlanRow *asked, int parts)
+{
+	const char *of_plan = PlanDetailRead(call, &asked->id).output_formatting_notes;
+	List	   *notes = FormattingNotes(call, &asked->id);
+	Jsonb	   *shown;
+
+	JsonPutTextIfSet(b, "planFormattingNotes", of_plan ? CutText(of_plan, SHOWN_TEXT / parts, "get_plan_context") : NULL);
+	shown = StepNotes(notes, LIST_MAX, SHOWN_TEXT);
+	if (!JsonFits(shown, NOTES_BYTES / parts))
+		shown = BoundBuild(StepNotes, notes, NOTES_BYTES / parts, LIST_MAX);
+	if (list_length(notes) > (int) JB_ROOT_COUNT(shown))
+		JsonPutInt(b, "stepFormattingNoteCount", list_length(notes));
+	JsonPutJson(b, "stepFormattingNotes", shown);
+}
+
+#define FAILED_BYTES	16000	/* of the failed steps that plan_complete names, at most */
+
+/* Build the list of the steps that failed; see BoundBuild. */
+static Jsonb *
+FailedSteps(void *rows, int entries, int text)
+{
+	JsonBuilder b = {0};
+
+	JsonArrayStart(&b, NULL);
+	for (uint64 i = 0; i < ((Rows *) rows)->count && i < (uint64) entries; i++)
+	{
+		StepRow    *step = RowStep(rows, i);
+
+		JsonObjectStart(&b, NULL);
+		JsonPutUuid(&b, "stepId", &step->id);
+		JsonPutInt(&b, "stepOrder", step->order);
+		JsonPutText(&b, "name", step->name);
+		JsonPutText(&b, "status", StepStatusName[step->status]);
+		JsonPutTextIfSet(&b, "error", step->message ? CutText(step->message, text, "get_step_context") : NULL);
+		JsonObjectEnd(&b);
+	}
+	JsonArrayEnd(&b);
+	return JsonFinish(&b);
+}
 
 /* Put the steps that failed or completed with failure, and how many there are if some are left out. */
 static void
-PutFailedSteps(JsonBuilder *b, Call *call, const PlanRow *asked)
+PutFailedSteps(JsonBuilder *b, Call *call, const PlanRow *asked, int parts)
 {
 	static KeptQuery list = {
 		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2"
@@ -120,42 +157,34 @@ PutFailedSteps(JsonBuilder *b, Call *call, const PlanRow *asked)
 	};
 	int			count = asked->counts[STEP_FAILED] + asked->unsuccessful;
 	Params		params = {0};
+	Jsonb	   *shown;
 	Rows		rows;
 
 	ParamKey(&params, call, &asked->id);
-	ParamInt(&params, FAILED_SHOWN);
+	ParamInt(&params, LIST_MAX);
 	rows = QueryRun(&list, &params);
-	JsonArrayStart(b, "failedSteps");
-	for (uint64 i = 0; i < rows.count; i++)
-	{
-		StepRow    *step = RowStep(&rows, i);
-
-		JsonObjectStart(b, NULL);
-		JsonPutUuid(b, "stepId", &step->id);
-		JsonPutInt(b, "stepOrder", step->order);
-		JsonPutText(b, "name", step->name);
-		JsonPutText(b, "status", StepStatusName[step->status]);
-		JsonPutTextIfSet(b, "error", step->message ? CutText(step->message, REASON_TEXT_BYTES, "get_step_context") : NULL);
-		JsonObjectEnd(b);
-	}
-	JsonArrayEnd(b);
-	if (count > FAILED_SHOWN)
+	shown = BoundBuild(FailedSteps, &rows, FAILED_BYTES / parts, LIST_MAX);
+	JsonPutJson(b, "failedSteps", shown);
+	if (count > (int) JB_ROOT_COUNT(shown))
 		JsonPutInt(b, "failedCount", count);
 	RowsFree(&rows);
 }
 
 /* Put a text from the metadata of a skill; nothing if there is none. */
 static void
-PutSkillText(JsonBuilder *b, const Jsonb *skill, const char *key)
+PutSkillText(JsonBuilder *b, const Jsonb *skill, const char *key, int parts)
 {
 	char	   *text = JsonGetText(skill, key);
 
-	JsonPutTextIfSet(b, key, text ? CutText(text, SHOWN_TEXT, "get_plan_context") : NULL);
+	JsonPutTextIfSet(b, key, text ? CutText(text, SHOWN_TEXT / parts, "get_plan_context") : NULL);
 }
 
-/* Build the detail for a completed plan. The media type and the instructions come from its skill, if it has one. */
+/*
+ * Build the detail for a completed plan. The media type and the instructions come
+ * from its skill, if it has one. Each member has one of so many parts of its limit.
+ */
 static Jsonb *
-CompleteDetail(Call *call, const PlanRow *asked)
+CompleteParts(Call *call, const PlanRow *asked, int parts)
 {
 	Jsonb	   *skill = SkillMetadata(call, &asked->id);
 	JsonBuilder b = {0};
@@ -163,13 +192,22 @@ CompleteDetail(Call *call, const PlanRow *asked)
 	JsonObjectStart(&b, NULL);
 	JsonPutJson(&b, "outputs", OutputsShown(asked));
 	JsonPutText(&b, "outcome", OutcomeName[asked->outcome]);
-	PutSkillText(&b, skill, "outputMediaType");
-	PutSkillText(&b, skill, "outputFormattingInstructions");
-	PutFormattingNotes(&b, call, asked);
+	PutSkillText(&b, skill, "outputMediaType", parts);
+	PutSkillText(&b, skill, "outputFormattingInstructions", parts);
+	PutFormattingNotes(&b, call, asked, parts);
 	if (asked->outcome == OUTCOME_FAILURE)
-		PutFailedSteps(&b, call, asked);
+		PutFailedSteps(&b, call, asked, parts);
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
+}
+
+/* The same, with fewer parts where many are long. */
+static Jsonb *
+CompleteDetail(Call *call, const PlanRow *asked)
+{
+	Jsonb	   *detail = CompleteParts(call, asked, 1);
+
+	return JsonFits(detail, ANSWER_BYTES) ? detail : CompleteParts(call, asked, 2);
 }
 
 /* Build the detail for a plan that is neither paused nor ended: other workers may hold its steps. */

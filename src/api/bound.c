@@ -306,8 +306,7 @@ ReadyBound(Jsonb *answer, const StepRow *step)
 {
 	ReadingFunction reader = {"get_step_context", "step_id", UuidText(&step->id), "max_bytes"};
 
-	/* no text is so much longer than its value, unless it has numbers of thousands of digits */
-	if (VARSIZE(answer) <= READY_BYTES / 8 || JsonTextLength(answer) <= READY_BYTES)
+	if (JsonFits(answer, READY_BYTES))
 		return answer;
 	return JsonMerge(answer, LongMembersCut(answer, &reader));
 }

@@ -105,6 +105,17 @@ NextOpenStep(const Wait *w, const PlanRow *plan, int from, bool nested)
 	return StepFetch(&find, &params);
 }
 
+/* Show the names of the parent steps; of very many, the last ones. */
+static const char *
+EndOfPath(const char *above)
+{
+	size_t		length = strlen(above);
+
+	if (length <= LINE_SHOWN)
+		return above;
+	return psprintf("...%s", strchr(above + length - LINE_SHOWN, '/'));
+}
+
 /* how much of the list is written */
 typedef struct Rest
 {
@@ -127,7 +138,7 @@ TellPending(StringInfo out, const Wait *w, PlanRow *plan, const StepRow *step, c
 	}
 	initStringInfo(&line);
 	TellStep(&line, w, plan, step);
-	appendStringInfo(out, "- %s%s\n", above, CutText(line.data, LINE_SHOWN, "get_step_context"));
+	appendStringInfo(out, "- %s%s\n", EndOfPath(above), CutText(line.data, LINE_SHOWN, "get_step_context"));
 }
 
 /*

@@ -410,35 +410,6 @@ IsDuplicate(Call *call, const StepRow *step, const Submission *s)
 		SameJson(s->report, step->execution_report) && SameText(s->notes, step->output_formatting_notes);
 }
 
-/* Read what the branching conditions did when the step completed, to repeat it in the answer; NULL if there is nothing. */
-static Jsonb *
-BranchTaken(Call *call, const StepRow *step)
-{
-	static KeptQuery read = {
-		"WITH entry AS (SELECT a.id, a.detail FROM stepwise.audit AS a WHERE a.tenant = $1 AND a.plan_id = $2 AND a.step_id = $3"
-		" AND a.event = 'plan_modified' AND a.detail @> '{\"action\": \"branch\"}')"
-		" SELECT nullif(coalesce((SELECT pg_catalog.jsonb_build_object('action', b.action, 'condition', b.expression, 'params', b.params)"
-		" || CASE WHEN e.detail ? 'note' THEN pg_catalog.jsonb_build_object('note', e.detail -> 'note') ELSE '{}' END"
-		" FROM entry AS e JOIN stepwise.branching_condition AS b"
-		" ON b.tenant = $1 AND b.step_id = $3 AND b.position = (e.detail ->> 'position')::int"
-		" WHERE e.detail @> '{\"fired\": true}' ORDER BY e.id DESC LIMIT 1), '{}')"
-		" || coalesce((SELECT pg_catalog.jsonb_build_object('undecided', pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object("
-		"'condition', e.detail -> 'condition', 'error', e.detail -> 'undecided') ORDER BY e.id))"
-		" FROM entry AS e WHERE e.detail ? 'undecided' HAVING pg_catalog.count(*) > 0), '{}'), '{}')",
-		3, {TEXTOID, UUIDOID, UUIDOID}, .reads_log = true
-	};
-	Params		params = {0};
-	Jsonb	   *branch;
-	Rows		rows;
-
-	ParamKey(&params, call, &step->plan_id);
-	ParamUuid(&params, &step->id);
-	rows = QueryRun(&read, &params);
-	branch = rows.count > 0 ? RowJson(&rows, 0, 1) : NULL;
-	RowsFree(&rows);
-	return branch;
-}
-
 /* Build the answer of a submission. One that waits at a gate names its checkpoint. */
 static Jsonb *
 SubmitAnswer(const PlanRow *plan, const StepRow *step, bool duplicate)
@@ -465,7 +436,7 @@ SubmitStep(Call *call, PlanRow *plan, StepRow *step, const Claimant *claimant, c
 	CheckByWorker(step, "submitted");
 	if (IsDuplicate(call, step, s))
 	{
-		plan->branch = step->branches ? BranchTaken(call, step) : NULL;
+		plan->branch = BranchTaken(call, plan, step);
 		PlanTouch(plan);
 		return SubmitAnswer(plan, step, true);
 	}

@@ -458,7 +458,7 @@ TaskAnswer(Call *call, const pg_uuid_t *plan_id, int max)
 		PutSomeSteps(&b, call, plan, max);
 	JsonPutJsonIfSet(&b, "pause_reason", JsonOf(plan->pause_reason));
 	if (plan->status == PLAN_COMPLETED && plan->outputs != NULL && JB_ROOT_COUNT(JsonOf(plan->outputs)) > 0)
-		JsonPutJson(&b, "outputs", max == 0 ? JsonOf(plan->outputs) : OutputsShown(plan));
+		JsonPutJson(&b, "outputs", OutputsShown(plan));
 	JsonPutJsonIfSet(&b, "claimed", ClaimedSteps(call, plan));
 	if (!PlanIsTerminal(plan->status))
 		JsonPutMembers(&b, WaitOfRun(call, plan));

@@ -236,6 +236,7 @@ extern char *BecauseShort(const char *reason);	/* Because, cut */
 extern Jsonb *CutJson(const struct varlena *field, int max, const ReadingFunction *reader);	/* NULL for NULL */
 extern bool IsFarOver(const struct varlena *field, int64 max);
 extern int64 JsonTextLength(const Jsonb *value);
+extern bool JsonFits(const Jsonb *value, int64 max);
 
 /* ---------- digest.c: SHA-256 ---------- */
 

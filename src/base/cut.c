@@ -30,21 +30,50 @@ RawSize(const struct varlena *field)
 	return field ? toast_raw_datum_size(PointerGetDatum(field)) : 0;
 }
 
+/* Return the bytes that one byte of a text takes in JSON, as escape_json writes it. */
+static int
+EscapedBytes(unsigned char byte)
+{
+	if (byte == '"' || byte == '\\')
+		return 2;
+	if (byte >= ' ')
+		return 1;
+	return strchr("\b\f\n\r\t", byte) ? 2 : 6;
+}
+
+/* Return how many bytes at the start of a text take at most max bytes in JSON. */
+static int
+FittingBytes(const char *start, int length, int max)
+{
+	int			used = 0;
+	int			i;
+
+	for (i = 0; i < length; i++)
+	{
+		used += EscapedBytes((unsigned char) start[i]);
+		if (used > max)
+			break;
+	}
+	return i;
+}
+
 /*
- * Cut a text that is longer than max bytes. Only its first bytes need be there;
- * "all" is its whole length. "reader" names the function that reads it whole, or
- * is NULL.
+ * Cut a text that takes more than max bytes in JSON. Only its first bytes need
+ * be there; "all" is its whole length. "reader" names the function that reads it
+ * whole, or is NULL.
  */
 static char *
 CutStart(const char *start, int length, int64 all, int max, const char *reader)
 {
-	if (all <= max)
+	int			fitting = FittingBytes(start, length, max);
+
+	if (fitting == all)
 		return pnstrdup(start, length);
-	return psprintf("%.*s... (cut: " INT64_FORMAT " bytes in all%s%s%s)", pg_mbcliplen(start, length, Min(length, max)), start,
+	return psprintf("%.*s... (cut: " INT64_FORMAT " bytes in all%s%s%s)", pg_mbcliplen(start, length, fitting), start,
 					all, reader ? "; " : "", reader ? reader : "", reader ? " reads it" : "");
 }
 
-/* Cut a text that is longer than max bytes. */
+/* Cut a text that takes more than max bytes in JSON. */
 char *
 CutText(const char *text, int max, const char *reader)
 {
@@ -166,6 +195,14 @@ JsonTextLength(const Jsonb *value)
 
 	pfree(text);
 	return length;
+}
+
+/* Check whether a value has at most max bytes as text. A small one is not written out for that. */
+bool
+JsonFits(const Jsonb *value, int64 max)
+{
+	/* no text is so much longer than its value, unless it has numbers of thousands of digits */
+	return VARSIZE(value) <= max / 8 || JsonTextLength(value) <= max;
 }
 
 /* Return a value, or what stands for it if it has more than max bytes as text; NULL for NULL. */

@@ -13,7 +13,7 @@
 /* columns of the query that reads the conditions */
 enum
 {
-	B_POSITION = 1, B_ACTION, B_TARGET, B_PARAMS, B_EXPRESSION, B_PATH, B_OPERANDS
+	B_POSITION = 1, B_ACTION, B_TARGET, B_PARAMS, B_EXPRESSION, B_PATH, B_OPERANDS, B_DETAIL
 };
 
 /* a branching condition that fires, and the step that it belongs to */
@@ -214,60 +214,120 @@ BranchDetail(const Rows *rows, uint64 row, ConditionResult result, const char *w
 	return JsonFinish(&b);
 }
 
-#define PARAMS_SHOWN	4000	/* bytes of the parameters of a branch in an answer */
+/* ---------- the answer of the call ---------- */
 
-/* Carry out a condition that is true, and audit it. Returns what it did, for the answer of the call. */
-static Jsonb *
-BranchFire(Call *call, PlanRow *plan, StepRow *step, const Rows *rows, uint64 row)
+#define PARAMS_SHOWN	4000	/* bytes of the parameters of a branch in an answer */
+#define CONDITION_SHOWN	300		/* bytes of a condition, and of why it cannot be decided */
+#define NOTE_SHOWN		1000	/* bytes of a note */
+#define UNDECIDED_SHOWN	20		/* conditions that cannot be decided */
+
+/* what the conditions of a step did */
+typedef struct Taken
+{
+	Jsonb	   *fired;			/* NULL: none was true */
+	JsonBuilder undecided;		/* an unfinished array */
+	int			count;			/* of those that cannot be decided */
+} Taken;
+
+/* Note the condition that fired. */
+static void
+TakeFired(Taken *taken, const PlanRow *plan, const Rows *rows, uint64 row, const char *note)
 {
 	ReadingFunction reader = {"get_plan_context", "plan_id", UuidText(&plan->id), "max_bytes"};
-	Branch		branch = {plan, step};
 	JsonBuilder b = {0};
+
+	JsonObjectStart(&b, NULL);
+	JsonPutText(&b, "action", RowText(rows, row, B_ACTION));
+	JsonPutText(&b, "condition", CutText(RowText(rows, row, B_EXPRESSION), CONDITION_SHOWN, NULL));
+	JsonPutJson(&b, "params", CutJson(RowVarlena(rows, row, B_PARAMS), PARAMS_SHOWN, &reader));
+	if (note != NULL)
+		JsonPutText(&b, "note", CutText(note, NOTE_SHOWN, NULL));
+	JsonObjectEnd(&b);
+	taken->fired = JsonFinish(&b);
+}
+
+/* Note a condition that cannot be decided, and why. */
+static void
+TakeUndecided(Taken *taken, const char *condition, const char *why)
+{
+	JsonBuilder *b = &taken->undecided;
+
+	if (taken->count++ == 0)
+		JsonArrayStart(b, NULL);
+	if (taken->count > UNDECIDED_SHOWN)
+		return;
+	JsonObjectStart(b, NULL);
+	JsonPutText(b, "condition", CutText(condition, CONDITION_SHOWN, NULL));
+	JsonPutText(b, "error", CutText(why, CONDITION_SHOWN, NULL));
+	JsonObjectEnd(b);
+}
+
+/* Build what an answer says of the conditions; NULL if there is nothing to say. */
+static Jsonb *
+TakenAnswer(Taken *taken)
+{
+	JsonBuilder b = {0};
+
+	if (taken->count == 0)
+		return taken->fired;
+	JsonArrayEnd(&taken->undecided);
+	JsonObjectStart(&b, NULL);
+	JsonPutJson(&b, "undecided", JsonFinish(&taken->undecided));
+	if (taken->count > UNDECIDED_SHOWN)
+		JsonPutInt(&b, "undecidedCount", taken->count);
+	JsonObjectEnd(&b);
+	return JsonMerge(taken->fired, JsonFinish(&b));
+}
+
+/* Read again what the conditions of a completed step did, to repeat it in an answer; NULL if there is nothing to say. */
+Jsonb *
+BranchTaken(Call *call, const PlanRow *plan, const StepRow *step)
+{
+	static KeptQuery read = {
+		"SELECT b.position, b.action, b.target_id, b.params, b.expression, b.path, b.operands, a.detail FROM stepwise.audit AS a"
+		" JOIN stepwise.branching_condition AS b ON b.tenant = $1 AND b.step_id = $3 AND b.position = (a.detail ->> 'position')::int"
+		" WHERE a.tenant = $1 AND a.plan_id = $2 AND a.step_id = $3 AND a.event = 'plan_modified'"
+		" AND a.detail @> '{\"action\": \"branch\"}' ORDER BY a.id",
+		3, {TEXTOID, UUIDOID, UUIDOID}, .reads_log = true
+	};
+	Params		params = {0};
+	Taken		taken = {0};
+	Rows		rows;
+
+	if (!step->branches)
+		return NULL;
+	ParamKey(&params, call, &step->plan_id);
+	ParamUuid(&params, &step->id);
+	rows = QueryRun(&read, &params);
+	for (uint64 i = 0; i < rows.count; i++)
+	{
+		Jsonb	   *detail = RowJson(&rows, i, B_DETAIL);
+		char	   *why = JsonGetText(detail, "undecided");
+		JsonbValue	fired;
+
+		if (why != NULL)
+			TakeUndecided(&taken, RowText(&rows, i, B_EXPRESSION), why);
+		else if (JsonGet(detail, "fired", &fired) && fired.val.boolean)
+			TakeFired(&taken, plan, &rows, i, JsonGetText(detail, "note"));
+	}
+	RowsFree(&rows);
+	return TakenAnswer(&taken);
+}
+
+/* ---------- after a step ---------- */
+
+/* Carry out a condition that is true, and audit it. Returns a note for the answer of the call, or NULL. */
+static const char *
+BranchFire(Call *call, PlanRow *plan, StepRow *step, const Rows *rows, uint64 row)
+{
+	Branch		branch = {plan, step};
 
 	branch.action = RowText(rows, row, B_ACTION);
 	branch.target_id = RowUuid(rows, row, B_TARGET);
 	branch.params = RowJson(rows, row, B_PARAMS);
 	BranchAct(call, &branch);
 	AuditAppend(call, plan, &step->id, "plan_modified", BranchDetail(rows, row, CONDITION_TRUE, NULL, &branch));
-	JsonObjectStart(&b, NULL);
-	JsonPutText(&b, "action", branch.action);
-	JsonPutText(&b, "condition", RowText(rows, row, B_EXPRESSION));
-	JsonPutJson(&b, "params", CutJson((struct varlena *) branch.params, PARAMS_SHOWN, &reader));
-	if (branch.note != NULL)
-		JsonPutText(&b, "note", branch.note);
-	JsonObjectEnd(&b);
-	return JsonFinish(&b);
-}
-
-/* Put a condition that cannot be decided, and why. The first one begins the list. */
-static void
-PutUndecided(JsonBuilder *b, const char *condition, const char *why)
-{
-	if (b->items == NULL)
-	{
-		JsonObjectStart(b, NULL);
-		JsonArrayStart(b, "undecided");
-	}
-	JsonObjectStart(b, NULL);
-	JsonPutText(b, "condition", condition);
-	JsonPutText(b, "error", why);
-	JsonObjectEnd(b);
-}
-
-/* Keep what the conditions of a step did, for the answer of the call; fired is NULL if none was true. */
-static void
-KeepBranch(Call *call, PlanRow *plan, Jsonb *fired, JsonBuilder *undecided)
-{
-	Jsonb	   *branch = fired;
-
-	if (undecided->items != NULL)
-	{
-		JsonArrayEnd(undecided);
-		JsonObjectEnd(undecided);
-		branch = JsonMerge(fired, JsonFinish(undecided));
-	}
-	if (branch != NULL)
-		plan->branch = (Jsonb *) CallKeep(call, (struct varlena *) branch);
+	return branch.note;
 }
 
 /* Evaluate the branching conditions of a completed step, and fire the first one that is true. */
@@ -280,10 +340,10 @@ BranchesAfter(Call *call, PlanRow *plan, StepRow *step)
 		2, {TEXTOID, UUIDOID}
 	};
 	Rows		rows = QueryById(call, &read, &step->id);
-	JsonBuilder undecided = {0};
-	Jsonb	   *fired = NULL;
+	Taken		taken = {0};
+	Jsonb	   *branch;
 
-	for (uint64 i = 0; i < rows.count && fired == NULL; i++)
+	for (uint64 i = 0; i < rows.count && taken.fired == NULL; i++)
 	{
 		Datum		path = PointerGetDatum(RowVarlena(&rows, i, B_PATH));
 		char	   *why = NULL;
@@ -291,16 +351,18 @@ BranchesAfter(Call *call, PlanRow *plan, StepRow *step)
 
 		if (result == CONDITION_TRUE)
 		{
-			fired = BranchFire(call, plan, step, &rows, i);
+			TakeFired(&taken, plan, &rows, i, BranchFire(call, plan, step, &rows, i));
 			continue;
 		}
 		if (result == CONDITION_UNDECIDED)
 		{
 			why = why ? why : pstrdup("the condition cannot be decided");
-			PutUndecided(&undecided, RowText(&rows, i, B_EXPRESSION), why);
+			TakeUndecided(&taken, RowText(&rows, i, B_EXPRESSION), why);
 		}
 		AuditAppend(call, plan, &step->id, "plan_modified", BranchDetail(&rows, i, result, why, NULL));
 	}
-	KeepBranch(call, plan, fired, &undecided);
+	branch = TakenAnswer(&taken);
+	if (branch != NULL)
+		plan->branch = (Jsonb *) CallKeep(call, (struct varlena *) branch);
 	RowsFree(&rows);
 }

@@ -749,6 +749,7 @@ extern List *PlanCallers(Call *call, PlanRow *plan);	/* of char *, names of work
 /* ---------- branch.c: branching conditions ---------- */
 
 extern void BranchesAfter(Call *call, PlanRow *plan, StepRow *step);
+extern Jsonb *BranchTaken(Call *call, const PlanRow *plan, const StepRow *step);	/* NULL: nothing to say */
 
 /* ---------- judge.c: decide what becomes of a pending step ---------- */
 

@@ -238,6 +238,41 @@ SELECT octet_length(a::text) < 64000, length(a ->> 'instructions') < 5000, a #> 
        length(c #>> '{arguments,a}'), length(c ->> 'instructions')
 FROM (SELECT :'claim'::jsonb) AS x (a), stepwise.get_step_context((a ->> 'stepId')::uuid, 400000) AS c;
 
+-- conditions that cannot be decided: the first ones, and their count; the same again says the same
+SELECT stepwise.create_plan('undecided', 'g', '[{"name": "a"}, {"name": "b"}]', (SELECT jsonb_agg(jsonb_build_object('afterStepOrder', 1, 'ifTrueAction', 'continue',
+    'conditionExpression', CASE n WHEN 200 THEN 'true' ELSE format('nothing.%s > %s', repeat('n', 900), n) END)) FROM generate_series(1, 200) AS n)) ->> 'planId' AS undecided \gset
+SELECT id AS a FROM stepwise.step WHERE plan_id = :'undecided' AND name = 'a' \gset
+SELECT pg_temp.ask(format('stepwise.submit_step_result(%L, ''{}'')', :'a')) AS submitted \gset
+SELECT octet_length(:'submitted') < 20000, jsonb_array_length(:'submitted'::jsonb #> '{branch,undecided}'), :'submitted'::jsonb #> '{branch,undecidedCount}', :'submitted'::jsonb #> '{branch,action}';
+SELECT stepwise.submit_step_result(:'a', '{}') - 'duplicate' = :'submitted'::jsonb;
+
+-- a deep tree of long names, in which much is claimed or waits
+SELECT count(stepwise.define_workflow(jsonb_build_object('name', 'deep' || n, 'steps', CASE n
+    WHEN 30 THEN (SELECT jsonb_agg(jsonb_build_object('name', rpad('leaf' || i || '_', 63, 'x'), 'dependsOn', '[]'::jsonb)
+                                   || CASE WHEN i > 60 THEN jsonb_build_object('prompt', repeat(E'\x01', 3000)) ELSE '{}' END) FROM generate_series(1, 120) AS i)
+    ELSE jsonb_build_array(jsonb_build_object('name', rpad('level' || n || '_', 63, 'x'), 'workflow', 'deep' || n + 1)) END)))
+FROM (SELECT generate_series(30, 1, -1)) AS x (n);
+SELECT stepwise.start_workflow('deep1') ->> 'planId' AS deep \gset
+SELECT count(stepwise.get_next_step(:'deep', repeat(E'\x01', 300) || n)) FROM generate_series(1, 25) AS n;
+CREATE FUNCTION pg_temp.ask_all(plan uuid) RETURNS bigint LANGUAGE sql AS $$
+    SELECT count(pg_temp.ask(format('stepwise.%I(%L)', f, plan))) FROM unnest('{get_next_step,why,handoff,run,get_plan_status,workflow_response}'::text[]) AS f
+$$;
+SELECT pg_temp.ask_all(:'deep');
+SELECT count(stepwise.get_next_step(:'deep', repeat(E'\x01', 300) || n)) FROM generate_series(26, 61) AS n;
+SELECT pg_temp.ask_all(:'deep');
+SELECT jsonb_array_length(a -> 'claimed') FROM stepwise.run(:'deep') AS a;
+SELECT count(pg_temp.ask('stepwise.list_checkpoints()'));
+
+-- the end of a plan with many failures and notes, each of them long
+SELECT stepwise.create_plan('failures', 'g', (SELECT jsonb_agg(jsonb_build_object('name', rpad('s' || n || '_', 63, 'x'))) FROM generate_series(1, 100) AS n),
+    outputs => jsonb_build_object('o', repeat('o', 15000)), on_failure => 'continue', output_formatting_notes => repeat(E'\x01', 3000)) ->> 'planId' AS failures \gset
+SELECT count(CASE WHEN s.step_order % 2 = 0 THEN stepwise.fail_step(s.id, repeat(E'\x01', 2000))
+                  ELSE stepwise.submit_step_result(s.id, '1', outcome => 'failure', output_formatting_notes => repeat(E'\x01', 2000)) END)
+FROM (SELECT * FROM stepwise.step AS x WHERE x.plan_id = :'failures' ORDER BY x.step_order) AS s;
+SELECT pg_temp.ask_all(:'failures');
+SELECT a ->> 'status', jsonb_array_length(a -> 'failedSteps') > 20, a -> 'failedCount', jsonb_array_length(a -> 'stepFormattingNotes') > 10, a -> 'stepFormattingNoteCount', length(a #>> '{outputs,o}')
+FROM stepwise.get_next_step(:'failures') AS a;
+
 SELECT left(what, 100), bytes FROM size WHERE bytes > 40000;
 
 RESET ROLE;
