@@ -1130,7 +1130,7 @@ Update(Call *call, Relation relation, TupleTableSlot *old, Changes *changes, Ite
 	CheckNotNulls(relation, changes);
 	/* A concurrent update cannot conflict with ours, since we hold the tree lock; lock the new version and retry. */
 	while (!WriteVersion(call, relation, old, new, changes, &indexes))
-		if (IsolationUsesXactSnapshot() || !Lock(relation, old, LockTupleNoKeyExclusive, LockWaitBlock))
+		if (IsolationUsesXactSnapshot() || Lock(relation, old, LockTupleNoKeyExclusive, LockWaitBlock) != TM_Ok)
 			RefuseConcurrentUpdate();
 	if (indexes != NO_INDEXES && OnlySummaries(indexes))
 		IndexesAdd(relation, new, true, true);
