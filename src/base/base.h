@@ -338,7 +338,7 @@ extern void PlannerInit(void);
 
 extern void DefaultsInit(void);
 
-/* ---------- table.c: read and write rows of our own tables by index, without the executor ---------- */
+/* ---------- key.c: make search keys of indexes, column by column ---------- */
 
 #define KEY_MAX_COLUMNS	4
 
@@ -353,6 +353,13 @@ typedef struct Key
 	const AttrNumber *of_table; /* the columns of the table that the row there is compared in; NULL: its first ones */
 } Key;
 
+extern void KeyText(Key *key, Datum value);
+extern void KeyUuid(Key *key, const pg_uuid_t *value);
+extern void KeyInt(Key *key, int value);
+extern void KeyIntFrom(Key *key, int value);	/* this value or more */
+
+/* ---------- change.c: say which columns an insert or update sets ---------- */
+
 #define TABLE_MAX_COLUMNS	128 /* enough for the widest table, and for columns of later versions */
 
 /* the columns that an insert or update sets */
@@ -363,15 +370,25 @@ typedef struct Changes
 	bool		replaces[TABLE_MAX_COLUMNS];
 } Changes;
 
+extern void SetDatum(Changes *c, int column, Datum value, bool isnull);
+extern void SetInt(Changes *c, int column, int value);
+extern void SetPositive(Changes *c, int column, int value); /* null unless positive */
+extern void SetBool(Changes *c, int column, bool value);
+extern void SetTrue(Changes *c, int column, bool value);	/* false: null */
+extern void SetTime(Changes *c, int column, TimestampTz value); /* NO_TIME: null */
+extern void SetUuid(Changes *c, int column, const pg_uuid_t *value);	/* NULL: null; likewise the next two */
+extern void SetVarlena(Changes *c, int column, const void *value);
+extern void SetText(Changes *c, int column, const char *value);
+extern void SetInterval(Changes *c, int column, const Interval *value); /* NULL: null */
+extern void SetEnum(Changes *c, int column, const char *type, const char *label);
+
+/* ---------- table.c: read and write rows of our own tables by index, without the executor ---------- */
+
 /* columns are counted from 0; plans and steps have their id in column 0 */
 typedef bool (*TupleTest) (TupleTableSlot *slot, const void *arg);
 typedef void *(*TupleMake) (TupleTableSlot *slot);
 
 extern void TableInit(void);
-extern void KeyText(Key *key, Datum value);
-extern void KeyUuid(Key *key, const pg_uuid_t *value);
-extern void KeyInt(Key *key, int value);
-extern void KeyIntFrom(Key *key, int value);	/* this value or more */
 extern void *TableRead(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make);
 extern List *TableReadAll(const char *table, const char *index, Key *key, TupleMake make);
 extern List *TableReadSome(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make, int max);
@@ -402,18 +419,6 @@ typedef struct Batch
 extern Batch *BatchBegin(Call *call, const char *table, int columns);
 extern void BatchAdd(Batch *batch); /* batch->row */
 extern void BatchEnd(Batch *batch);
-
-extern void SetDatum(Changes *c, int column, Datum value, bool isnull);
-extern void SetInt(Changes *c, int column, int value);
-extern void SetPositive(Changes *c, int column, int value); /* null unless positive */
-extern void SetBool(Changes *c, int column, bool value);
-extern void SetTrue(Changes *c, int column, bool value);	/* false: null */
-extern void SetTime(Changes *c, int column, TimestampTz value); /* NO_TIME: null */
-extern void SetUuid(Changes *c, int column, const pg_uuid_t *value);	/* NULL: null; likewise the next two */
-extern void SetVarlena(Changes *c, int column, const void *value);
-extern void SetText(Changes *c, int column, const char *value);
-extern void SetInterval(Changes *c, int column, const Interval *value); /* NULL: null */
-extern void SetEnum(Changes *c, int column, const char *type, const char *label);
 
 /* ---------- tenant.c: who may work in which tenant ---------- */
 

@@ -31,57 +31,16 @@
 #include "access/relation.h"
 #include "access/xact.h"
 #include "catalog/pg_am_d.h"
-#include "catalog/pg_collation_d.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "tcop/utility.h"
-#include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
-
-/* ---------- keys ---------- */
-
-static void
-KeyAdd(Key *key, StrategyNumber strategy, Oid collation, RegProcedure function, Datum value)
-{
-	if (key->count >= KEY_MAX_COLUMNS)
-		elog(ERROR, "key has more than %d columns", KEY_MAX_COLUMNS);
-	ScanKeyEntryInitialize(&key->columns[key->count], 0, key->count + 1, strategy, InvalidOid, collation, function, value);
-	key->count++;
-}
-
-/* Add a text column to a key, as a Datum. */
-void
-KeyText(Key *key, Datum value)
-{
-	KeyAdd(key, BTEqualStrategyNumber, C_COLLATION_OID, F_TEXTEQ, value);
-}
-
-/* Add a UUID column to a key. */
-void
-KeyUuid(Key *key, const pg_uuid_t *value)
-{
-	KeyAdd(key, BTEqualStrategyNumber, InvalidOid, F_UUID_EQ, UUIDPGetDatum(value));
-}
-
-/* Add an int4 column to a key. */
-void
-KeyInt(Key *key, int value)
-{
-	KeyAdd(key, BTEqualStrategyNumber, InvalidOid, F_INT4EQ, Int32GetDatum(value));
-}
-
-/* Add an int4 column to a key, from this value up. */
-void
-KeyIntFrom(Key *key, int value)
-{
-	KeyAdd(key, BTGreaterEqualStrategyNumber, InvalidOid, F_INT4GE, Int32GetDatum(value));
-}
 
 /* ---------- facts about tables ---------- */
 
@@ -1352,87 +1311,4 @@ BatchEnd(Batch *batch)
 	for (int i = 0; i < batch->nslots; i++)
 		ExecDropSingleTupleTableSlot(batch->slots[i]);
 	MemoryContextDelete(batch->memory);
-}
-
-/* ---------- what a write sets ---------- */
-
-/* Set a column. */
-void
-SetDatum(Changes *c, int column, Datum value, bool isnull)
-{
-	if (column >= TABLE_MAX_COLUMNS)
-		elog(ERROR, "row has no column %d", column + 1);
-	c->values[column] = value;
-	c->nulls[column] = isnull;
-	c->replaces[column] = true;
-}
-
-/* Set an int4 column. */
-void
-SetInt(Changes *c, int column, int value)
-{
-	SetDatum(c, column, Int32GetDatum(value), false);
-}
-
-/* Set an int4 column that counts from 1; null for anything less. */
-void
-SetPositive(Changes *c, int column, int value)
-{
-	SetDatum(c, column, Int32GetDatum(value), value <= 0);
-}
-
-/* Set a boolean column. */
-void
-SetBool(Changes *c, int column, bool value)
-{
-	SetDatum(c, column, BoolGetDatum(value), false);
-}
-
-/* Set a boolean column that is true or null. */
-void
-SetTrue(Changes *c, int column, bool value)
-{
-	SetDatum(c, column, BoolGetDatum(true), !value);
-}
-
-/* Set a time column; NO_TIME for null. */
-void
-SetTime(Changes *c, int column, TimestampTz value)
-{
-	SetDatum(c, column, TimestampTzGetDatum(value), !TimeIsSet(value));
-}
-
-/* Set a UUID column; NULL for null. */
-void
-SetUuid(Changes *c, int column, const pg_uuid_t *value)
-{
-	SetDatum(c, column, UUIDPGetDatum(value), value == NULL);
-}
-
-/* Set a column of variable length; NULL for null. */
-void
-SetVarlena(Changes *c, int column, const void *value)
-{
-	SetDatum(c, column, PointerGetDatum(value), value == NULL);
-}
-
-/* Set a text column; NULL for null. */
-void
-SetText(Changes *c, int column, const char *value)
-{
-	SetVarlena(c, column, value ? cstring_to_text(value) : NULL);
-}
-
-/* Set an interval column; NULL for null. */
-void
-SetInterval(Changes *c, int column, const Interval *value)
-{
-	SetDatum(c, column, IntervalPGetDatum(value), value == NULL);
-}
-
-/* Set an enum column by its label. */
-void
-SetEnum(Changes *c, int column, const char *type, const char *label)
-{
-	SetDatum(c, column, ObjectIdGetDatum(EnumValue(type, label)), false);
 }

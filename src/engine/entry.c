@@ -203,7 +203,8 @@ void
 EntryPut(StringInfo body, const EntryFacts *facts)
 {
 	int			event = NameIndex(facts->event, EventNames, lengthof(EventNames));
-	int			flags = body->len + 1;
+	int			flags = body->len + 1;	/* where they are */
+	int			members;
 
 	if (event < 0)
 		elog(ERROR, "audit event \"%s\" has no number", facts->event);
@@ -225,8 +226,8 @@ EntryPut(StringInfo body, const EntryFacts *facts)
 		PutMove(body, facts->move);
 	}
 	/* the buffer may move while the members are appended */
-	event = PutMembers(body, facts->members);
-	body->data[flags] |= event;
+	members = PutMembers(body, facts->members);
+	body->data[flags] |= members;
 }
 
 /* Append a body and its hash to the entries of a row. */

@@ -16,11 +16,11 @@ use Test::More;
 my @kinds = qw(prepared simple wal entries pages);
 my $table = <<'TABLE';
 function              prepared    simple       wal   entries     pages
-create_plan            2003865   2077401      6161      34.1      86.5
-get_next_step           276944    306937       888       1.0      14.1
-submit_step_result      273544    318496      1122       1.1      12.1
-advance                 425785    511856      1589       2.1      21.2
-run                     547988    564424      1938       4.3      32.7
+create_plan             891397    955217      5350      34.1      69.2
+get_next_step           230440    255305       620       1.0      12.7
+submit_step_result      230121    268939       705       1.0      11.4
+advance                 317732    354174       900       1.0      17.5
+run                      77598     77548       296       0.0       3.6
 TABLE
 
 # How often a function is called for one number. A run is one call for many steps.

@@ -1,0 +1,48 @@
+/*
+ * key.c
+ *	  make search keys of indexes, column by column
+ *
+ * Text columns of our keys have the collation "C".
+ */
+#include "base/base.h"
+
+#include "access/stratnum.h"
+#include "catalog/pg_collation_d.h"
+#include "utils/fmgroids.h"
+
+static void
+KeyAdd(Key *key, StrategyNumber strategy, Oid collation, RegProcedure function, Datum value)
+{
+	if (key->count >= KEY_MAX_COLUMNS)
+		elog(ERROR, "key has more than %d columns", KEY_MAX_COLUMNS);
+	ScanKeyEntryInitialize(&key->columns[key->count], 0, key->count + 1, strategy, InvalidOid, collation, function, value);
+	key->count++;
+}
+
+/* Add a text column to a key, as a Datum. */
+void
+KeyText(Key *key, Datum value)
+{
+	KeyAdd(key, BTEqualStrategyNumber, C_COLLATION_OID, F_TEXTEQ, value);
+}
+
+/* Add a UUID column to a key. */
+void
+KeyUuid(Key *key, const pg_uuid_t *value)
+{
+	KeyAdd(key, BTEqualStrategyNumber, InvalidOid, F_UUID_EQ, UUIDPGetDatum(value));
+}
+
+/* Add an int4 column to a key. */
+void
+KeyInt(Key *key, int value)
+{
+	KeyAdd(key, BTEqualStrategyNumber, InvalidOid, F_INT4EQ, Int32GetDatum(value));
+}
+
+/* Add an int4 column to a key, from this value up. */
+void
+KeyIntFrom(Key *key, int value)
+{
+	KeyAdd(key, BTGreaterEqualStrategyNumber, InvalidOid, F_INT4GE, Int32GetDatum(value));
+}
