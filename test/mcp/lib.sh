@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 #
-# What the tests of MCP use: Node with the official clients, and valgrind. test/run includes this. The tests that need what
-# cannot be had are skipped, and say so.
+# What the tests of MCP use: Node with the official clients. test/run includes this. The tests that need what cannot be had are
+# skipped, and say so.
 
 MCP_FOLDER=$REPO/build/mcp			# it is kept, so that the network is used once
 MCP_PACKAGES=(@modelcontextprotocol/sdk@1.32 @modelcontextprotocol/client@2.4 @modelcontextprotocol/ext-tasks@0.2 pg@8)
@@ -17,12 +17,6 @@ bring_clients()
 		MCP_NODE=$(first_that_runs 'require("@modelcontextprotocol/client")' -e node /usr/bin/node)
 	fi
 	export MCP_NODE
-}
-
-# valgrind needs the debugging symbols of libc, which its package only recommends.
-bring_valgrind()
-{
-	command -v valgrind >/dev/null || want valgrind libc6-dbg
 }
 
 npm_install_clients()
