@@ -130,6 +130,7 @@ extern Failure *FailureOfStatement(PGconn *conn, const PGresult *result, const c
 extern Failure *FailureOfLoss(PGconn *conn);
 extern bool FailureIsPassing(const Failure *failure);
 extern bool FailureIsRepeatable(const Failure *failure);
+extern bool FailureIsClients(const Failure *failure);
 extern void FailureTell(const Failure *failure);
 extern void FailureOver(void);
 extern void FailureFree(Failure *failure);
@@ -310,6 +311,7 @@ extern void StreamGoOn(Call *call, Span result);
 extern void StreamFinish(Call *call);
 extern void StreamForget(Call *call);
 extern Call *StreamOf(Span uri);
+extern bool StreamFits(void);
 extern void WaitTick(void);
 extern Milliseconds WaitDeadline(void);
 

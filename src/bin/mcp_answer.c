@@ -89,6 +89,12 @@ BeginStream(Call *call, const Answer *answer, Span listen)
 
 	if (before)
 		End(before);
+	if (!StreamFits())
+	{
+		SendError(call->message->id, ERROR_REQUEST, "too many subscriptions are open; end one first");
+		End(call);
+		return;
+	}
 	if (!call->message->modern)
 		Forward(call, answer);
 	StreamBegin(call, listen, answer->result);

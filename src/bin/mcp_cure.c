@@ -24,6 +24,8 @@ static const Cure ConnectionCures[] = {
 	{"", "Start the server, or check PGHOST and PGPORT or the connection string: pg_isready"},
 };
 
+#define UNSTORABLE	"PostgreSQL cannot store a value of this message: change it, or leave it out."
+
 static const Cure StatementCures[] = {
 	{"3F000", "Install the extension in this database: psql -d {database} -c 'CREATE EXTENSION pg_stepwise'"},
 	{"42883", "The extension in this database is older than this program. "
@@ -33,9 +35,13 @@ static const Cure StatementCures[] = {
 	{"58P01", "The server lacks the files of the extension. Install them there: make install"},
 	{"25006", "The server is a standby, or the program runs with --read-only. Nothing was changed. "
 	"Call the primary server, or start the program without --read-only."},
-	{"57014", "The server cancelled the call, and nothing was changed. Look at statement_timeout, or ask its administrator."},
-	{"40", "Nothing was changed. Repeat the call."},
-	{"53", "The server lacks resources, and nothing was changed. Repeat the call later."},
+	{"57014", "The server cancelled the call. Of a long run, what was stored before stays. Look at statement_timeout, or ask its administrator."},
+	{"40", "Another call was in the way. Of a long run, what was stored before stays. Repeat the call."},
+	{"53", "The server lacks resources. Of a long run, what was stored before stays. Repeat the call later."},
+	{"22003", UNSTORABLE},
+	{"22021", UNSTORABLE},
+	{"22P", UNSTORABLE},
+	{"54000", UNSTORABLE},
 };
 
 static const Cure RoleCure = {"42501", "Let the login role take the other one: psql -d {database} -c 'GRANT \"{user}\" TO \"{login}\"'"};
@@ -207,14 +213,26 @@ FailureIsRepeatable(const Failure *failure)
 	return IsOneOf(failure->sqlstate, repeatable, lengthof(repeatable));
 }
 
+/* Tell whether the message of the client is at fault: it has a value that jsonb cannot hold. */
+bool
+FailureIsClients(const Failure *failure)
+{
+	static const char *const values[] = {"22003", "22021", "22P02", "22P05", "54000"};
+
+	return IsOneOf(failure->sqlstate, values, lengthof(values));
+}
+
 static char *told;
 
-/* Say it on stderr, unless it was the last thing that was said. */
+/* Say it on stderr, unless it was the last thing that was said, or only the client can do something about it. */
 void
 FailureTell(const Failure *failure)
 {
-	char	   *text = psprintf("%s%s%s", failure->message, failure->hint ? "\n  " : "", failure->hint ? failure->hint : "");
+	char	   *text;
 
+	if (FailureIsClients(failure))
+		return;
+	text = psprintf("%s%s%s", failure->message, failure->hint ? "\n  " : "", failure->hint ? failure->hint : "");
 	if (told == NULL || strcmp(told, text) != 0)
 		Complain("%s", text);
 	FailureOver();

@@ -73,7 +73,11 @@ MessageFree(Message *message)
 
 /* ---------- adding members ---------- */
 
-/* Add members to params._meta, and others to params. The later place comes first, since the earlier one then stays. */
+/*
+ * Add members to params._meta, and others to params. The later place comes
+ * first, since the earlier one then stays. Where params or _meta is no object,
+ * another one is added after it, and the last one counts.
+ */
 char *
 MessageRequest(const Message *message, const char *meta, const char *more)
 {
@@ -82,7 +86,7 @@ MessageRequest(const Message *message, const char *meta, const char *more)
 	char	   *text;
 	Span		inner;
 
-	if (message->params.at && !SpanIs(message->params, '{'))
+	if (message->params.at && !SpanIs(message->params, '{') && !SpanIs(message->params, 'n'))
 		return pstrdup(message->text);	/* the database says what is wrong with it */
 	if (message->meta.at)
 	{
@@ -95,7 +99,7 @@ MessageRequest(const Message *message, const char *meta, const char *more)
 	}
 	initStringInfo(&members);
 	appendStringInfo(&members, "%s%s\"_meta\":{%s}", more, *more ? "," : "", meta);
-	if (message->params.at)
+	if (SpanIs(message->params, '{'))
 		text = JsonSplice(message->whole, message->params, members.data);
 	else
 	{
@@ -169,7 +173,7 @@ SendFailure(Span id, const Failure *failure)
 	char	   *message = psprintf("%s%s%s", failure->message, failure->hint ? "\n" : "", failure->hint ? failure->hint : "");
 
 	BeginAnswer(&out, id);
-	appendStringInfo(&out, "\"error\":{\"code\":%d,\"message\":", ERROR_INTERNAL);
+	appendStringInfo(&out, "\"error\":{\"code\":%d,\"message\":", FailureIsClients(failure) ? ERROR_PARAMS : ERROR_INTERNAL);
 	JsonQuote(&out, message);
 	appendStringInfoString(&out, ",\"data\":{");
 	AddText(&out, "sqlstate", failure->sqlstate);

@@ -26,6 +26,8 @@ AnswerPing(const Message *message)
 static bool
 CancelCall(const Message *message)
 {
+	if (message->id.at)
+		return false;			/* it is no notification */
 	AnswerCancel(JsonGet(message->params, "requestId"));
 	return true;
 }

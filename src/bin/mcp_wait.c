@@ -11,6 +11,7 @@
 
 #define SHORTEST_PAUSE	50		/* milliseconds between two questions, however often the database notifies */
 #define DEFAULT_PAUSE	30000
+#define MAX_STREAMS		128
 #define UNREAD_LIMIT	(1024 * 1024)	/* bytes; a client that does not read gets no more of a stream */
 
 typedef struct Stream
@@ -58,6 +59,17 @@ StreamOf(Span uri)
 							 memcmp(call->stream->uri, uri.at, uri.len) == 0))
 		call = call->next;
 	return call;
+}
+
+/* Tell whether another stream may be opened. They must leave room for calls. */
+bool
+StreamFits(void)
+{
+	int			count = 0;
+
+	for (Call *call = CallFirst(); call != NULL; call = call->next)
+		count += call->stream != NULL;
+	return count < MAX_STREAMS;
 }
 
 /*

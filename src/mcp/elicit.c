@@ -265,6 +265,20 @@ IsAccepted(Request *request, const Jsonb *response)
 	return which == 0;
 }
 
+/* Read a field of the form, which is a string; NULL if it is not there. */
+static char *
+FieldOf(const Jsonb *content, const char *name, bool required)
+{
+	char	   *text = JsonGetText(content, name);
+
+	if (text == NULL && (required || ArgumentIsGiven(content, name)))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_DEFINITION),
+				 errmsg("the answer does not fit the form: \"%s\" must be a string", name),
+				 errhint("Nothing was decided. Make the call again without inputResponses, and ask the person again.")));
+	return text;
+}
+
 /* Collect the answers to the questions of a review, in their order; NULL if there are none. */
 static Jsonb *
 AnswersOf(const Question *q, const Jsonb *content)
@@ -276,7 +290,7 @@ AnswersOf(const Question *q, const Jsonb *content)
 		return NULL;
 	JsonArrayStart(&b, NULL);
 	for (int i = 0; i < count; i++)
-		JsonPutJson(&b, NULL, JsonGetJson(content, AnswerField(i)));
+		JsonPutText(&b, NULL, FieldOf(content, AnswerField(i), false));
 	JsonArrayEnd(&b);
 	return JsonFinish(&b);
 }
@@ -292,13 +306,13 @@ DecisionArguments(const Question *q, const Jsonb *content)
 	JsonPutUuid(&b, "checkpoint_id", &q->id);
 	if (q->review)
 	{
-		JsonPutJson(&b, "decision", JsonGetJson(content, "decision"));
-		JsonPutJson(&b, "feedback", JsonGetJson(content, "feedback"));
+		JsonPutText(&b, "decision", FieldOf(content, "decision", true));
+		JsonPutText(&b, "feedback", FieldOf(content, "feedback", false));
 		if (answers != NULL)
 			JsonPutJson(&b, "answers", answers);
 	}
-	else if (JsonGetJson(content, "response") != NULL)
-		JsonPutJson(&b, "response", JsonGetJson(content, "response"));
+	else
+		JsonPutText(&b, "response", FieldOf(content, "response", true));
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
 }

@@ -116,7 +116,7 @@ ExposedResult(Request *request, const Jsonb *result)
 }
 
 /* Find the plan to which the call is recorded; NULL if none is named. */
-static char *
+char *
 PlanOfCall(Request *request)
 {
 	char	   *plan = JsonGetText(request->meta, "stepwise/taskId");

@@ -47,7 +47,9 @@ RequestHandle(void *arg)
 static int
 CodeOfFault(const ToolFault *fault)
 {
-	return strncmp(fault->code, "SW", 2) == 0 ? RPC_INVALID_PARAMS : RPC_INTERNAL;
+	static const char *const refused[] = {"42501", "25006"};	/* missing rights, only reading */
+
+	return strncmp(fault->code, "SW", 2) == 0 || NameIndex(fault->code, refused, lengthof(refused)) >= 0 ? RPC_INVALID_PARAMS : RPC_INTERNAL;
 }
 
 /* Make the answer to a request that failed. */
@@ -64,7 +66,7 @@ FaultReply(Handling *handling, const ToolFault *fault)
 	if (handling->method != NULL && handling->method->explain != NULL)
 		return ReplyResult(request, handling->method->explain(request, fault), false);
 	request->error_code = CodeOfFault(fault);
-	return ReplyError(request, FaultText(fault));
+	return ReplyError(request, TranslateText(request, FaultText(fault)));
 }
 
 /* Answer one message; NULL if there is no answer to it. */

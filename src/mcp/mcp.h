@@ -259,6 +259,7 @@ extern Jsonb *ToolQuestion(Request *request, const char *name, const Jsonb *answ
 extern Tool *ExposedFind(const char *name); /* NULL: there is no such tool */
 extern void ExposedCheck(const Tool *tool, const Jsonb *arguments); /* SW005 */
 extern Jsonb *ExposedResult(Request *request, const Jsonb *result);
+extern char *PlanOfCall(Request *request); /* to which it is recorded; NULL: none; -32602 */
 extern Jsonb *ExposedCall(Request *request, const char *name, const Jsonb *arguments);	/* NULL: there is no such tool */
 extern void ExposedPut(Listing *listing, const Request *request);
 

@@ -4,10 +4,11 @@
  *
  * A task is a plan, and its id is that of the plan. A call of run or
  * start_workflow becomes a task of the plan that it runs; the call of an
- * exposed tool becomes a plan of one step. The plan is stored before the
- * answer. stepwise-mcp then asks for the work, in requests of their own. For
- * other callers the work is done in the same call. If the work was cut off,
- * whoever asks about the task lets it be taken up again.
+ * exposed tool becomes a plan of one step, unless it continues another plan.
+ * The plan is stored before the answer. stepwise-mcp then asks for the work, in
+ * requests of their own. For other callers the work is done in the same call.
+ * If the work was cut off, whoever asks about the task lets it be taken up
+ * again.
  *
  * Clients of the legacy generation ask for a task. For modern ones the server
  * chooses: a plan that the database cannot finish alone is no task, since its
@@ -166,7 +167,8 @@ MakingDo(void *arg)
 		MakeOfRun(m, ArgumentsInSnakeCase(m->given));
 	else if (ToolCanBeTask(m->name))
 		MakeOfWorkflow(m, ArgumentsInSnakeCase(m->given));
-	else if (!m->request->read_only && !IsOwnTool(m->name) && (exposed = ExposedFind(m->name)) != NULL)
+	else if (!m->request->read_only && !IsOwnTool(m->name) && PlanOfCall(m->request) == NULL &&
+			 (exposed = ExposedFind(m->name)) != NULL)
 		MakeOfTool(m, exposed);
 }
 
@@ -495,7 +497,7 @@ MakeAsked(Making *m)
 		RequestRefuse(m->request, m->request->error_code, m->request->error_data, "%s", fault->message);
 	}
 	if (!m->made)
-		RequestRefuse(m->request, ToolCanBeTask(m->name) ? RPC_INVALID_PARAMS : RPC_NO_METHOD, NULL,
+		RequestRefuse(m->request, IsOwnTool(m->name) && !ToolCanBeTask(m->name) ? RPC_NO_METHOD : RPC_INVALID_PARAMS, NULL,
 					  "this call of tool \"%s\" cannot be a task; call it without one", ShortText(m->name));
 }
 

@@ -72,6 +72,8 @@ foreach my $id ('1', '-7', '1.50', '1e2', '12345678901234567890123', '"a"', '"\u
 my $meta = $pipe->ask(2, 'echo')->{result}{params}{_meta};
 is_deeply($meta, { 'stepwise/pipe' => JSON::PP::true, 'stepwise/tools' => 'default', 'stepwise/again' => undef }, 'a request without params gets _meta');
 is_deeply($pipe->ask(2, 'echo', { a => 1 })->{result}{params}, { a => 1, _meta => $meta }, 'so does one with params');
+$pipe->send('{"jsonrpc": "2.0", "id": 2, "method": "echo", "params": null}');
+is_deeply($pipe->receive->{result}{params}, { _meta => $meta }, 'and one whose params are null');
 is_deeply($pipe->ask(2, 'echo', { a => 1, _meta => {} })->{result}{params}, { a => 1, _meta => $meta }, 'and one with an empty _meta');
 is_deeply($pipe->ask(2, 'echo', { _meta => { b => 2, 'stepwise/tools' => 'all', 'stepwise/pipe' => 0, 'stepwise/again' => { done => 7 } }, z => 1 })->{result}{params},
 	{ _meta => { b => 2, %$meta }, z => 1 }, 'a client does not override the keys of the program');
@@ -113,6 +115,9 @@ refused('an id that is null', '{"id": null, "method": "echo"}', -32600);
 refused('a long id', '{"id": "' . 'x' x 2000 . '", "method": "echo"}', -32600);
 refused('\u0000, and the id last', '{"method": "echo", "params": {"a": "\u0000\\\\"}, "id": 9}', -32602, 9);
 refused('half of a surrogate pair', '{"method": "echo", "params": {"a": "\ud83d"}, "id": 9}', -32602, 9);
+refused('a number that is too large', '{"method": "echo", "params": {"a": 1e999999}, "id": 9}', -32602, 9);
+is($pipe->errors, '', 'what only the client can mend is not told on stderr');
+refused('a notification that is sent as a request', '{"method": "notifications/cancelled", "params": {"requestId": 9}, "id": 9}', -32601, 9);
 refused('oversized', '{"id": 1, "method": "echo", "params": {"a": "' . 'x' x (17 * 1024 * 1024) . '"}}', -32700);
 $pipe->raw("\n\r\n  \n");
 is_deeply($pipe->ask(7, 'ping')->{result}, {}, 'empty lines are nothing, and the program lives');
@@ -232,6 +237,11 @@ is($pipe->receive(0.3), undef, 'once, though it was asked for twice');
 $pipe->ask('u', 'resources/unsubscribe', { uri => 'stepwise://plan/1' });
 news();
 is($pipe->receive(0.3), undef, 'until it is ended');
+$pipe->request("l $_", 'subscriptions/listen', {%modern}) foreach 1 .. 130;
+my @streams = map { $pipe->receive } 1 .. 130;
+is(scalar(grep { ($_->{error}{message} // '') =~ /too many subscriptions/ } @streams), 2, 'subscriptions beyond a limit are refused');
+is($pipe->ask('x', 'echo')->{id}, 'x', 'so that there is room for calls');
+$pipe->notify('notifications/cancelled', { requestId => "l $_" }) foreach 1 .. 130;
 
 # --- work, asking ------------------------------------------------------------
 

@@ -30,6 +30,10 @@ SELECT pg_temp.tool('pg_temp.modern', 'get_next_step', pg_temp.plan_of('prompted
 SELECT r, coalesce(a -> 'error', a -> 'result' -> 'content') FROM jsonb_array_elements('[1, {"x": 1}, {"x": {}}, {"x": {"action": "maybe"}}]') AS r,
        pg_temp.tool('pg_temp.modern', 'get_next_step', pg_temp.plan_of('prompted'), :forms, jsonb_build_object('inputResponses', r)) AS a;
 SELECT pg_temp.plain(pg_temp.tool('pg_temp.modern', 'get_next_step', pg_temp.plan_of('prompted'), :forms, pg_temp.reply('prompted', 'ask', '{}')) -> 'result');
+-- so does an answer that does not fit the form
+SELECT c, pg_temp.tool('pg_temp.modern', 'get_next_step', pg_temp.plan_of('prompted'), :forms, pg_temp.reply('prompted', 'ask', c)) #>> '{result,content,0,text}'
+FROM jsonb_array_elements('[{"response": null}, {"response": 7}, {"response": {"a": []}}, {"decision": "approve"}, [], "yes", null]') AS c;
+SELECT count(*) FROM stepwise.checkpoints WHERE plan_id = pg_temp.plan('prompted');
 -- keys that are not known are ignored
 SELECT pg_temp.tool('pg_temp.modern', 'get_next_step', pg_temp.plan_of('prompted'), :forms, '{"inputResponses": {"x": {"action": "accept"}, "00000000-0000-7000-8000-000000000001": {"action": "accept"}}}') #>> '{result,resultType}';
 -- the answer is taken in the same call
@@ -45,6 +49,8 @@ SELECT pg_temp.next('gated');
 SELECT pg_temp.plain(pg_temp.tool('pg_temp.modern', 'submit_step_result', pg_temp.plan_of('gated', '{"step": "write", "result": {"text": "a"}}'), :forms) #> '{result}');
 SELECT pg_temp.plain(pg_temp.tool('pg_temp.modern', 'submit_step_result', pg_temp.plan_of('gated', '{"step": "write", "result": {"text": "a"}}'), :forms,
        pg_temp.reply('gated', 'write', '{"decision": "modify"}')) #> '{result}');
+SELECT c, left(pg_temp.tool('pg_temp.modern', 'submit_step_result', pg_temp.plan_of('gated', '{"step": "write", "result": {"text": "a"}}'), :forms, pg_temp.reply('gated', 'write', c)) #>> '{result,content,0,text}', 80)
+FROM jsonb_array_elements('[{"decision": null}, {"decision": ["approve"]}, {"decision": "Approve"}, {"decision": "approve", "feedback": 7}, {"decision": "approve", "answer_1": []}]') AS c;
 SELECT pg_temp.plain(pg_temp.tool('pg_temp.modern', 'submit_step_result', pg_temp.plan_of('gated', '{"step": "write", "result": {"text": "a"}}'), :forms,
        pg_temp.reply('gated', 'write', '{"decision": "modify", "feedback": "longer"}')) #> '{result,structuredContent}');
 SELECT pg_temp.tool('pg_temp.modern', 'submit_step_result', pg_temp.plan_of('gated', '{"step": "write", "result": {"text": "aa"}, "attempt": 2}'), :forms) #>> '{result,resultType}';

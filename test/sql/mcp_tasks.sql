@@ -97,6 +97,11 @@ SELECT pg_temp.tool('pg_temp.legacy', 'run', pg_temp.plan_of('old'), more => '{"
 -- a version without tasks takes no notice
 SELECT pg_temp.tool('pg_temp.legacy', 'run', pg_temp.plan_of('old'), more => '{"task": {}, "_meta": {"stepwise/version": "2025-06-18"}}') -> 'result' ? 'task';
 
+-- a call that continues a plan is no task of its own
+SELECT pg_temp.make('continued', '[{"name": "a", "tool": "exposed", "arguments": {"do": "x"}}]');
+SELECT c.answer #> '{result,structuredContent}', c.answer #>> '{result,_meta,stepwise/recorded,stepStatus}', c.answer -> 'error'
+FROM (SELECT pg_temp.tool('pg_temp.legacy', 'exposed', '{"do": "x"}', more => jsonb_build_object('task', '{}'::jsonb, '_meta', jsonb_build_object('stepwise/taskId', pg_temp.plan('continued'))))
+      UNION ALL SELECT pg_temp.tool('pg_temp.modern', 'exposed', '{"do": "x"}', :known, jsonb_build_object('_meta', jsonb_build_object('stepwise/taskId', pg_temp.plan('continued'))))) AS c (answer);
 -- lists and cancelling
 SELECT pg_temp.plain(pg_temp.legacy('tasks/list') -> 'result');
 SELECT c, pg_temp.legacy('tasks/list', jsonb_build_object('cursor', c)) -> 'error' ->> 'code' FROM jsonb_array_elements('["x", 1]') AS c;

@@ -100,5 +100,57 @@ async function use(kind) {
   await reviewer.close();
 }
 
+// --- a role that may not decide at all ------------------------------------------
+
+const GATES = {
+  'a gate before a tool': [{ name: 'write', tool: 'brew', arguments: { leaf: 'x' }, review: { when: 'before', summary: 'Go?' } }, { name: 'print' }],
+  'a gate before': [{ name: 'write', review: { when: 'before', summary: 'Go?' } }, { name: 'print' }],
+  'a gate after': [{ name: 'write', review: { when: 'after', summary: 'Go?' } }, { name: 'print' }],
+  'a gate after a tool': [{ name: 'write', tool: 'brew', arguments: { leaf: 'x' }, review: { when: 'after', summary: 'Go?' } }, { name: 'print' }],
+  'a prompt': [{ name: 'write', prompt: 'Sure?' }, { name: 'print' }],
+};
+
+async function hurry(kind) {
+  const owner = await connect(kind);
+  const worker = await connect(kind, { user: 'worker', answer: async () => approve, capabilities: { extensions: { [TASKS]: {} } } });
+  for (const [gate, steps] of Object.entries(GATES)) {
+    await check(`${kind}, without the right to decide: ${gate} has no other door`, async () => {
+      const id = (await owner.tool('create_plan', { name: 'hurry', goal: 'g', steps })).planId;
+      if (gate === 'a gate after') await worker.tool('get_next_step', { plan_id: id });
+      if (gate === 'a gate after') await worker.tool('submit_step_result', { plan_id: id, step: 'write', result: 1 });
+      else await worker.ask('tools/call', { name: 'get_next_step', arguments: { plan_id: id, run_tools: true } });
+      const waiting = await checkpoint(id);
+      const whole = () => sql(`SELECT string_agg(concat_ws(' ', name, status, result, review), ', ' ORDER BY step_order) FROM stepwise.step WHERE plan_id = '${id}'`);
+      const before = await whole();
+      const answers = { inputResponses: { [waiting]: { action: 'accept', content: { decision: 'approve', response: 'yes' } } } };
+      const step = { plan_id: id, step: 'write' };
+      const change = (action, params) => ['modify_plan', { plan_id: id, action, params }];
+      const tries = [
+        ['submit_user_decision', { checkpoint_id: waiting, decision: 'approve' }], ['submit_user_decision', { checkpoint_id: waiting, response: 'yes' }], ['resume', { checkpoint_id: waiting, response: 'yes' }],
+        ['update_step', { ...step, action: 'skip' }], ['update_step', { ...step, action: 'fail', error: 'x' }], ['update_step', { ...step, action: 'release' }], ['update_step', { ...step, action: 'retry' }],
+        ['submit_step_result', { ...step, result: 2 }], ['submit_step_result', { ...step, step: 'print', result: 2 }], ['record_tool_result', { plan_id: id, tool: 'brew', result: 2, step_name: 'write' }],
+        change('remove_step', { step: 'write' }), change('update_step', { step: 'write', review: null }), change('reorder_steps', { steps: ['print', 'write'] }), change('fail_step', { step: 'write', reason: 'x' }),
+        change('update_step_instructions', { step: 'print', instructions: 'x' }), change('add_steps', { steps: [{ name: 'other' }], after: 'write' }),
+        ['get_next_step', { plan_id: id }, answers], ['run', { plan_id: id }, answers], ['submit_step_result', { ...step, result: 2 }, answers], ['request_user_review', { ...step, summary: 'x' }, answers],
+        ['get_next_step', { plan_id: id, run_tools: true }], ['run', { plan_id: id }], ['brew', { leaf: 'x' }, { _meta: { 'stepwise/taskId': id } }], ['reclaim_stalled', { plan_id: id, older_than: '0 seconds' }],
+        ['call', { function: 'resume', arguments: { checkpoint_id: waiting, response: 'yes' } }], ['mcp', { request: {} }], ['grant_agent', { role: 'worker' }], ['register_tool', { name: 'x' }], ['purge', { before: '2999-01-01' }],
+      ].map(([name, args, more]) => ['tools/call', { name, arguments: args, ...more }]);
+      const methods = [
+        ['prompts/get', { name: 'tea', requestState: id, ...answers }], ['prompts/get', { name: 'tea', _meta: { 'stepwise/again': { plan: id } } }], ['stepwise/work', { taskId: id }],
+        worker.modern ? ['tasks/update', { taskId: id, ...answers }] : ['tasks/result', { taskId: id, ...answers }],
+      ];
+      for (const [method, params] of [...tries, ...methods]) {
+        await worker.ask(method, params).catch(() => {});
+        is([params, await whole()], [params, before]);
+      }
+      is(worker.questions, []);
+      is((await worker.client.listTools()).tools.some((tool) => tool.name === 'submit_user_decision'), false);
+    });
+  }
+  await owner.close();
+  await worker.close();
+}
+
 for (const kind of Object.keys(KINDS)) await use(kind);
+for (const kind of ['sdk 1.x', 'client 2.x pinned']) await hurry(kind);
 await finish();

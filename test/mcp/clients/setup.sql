@@ -24,3 +24,8 @@ SELECT stepwise.define_workflow('{"name": "tea", "description": "Make tea",
 CREATE ROLE agent LOGIN;
 CREATE ROLE reviewer LOGIN;
 SELECT stepwise.add_member(r, 'default'), stepwise.grant_agent(r) FROM unnest('{agent,reviewer}'::regrole[]) AS r;
+
+-- Two roles of other tenants.
+CREATE ROLE theirs LOGIN;
+CREATE ROLE ours LOGIN;
+SELECT stepwise.add_member(r, r::text), stepwise.grant_agent(r) FROM unnest('{theirs,ours}'::regrole[]) AS r;
