@@ -97,6 +97,7 @@ BEGIN ATOMIC
         'failedSteps', coalesce((SELECT l.json FROM lists AS l WHERE l.list = 'failed'), '[]'),
         'pendingSteps', coalesce((SELECT l.json FROM lists AS l WHERE l.list = 'pending'), '[]'),
         'pauseReason', p.pause_reason)
+        || CASE WHEN p.parent_step_id IS NULL THEN '{}' ELSE jsonb_build_object('rootPlanId', p.root_id) END
     FROM stepwise.plan AS p CROSS JOIN stalled AS x WHERE p.tenant = $1 AND p.id = $2;
 END;
 COMMENT ON FUNCTION stepwise.plan_status_json(text, uuid, interval, interval, int, int) IS 'internal: what get_plan_status answers';

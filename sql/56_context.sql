@@ -222,7 +222,7 @@ BEGIN ATOMIC
               WHERE a.tenant = $1 AND a.plan_id = (SELECT x.plan_id FROM step AS x)
                 AND (a.step_id IS NULL OR a.step_id = $2 OR a.step_id IN (SELECT p.id FROM parents AS p))) AS x)
     SELECT jsonb_build_object(
-        'stepId', $2, 'stepStatus', x.status, 'planId', p.id, 'planStatus', p.status,
+        'stepId', $2, 'stepStatus', x.status, 'planId', p.id, 'rootPlanId', p.root_id, 'planStatus', p.status,
         'step', stepwise.step_json($1, $2, $6) || stepwise.depends_on_json($1, $2, least($6 / 20, 50))
                 || coalesce((SELECT jsonb_build_object('nestedPlanId', n.id) FROM stepwise.plan AS n
                              WHERE n.tenant = $1 AND n.parent_step_id = $2 ORDER BY n.id DESC LIMIT 1), '{}'),

@@ -54,6 +54,7 @@ extern void FillMember(Filling *filling, FillTarget *target, const char *key, co
 					   int parts);
 extern Jsonb *FillEnd(Filling *filling);
 extern Jsonb *OutputsShown(const PlanRow *plan);	/* NULL: it has none */
+extern char *WorkerShown(const StepRow *step);	/* NULL: it has none */
 extern Jsonb *ReadyBound(Jsonb *answer, const StepRow *step);
 
 /* ---------- find.c: lists and searches ---------- */

@@ -273,6 +273,15 @@ OutputsShown(const PlanRow *plan)
 	return CutJson(plan->outputs, SHOWN_VALUE, &reader);
 }
 
+#define WORKER_SHOWN	100		/* bytes of the name of a worker in a list */
+
+/* Return the worker of a claim as lists show it; NULL if there is none. */
+char *
+WorkerShown(const StepRow *step)
+{
+	return step->worker ? CutText(step->worker, WORKER_SHOWN, "get_step_context") : NULL;
+}
+
 /* members of a step that is handed out that can be long, and that get_step_context reads whole */
 static const char *const LongMembers[] = {
 	"goal", "instructions", "arguments", "resources", "feedback", "previousResult", "previousError"

@@ -166,7 +166,7 @@ PutClaim(JsonBuilder *b, const PlanRow *plan, const StepRow *step)
 	JsonPutUuid(b, "stepId", &step->id);
 	JsonPutText(b, "name", step->name);
 	PutPath(b, plan, step);
-	JsonPutTextIfSet(b, "worker", step->worker);
+	JsonPutTextIfSet(b, "worker", WorkerShown(step));
 	JsonPutTime(b, "since", step->started_at);
 	JsonPutTimeIfSet(b, "leaseExpiresAt", step->lease_expires_at);
 	JsonPutBool(b, "stalled", ClaimIsStalled(plan, step));

@@ -54,14 +54,27 @@ typedef struct Claim
 	bool		run_tools;		/* the database has run its tools before; stop where it stopped */
 } Claim;
 
-/* Put the names of earlier steps that failed, if there are any. */
+/* A look back from a step bounds its cost, because it is made for each step of a long plan. */
+#define BEFORE_WINDOW	100		/* steps that are looked at */
+#define BEFORE_MAX		50		/* steps that are named */
+
+/*
+ * Put the names of earlier steps that failed, if there are any. An index knows
+ * the failures that are open. Others are named if they are not far back;
+ * get_plan_status lists all.
+ */
 static void
 PutFailedBefore(JsonBuilder *b, Call *call, const PlanRow *plan, const StepRow *step)
 {
 	static KeptQuery find = {
-		"SELECT s.name FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 AND s.step_order < $3"
-		" AND s.status = 'failed' ORDER BY s.step_order LIMIT 50",
-		3, {TEXTOID, UUIDOID, INT4OID}
+		"SELECT f.name FROM ((SELECT s.step_order, s.name FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2"
+		" AND s.step_order < $3 AND s.pause_reason IS NOT NULL AND s.status = 'failed'"
+		" ORDER BY s.tenant DESC, s.plan_id DESC, s.step_order DESC LIMIT $5)"
+		" UNION (SELECT s.step_order, s.name FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2"
+		" AND s.step_order < $3 AND s.step_order >= $4 AND s.status = 'failed'"
+		" ORDER BY s.tenant DESC, s.plan_id DESC, s.step_order DESC LIMIT $5)"
+		" ORDER BY 1 DESC LIMIT $5) AS f ORDER BY f.step_order",
+		5, {TEXTOID, UUIDOID, INT4OID, INT4OID, INT4OID}
 	};
 	Params		params = {0};
 	List	   *names = NIL;
@@ -71,16 +84,17 @@ PutFailedBefore(JsonBuilder *b, Call *call, const PlanRow *plan, const StepRow *
 		return;
 	ParamKey(&params, call, &plan->id);
 	ParamInt(&params, step->order);
+	ParamInt(&params, step->order - BEFORE_WINDOW);
+	ParamInt(&params, Min(plan->counts[STEP_FAILED], BEFORE_MAX));
 	rows = QueryRun(&find, &params);
 	for (uint64 i = 0; i < rows.count; i++)
 		names = lappend(names, RowText(&rows, i, 1));
 	RowsFree(&rows);
 	if (names != NIL)
 		JsonPutTexts(b, "failedBefore", names);
+	if (list_length(names) == BEFORE_MAX)
+		JsonPutInt(b, "failedCount", plan->counts[STEP_FAILED]);
 }
-
-#define OPEN_BEFORE_WINDOW	1000	/* openBefore looks back over this many steps */
-#define OPEN_BEFORE_MAX		50	/* and names at most this many */
 
 /* Put one earlier step that somebody else holds. */
 static void
@@ -88,16 +102,16 @@ PutOpenStep(JsonBuilder *b, const PlanRow *plan, const StepRow *step)
 {
 	JsonObjectStart(b, NULL);
 	JsonPutText(b, "name", step->name);
-	JsonPutTextIfSet(b, "worker", step->worker);
+	JsonPutTextIfSet(b, "worker", WorkerShown(step));
 	JsonPutTime(b, "since", step->started_at);
 	JsonPutBool(b, "stalled", ClaimIsStalled(plan, step));
 	JsonObjectEnd(b);
 }
 
 /*
- * Put the earlier steps of a sequence that others hold, if there are any. The
- * window bounds the cost: a claim that was lost long ago is not searched for at
- * every step of a long plan. get_plan_context shows all claims.
+ * Put the earlier steps of a sequence that others hold, if there are any. A
+ * claim that was lost long ago is not searched for; get_plan_context shows all
+ * claims.
  */
 static void
 PutOpenBefore(JsonBuilder *b, Call *call, const PlanRow *plan, const StepRow *step)
@@ -116,9 +130,9 @@ PutOpenBefore(JsonBuilder *b, Call *call, const PlanRow *plan, const StepRow *st
 		return;
 	ParamKey(&params, call, &plan->id);
 	ParamInt(&params, step->order);
-	ParamInt(&params, step->order - OPEN_BEFORE_WINDOW);
+	ParamInt(&params, step->order - BEFORE_WINDOW);
 	ParamText(&params, step->worker ? step->worker : "");
-	ParamInt(&params, Min(plan->counts[STEP_IN_PROGRESS] - 1, OPEN_BEFORE_MAX));
+	ParamInt(&params, Min(plan->counts[STEP_IN_PROGRESS] - 1, BEFORE_MAX));
 	rows = QueryRun(&find, &params);
 	if (rows.count > 0)
 	{
@@ -127,6 +141,8 @@ PutOpenBefore(JsonBuilder *b, Call *call, const PlanRow *plan, const StepRow *st
 			PutOpenStep(b, plan, RowStep(&rows, i - 1));
 		JsonArrayEnd(b);
 	}
+	if (rows.count == BEFORE_MAX)
+		JsonPutInt(b, "inProgressCount", plan->counts[STEP_IN_PROGRESS]);
 	RowsFree(&rows);
 }
 
@@ -142,7 +158,8 @@ ReadyAnswer(Call *call, const Next *next, bool again)
 	JsonPutUuid(&b, "planId", &plan->id);
 	JsonPutUuid(&b, "rootPlanId", &plan->root_id);
 	JsonPutText(&b, "planStatus", PlanStatusName[plan->status]);
-	JsonPutText(&b, "goal", plan->goal);
+	/* a workflow without a description has no goal of its own */
+	JsonPutText(&b, "goal", *plan->goal ? plan->goal : plan->root->goal);
 	PutPath(&b, plan, step);
 	JsonPutUuid(&b, "stepId", &step->id);
 	JsonPutText(&b, "stepStatus", StepStatusName[step->status]);

@@ -267,8 +267,10 @@ SkillAnswer(Call *call, const PlanRow *plan, const SkillNote *note)
 		2, {TEXTOID, UUIDOID}
 	};
 	Rows		rows = QueryById(call, &read, &note->id);
+	Jsonb	   *answer;
 
-	return JsonMerge(RowJson(&rows, 0, 1), JsonTextOf("planStatus", plan ? PlanStatusName[plan->status] : NULL));
+	answer = JsonMerge(RowJson(&rows, 0, 1), JsonTextOf("planStatus", plan ? PlanStatusName[plan->status] : NULL));
+	return plan != NULL && plan->nested ? JsonMerge(answer, JsonTextOf("rootPlanId", UuidText(&plan->root_id))) : answer;
 }
 
 /* Find the execution or make one, and write what the call says about it. */

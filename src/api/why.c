@@ -103,8 +103,7 @@ Why(Call *call, PlanRow *asked)
 	JsonBuilder b = {0};
 
 	JsonObjectStart(&b, NULL);
-	JsonPutUuid(&b, "planId", &asked->id);
-	JsonPutText(&b, "planStatus", PlanStatusName[asked->status]);
+	PutPlanAnswer(&b, asked);
 	JsonPutText(&b, "waitingOn", w.on);
 	JsonPutTime(&b, "since", w.since);
 	JsonPutJson(&b, "reason", asked->pause_reason ? JsonOf(asked->pause_reason) : NULL);

@@ -263,6 +263,12 @@ SELECT pg_temp.ask_all(:'deep');
 SELECT jsonb_array_length(a -> 'claimed') FROM stepwise.run(:'deep') AS a;
 SELECT count(pg_temp.ask('stepwise.list_checkpoints()'));
 
+-- a step after many that others hold, and many that failed
+SELECT stepwise.create_plan('held', 'g', (SELECT jsonb_agg(jsonb_build_object('name', rpad('s' || n || '_', 63, 'x'), 'instructions', repeat(E'\x01', 3000))) FROM generate_series(1, 150) AS n)) ->> 'planId' AS held \gset
+SELECT count(stepwise.get_next_step(:'held', repeat(E'\x01', 300) || n)) FROM generate_series(1, 140) AS n;
+SELECT count(stepwise.fail_step(s.id, 'no', worker => s.worker)) FROM stepwise.step AS s WHERE s.plan_id = :'held' AND s.step_order BETWEEN 50 AND 110;
+SELECT octet_length(a::text) < 40000, jsonb_array_length(a -> 'openBefore'), a -> 'inProgressCount', jsonb_array_length(a -> 'failedBefore'), a -> 'failedCount' FROM stepwise.get_next_step(:'held', 'me') AS a;
+
 -- the end of a plan with many failures and notes, each of them long
 SELECT stepwise.create_plan('failures', 'g', (SELECT jsonb_agg(jsonb_build_object('name', rpad('s' || n || '_', 63, 'x'))) FROM generate_series(1, 100) AS n),
     outputs => jsonb_build_object('o', repeat('o', 15000)), on_failure => 'continue', output_formatting_notes => repeat(E'\x01', 3000)) ->> 'planId' AS failures \gset

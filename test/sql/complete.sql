@@ -313,6 +313,18 @@ SELECT stepwise.record_tool_result(s.plan_id, NULL, '1', step_name => 'go') ->> 
 SELECT stepwise.record_tool_result(pg_temp.plan('twice'), NULL, r::text::jsonb, step_name => 'go') -> 'duplicate' FROM generate_series(1, 2) AS r;
 SELECT array_agg(s.result ORDER BY s.id) FROM stepwise.step AS s WHERE s.root_id = pg_temp.plan('twice') AND s.name = 'go';
 
+-- ---------- nested plans ----------
+
+-- what is told of a nested plan names its root; a step of a workflow without a description has the goal of the root
+SELECT stepwise.define_workflow('{"name": "complete nested", "steps": [{"name": "i"}]}') ->> 'version';
+SELECT pg_temp.make('c root', '[{"name": "h", "workflow": "complete nested"}]');
+SELECT a ->> 'goal', a ->> 'rootPlanId' = pg_temp.plan('c root')::text FROM stepwise.get_next_step(pg_temp.plan('c root')) AS a;
+SELECT f, (stepwise.call(f, jsonb_build_object('planId', pg_temp.plan('complete nested'))) ->> 'rootPlanId')::uuid = pg_temp.plan('c root')
+FROM unnest('{why,get_plan_status,get_plan_context,get_next_step}'::text[]) AS f;
+SELECT (stepwise.get_step_context(pg_temp.step('complete nested', 'i')) ->> 'rootPlanId')::uuid = pg_temp.plan('c root'),
+       (stepwise.log_skill_execution('complete', 'started', plan_id => pg_temp.plan('complete nested')) ->> 'rootPlanId')::uuid = pg_temp.plan('c root'),
+       stepwise.why(pg_temp.plan('c root')) ? 'rootPlanId', stepwise.get_plan_status(pg_temp.plan('c root')) ? 'rootPlanId';
+
 SELECT * FROM pg_temp.unsound();
 SELECT count(stepwise.drop_tool(t)) FROM unnest('{co_fine,co_broken,co_again,co_strict}'::text[]) AS t;
 SELECT stepwise.drop_resource('co:*') ->> 'dropped';

@@ -214,7 +214,7 @@ $$;
 -- Finish all steps but the last ones by plain SQL.
 CREATE PROCEDURE leave(plan uuid, steps int) LANGUAGE plpgsql AS $$
 BEGIN
-    UPDATE stepwise.step SET status = 'in_progress' WHERE tenant = 'default' AND plan_id = plan
+    UPDATE stepwise.step SET status = 'in_progress' WHERE tenant = 'default' AND plan_id = plan AND status = 'pending'
         AND step_order <= (SELECT max(step_order) FROM stepwise.step WHERE tenant = 'default' AND plan_id = plan) - steps;
     UPDATE stepwise.step SET status = 'completed' WHERE tenant = 'default' AND plan_id = plan AND status = 'in_progress';
 END $$;
@@ -229,6 +229,15 @@ foreach my $kind ([ 'sequence', 'false' ], [ 'chain', 'true' ])
 	same("short $name", "long $name", "a $name of 100 steps and the end of one of 5000");
 	is_completed($long, "a $name of 5000 steps");
 }
+
+# The look back at failed steps and open claims has an end.
+my $long = sql("SELECT long_plan(2000, false)");
+sql("SELECT stepwise.fail_step(id, 'no') FROM stepwise.step WHERE plan_id = '$long' AND step_order = 1");
+sql("SELECT stepwise.get_next_step('$long', 'gone')");
+sql("UPDATE stepwise.step SET status = 'skipped' WHERE plan_id = '$long' AND status = 'pending' AND step_order < 1980");
+sql("CALL work('long, after a failure', '$long')");
+my ($plain, $failed) = map { sql("SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY rows) FROM cost WHERE run = '$_'") } 'short sequence', 'long, after a failure';
+cmp_ok($failed, '<=', $plain + 2 * 100 + 10, "a step long after a failure and a lost claim: $failed rows, and $plain in a plan without them");
 
 # ---------- many, one after the other ----------
 
