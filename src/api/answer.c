@@ -26,16 +26,6 @@ StepReport(StepRow *step, Jsonb *report)
 
 /* ---------- after a change ---------- */
 
-/* Put the members that every answer about a changed plan has. */
-void
-PutPlanAnswer(JsonBuilder *b, const PlanRow *plan)
-{
-	JsonPutUuid(b, "planId", &plan->id);
-	JsonPutText(b, "planStatus", PlanStatusName[plan->status]);
-	if (plan->nested)
-		JsonPutUuid(b, "rootPlanId", &plan->root_id);
-}
-
 /* Put the members that every answer about a changed step has. */
 void
 PutStepAnswer(JsonBuilder *b, const PlanRow *plan, const StepRow *step)

@@ -15,6 +15,10 @@ extern void PlanNoteSession(Call *call, PlanRow *plan); /* audits session_resume
 
 extern void VariablesStore(Call *call, const pg_uuid_t *plan_id, const Jsonb *variables);	/* SW007 if too large */
 
+/* ---------- about.c: say which plan an answer is about ---------- */
+
+extern void PutPlanAnswer(JsonBuilder *b, const PlanRow *plan);
+
 /* ---------- bound.c: fit answers into a number of bytes ---------- */
 
 #define LIST_MAX		50		/* entries of a list, unless the call asks for more */
@@ -143,7 +147,6 @@ extern Jsonb *WaitOfRun(Call *call, PlanRow *asked);	/* {"message": ..., "next_c
 
 extern Jsonb *ArgumentExecutionReport(FunctionCallInfo fcinfo, int n);	/* NULL: none; SW007 */
 extern void StepReport(StepRow *step, Jsonb *report);
-extern void PutPlanAnswer(JsonBuilder *b, const PlanRow *plan);
 extern void PutStepAnswer(JsonBuilder *b, const PlanRow *plan, const StepRow *step);
 extern Jsonb *MovedAnswer(Call *call, const PlanRow *plan, const StepRow *step);	/* with the next call; the call may
 																				 * not write after it */

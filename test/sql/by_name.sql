@@ -161,7 +161,7 @@ SELECT pg_temp.call_as('regress_named_worker', 'resume', jsonb_build_object('che
 SELECT pg_temp.call_as('regress_named_agent', 'resume', jsonb_build_object('checkpoint_id', pg_temp.waiting('by name', 'ask'), 'response', true)) LIKE '{%';
 SELECT result FROM stepwise.step WHERE id = pg_temp.step('by name', 'ask');
 -- who called is who is recorded
-SELECT DISTINCT actor FROM stepwise.audit WHERE plan_id = pg_temp.plan('by name') AND step_id = pg_temp.step('by name', 'ask') AND event <> 'step_waiting' ORDER BY actor;
+SELECT DISTINCT actor FROM stepwise.audit WHERE plan_id = (SELECT pg_temp.plan('by name')) AND step_id = (SELECT pg_temp.step('by name', 'ask')) AND event <> 'step_waiting' ORDER BY actor;
 
 -- ---------- a tenant for one call ----------
 
