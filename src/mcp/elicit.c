@@ -14,6 +14,8 @@
 #include "mcp/mcp.h"
 
 #define SHOWN_MAX	2000		/* bytes of arguments and results in a form */
+#define PROMPT_MAX	8000		/* bytes of the question itself */
+#define FIELDS_MAX	20			/* questions that have a field */
 
 static const char *const Decisions[] = {"approve", "modify", "reject", "skip"};
 
@@ -128,7 +130,7 @@ PutReviewFields(JsonBuilder *b, const Question *q)
 
 	PutDecisionField(b);
 	PutField(b, "feedback", "Feedback", "what is to be changed; needed for modify");
-	for (int i = 0; q->questions != NULL && JsonGetIndex(q->questions, i, &question); i++)
+	for (int i = 0; i < FIELDS_MAX && q->questions != NULL && JsonGetIndex(q->questions, i, &question); i++)
 		PutField(b, AnswerField(i), CutText(JsonScalarText(&question), SHOWN_MAX, NULL), NULL);
 }
 
@@ -140,7 +142,7 @@ QuestionText(const Question *q)
 	Jsonb	   *result = q->submission ? JsonGetJson(q->submission, "result") : NULL;
 
 	initStringInfo(&text);
-	appendStringInfo(&text, "%s\n\nPlan \"%s\", step \"%s\"", q->prompt, q->plan->name, q->step->name);
+	appendStringInfo(&text, "%s\n\nPlan \"%s\", step \"%s\"", CutText(q->prompt, PROMPT_MAX, NULL), q->plan->name, q->step->name);
 	if (q->review && q->step->tool != NULL)
 		appendStringInfo(&text, "\nTool: %s with %s", q->step->tool, CutText(JsonToText(StepInputs(q->step)), SHOWN_MAX, NULL));
 	if (q->review && q->instructions != NULL)
@@ -283,7 +285,7 @@ FieldOf(const Jsonb *content, const char *name, bool required)
 static Jsonb *
 AnswersOf(const Question *q, const Jsonb *content)
 {
-	int			count = q->questions ? JB_ROOT_COUNT(q->questions) : 0;
+	int			count = q->questions ? Min(JB_ROOT_COUNT(q->questions), FIELDS_MAX) : 0;
 	JsonBuilder b = {0};
 
 	if (count == 0)

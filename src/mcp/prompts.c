@@ -13,7 +13,8 @@
 #include "utils/fmgrprotos.h"
 
 #define STEPS_TOLD		20		/* of which calls and results are told */
-#define TEXT_BYTES		2000	/* of arguments and results that are told */
+#define INPUTS_BYTES	2000	/* of the inputs that are told */
+#define TEXT_BYTES		600		/* of the arguments and the result of a step that are told */
 
 /* Say whether prompts can be used at all: they start and run workflows. */
 static bool
@@ -185,7 +186,7 @@ static char *
 IntentText(const char *workflow, const PlanRow *plan)
 {
 	return psprintf("Run the workflow \"%s\"%s\nInputs: %s", workflow, *plan->goal ? Because(plan->goal) : ".",
-					CutText(JsonToText(JsonOf(plan->inputs)), TEXT_BYTES, NULL));
+					CutText(JsonToText(JsonOf(plan->inputs)), INPUTS_BYTES, NULL));
 }
 
 /* the steps of a plan, as they are told */

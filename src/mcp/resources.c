@@ -265,6 +265,7 @@ ResourceRead(Request *request)
 		ResourceNotFound(request, text);
 	request->plan_id = uri.plan_id;
 	request->has_plan = true;
+	request->reads = true;
 	JsonObjectStart(&b, NULL);
 	JsonArrayStart(&b, "contents");
 	if (!uri.view->put(&b, request, &uri))

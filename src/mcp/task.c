@@ -243,7 +243,8 @@ TaskFill(Call *call, PlanRow *plan, Task *task)
 	task->failed = plan->status == PLAN_FAILED || plan->status == PLAN_CANCELLED || plan->outcome == OUTCOME_FAILURE;
 	TaskReadTool(call, plan, task);
 	task->message = task->failed ? JsonGetText(WorkflowResponse(call, plan, false), "error") : NULL;
-	task->answer = TaskAnswer(call, &plan->id, 0);
+	/* its steps are part of the result, and not read before */
+	task->answer = TaskAnswer(call, &plan->id, PlanIsTerminal(plan->status) ? 0 : 1);
 	task->status = JsonGetText(task->answer, "task_status");
 	reason = JsonGetJson(task->answer, "pause_reason");
 	if (task->message == NULL)

@@ -80,6 +80,11 @@ SELECT pg_temp.legacy('resources/unsubscribe', pg_temp.uri());
 SELECT s, pg_temp.legacy('stepwise/changes', jsonb_build_object('state', s)) FROM jsonb_array_elements('[1, {}, {"uris": 1, "tasks": [], "lists": {"x": 1}}, {"uris": {"x": {}}, "tasks": {"y": 1}, "capabilities": 1}]') AS s;
 SELECT pg_temp.legacy('stepwise/changes') -> 'error' ->> 'code';
 
+-- to read a resource changes nothing, not even that a plan is stalled
+SELECT pg_temp.make('stalled', '[{"name": "a", "stallAfter": "1 microsecond"}]'), pg_temp.next('stalled');
+SELECT pg_temp.legacy('resources/read', jsonb_build_object('uri', 'stepwise://plan/' || pg_temp.plan('stalled') || e)) #>> '{result,contents,0,mimeType}' FROM unnest('{"",/markdown}'::text[]) AS e;
+SELECT status, (SELECT count(*) FROM stepwise.audit AS a WHERE a.plan_id = p.id) FROM stepwise.plan AS p WHERE p.id = pg_temp.plan('stalled');
+
 -- of a client of 2026-07-28: several things in one stream
 SELECT pg_temp.plain(pg_temp.modern('subscriptions/listen', jsonb_build_object('notifications', jsonb_build_object('toolsListChanged', true,
     'promptsListChanged', true, 'resourcesListChanged', true, 'resourceSubscriptions', ARRAY[pg_temp.uri() ->> 'uri'], 'taskIds', ARRAY[pg_temp.plan('a report')])), :known));

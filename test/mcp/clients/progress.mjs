@@ -1,6 +1,6 @@
 // Long runs: what is done is stored while they go on, clients hear of it, a cancel keeps it, and work that was cut off is taken up again.
 
-import { check, command, connect, failure, finish, is, plan, sql, until } from './lib.mjs';
+import { check, command, connect, failure, finish, is, like, plan, restartServer, sql, until } from './lib.mjs';
 
 const TASKS = 'io.modelcontextprotocol/tasks';
 const brewing = (count, seconds) => Array.from({ length: count }, (_, n) => ({ name: `s${n + 1}`, tool: 'brew', arguments: { leaf: 'assam', seconds } }));
@@ -63,6 +63,19 @@ async function use(kind) {
     const kept = await ended(id);
     is([kept > 1, kept < 20, [...new Set(await statuses(id))]], [true, true, ['completed', 'pending']]);
     is((await main.tool('run', { plan_id: id, max_steps: 1 })).steps.filter((step) => step.status === 'completed').length, kept + 1);
+  });
+
+  await check(name('a restart of the server keeps what was stored, and says so'), async () => {
+    const id = await plan(main, 'restarted', brewing(12, 0.3));
+    const running = main.tool('run', { plan_id: id }).catch((error) => error);
+    await until(async () => await ended(id) > 1);
+    await restartServer();
+    const how = await running;
+    if (how instanceof Error) like(how.message, /connection.*lost[^]*get_plan_status/);
+    else is(how.task_status, 'completed'); // the restart came between two rounds, and was not noticed
+    is(await ended(id) > 1, true);
+    is((await main.tool('run', { plan_id: id })).task_status, 'completed');
+    is(await sql(`SELECT max(attempt) FROM stepwise.step WHERE plan_id = '${id}'`), '1');
   });
 
   await check(name('a workflow that starts as a prompt reports progress'), async () => {
