@@ -120,6 +120,7 @@ ISOLATION = \
 	gate_race \
 	key \
 	tenant_lock \
+	remembered \
 	run \
 	continue \
 	resume_once \

@@ -24,17 +24,23 @@ CREATE FUNCTION stepwise.grant_reader(role regrole) RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'stepwise_grant_reader';
 COMMENT ON FUNCTION stepwise.grant_reader(regrole) IS 'give a role what a dashboard needs: SELECT on the tables, EXECUTE on what only reads';
 
-CREATE FUNCTION stepwise.members_changed() RETURNS trigger
-LANGUAGE C AS 'MODULE_PATHNAME', 'stepwise_members_changed';
-COMMENT ON FUNCTION stepwise.members_changed() IS 'tells every backend to read the memberships again';
+CREATE FUNCTION stepwise.remembered_changed() RETURNS trigger
+LANGUAGE C AS 'MODULE_PATHNAME', 'stepwise_remembered_changed';
+COMMENT ON FUNCTION stepwise.remembered_changed() IS 'tells every backend to read the rows of a table again that it remembers';
 
 -- Row triggers that are always enabled also fire for replicated changes on a subscriber.
-CREATE TRIGGER members_changed AFTER INSERT OR UPDATE OR DELETE ON stepwise.member
-FOR EACH ROW EXECUTE FUNCTION stepwise.members_changed();
-CREATE TRIGGER members_truncated AFTER TRUNCATE ON stepwise.member
-FOR EACH STATEMENT EXECUTE FUNCTION stepwise.members_changed();
-ALTER TABLE stepwise.member ENABLE ALWAYS TRIGGER members_changed;
-ALTER TABLE stepwise.member ENABLE ALWAYS TRIGGER members_truncated;
+DO $$
+DECLARE
+    name text;
+BEGIN
+    FOREACH name IN ARRAY ARRAY['member', 'tool']
+    LOOP
+        EXECUTE pg_catalog.format('CREATE TRIGGER changed AFTER INSERT OR UPDATE OR DELETE ON stepwise.%I FOR EACH ROW EXECUTE FUNCTION stepwise.remembered_changed()', name);
+        EXECUTE pg_catalog.format('CREATE TRIGGER truncated AFTER TRUNCATE ON stepwise.%I FOR EACH STATEMENT EXECUTE FUNCTION stepwise.remembered_changed()', name);
+        EXECUTE pg_catalog.format('ALTER TABLE stepwise.%I ENABLE ALWAYS TRIGGER changed', name);
+        EXECUTE pg_catalog.format('ALTER TABLE stepwise.%I ENABLE ALWAYS TRIGGER truncated', name);
+    END LOOP;
+END $$;
 
 -- Policies do not apply to the owner of the tables. The engine runs as the owner, so its queries name the tenant instead.
 DO $$

@@ -108,10 +108,10 @@ stepwise_remove_member(PG_FUNCTION_ARGS)
 	return MemberChange(fcinfo, &remove, "removed");
 }
 
-/* Send an invalidation to every backend when memberships have changed. */
-PG_FUNCTION_INFO_V1(stepwise_members_changed);
+/* Send an invalidation to every backend when rows have changed that backends remember: members, tools. */
+PG_FUNCTION_INFO_V1(stepwise_remembered_changed);
 Datum
-stepwise_members_changed(PG_FUNCTION_ARGS)
+stepwise_remembered_changed(PG_FUNCTION_ARGS)
 {
 	CacheInvalidateRelcache(TriggerOf(fcinfo)->tg_relation);
 	return PointerGetDatum(NULL);

@@ -21,6 +21,7 @@ _PG_init(void)
 	CallInit();
 	LookInit();
 	InvokeInit();
+	ToolCacheInit();
 	TenantInit();
 	UsedInit();
 	ChainInit();

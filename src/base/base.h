@@ -467,7 +467,6 @@ struct Call
 	List	   *opened;			/* tables and indexes that the call has open (table.c) */
 	CommandId	command;		/* with which it writes; InvalidCommandId: the current one */
 	struct Kept *kept;			/* rows of steps that it keeps in memory (keep.c); NULL: it writes them at once */
-	List	   *tools;			/* tools that it has read, if it keeps rows (tool.c) */
 	/* while it is suspended */
 	Call	   *below;			/* another suspended call, or NULL */
 	ResourceOwner owner;		/* of its open tables */

@@ -17,11 +17,12 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+/* Names are constants of ours, so they are the same if their addresses are. */
 typedef struct Known
 {
 	Oid			oid;			/* InvalidOid: the entry is free */
-	char		type[NAMEDATALEN];	/* of an enum value; empty: a table or an index */
-	char		name[NAMEDATALEN];
+	const char *type;			/* of an enum value; NULL: a table or an index */
+	const char *name;
 } Known;
 
 #define KNOWN_TOGETHER	4		/* entries that a name may have */
@@ -53,13 +54,12 @@ CatalogInit(void)
 static bool
 IsKnown(const Known *k, const char *type, const char *name)
 {
-	return OidIsValid(k->oid) && strcmp(k->name, name) == 0 && strcmp(k->type, type) == 0;
+	return k->name == name && k->type == type && OidIsValid(k->oid);
 }
 
 /*
- * Find the cache entry of a name, or else one that may be used for it. Names are
- * constants, so the hash is made of their addresses. Names with the same hash
- * stand side by side.
+ * Find the cache entry of a name, or else one that may be used for it. Names with
+ * the same hash stand side by side.
  */
 static Known *
 KnownOf(const char *type, const char *name)
@@ -83,23 +83,23 @@ Keep(const char *type, const char *name, Oid oid)
 {
 	Known	   *k = KnownOf(type, name);
 
-	strlcpy(k->type, type, NAMEDATALEN);
-	strlcpy(k->name, name, NAMEDATALEN);
+	k->type = type;
+	k->name = name;
 	k->oid = oid;
 	return oid;
 }
 
 /*
- * Find one of our tables or indexes; raise an error if the extension is not
- * installed.
+ * Find one of our tables or indexes by its name, a constant; raise an error if
+ * the extension is not installed.
  */
 Oid
 TableOid(const char *name)
 {
-	const Known *k = KnownOf("", name);
+	const Known *k = KnownOf(NULL, name);
 	Oid			relid;
 
-	if (IsKnown(k, "", name))
+	if (IsKnown(k, NULL, name))
 		return k->oid;
 	relid = get_relname_relid(name, get_namespace_oid("stepwise", false));
 	if (!OidIsValid(relid))
@@ -107,10 +107,10 @@ TableOid(const char *name)
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("stepwise.%s not found", name),
 				 errhint("The engine finds its tables and indexes by name: was one of them renamed or dropped?")));
-	return Keep("", name, relid);
+	return Keep(NULL, name, relid);
 }
 
-/* Find the enum value of type stepwise.<type> with this label. */
+/* Find the enum value of type stepwise.<type> with this label; both are constants. */
 Oid
 EnumValue(const char *type, const char *label)
 {

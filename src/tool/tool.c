@@ -60,45 +60,24 @@ ToolMake(TupleTableSlot *slot)
 	return tool;
 }
 
-/* Read a tool; NULL: it was never registered. */
+/* Read the row of a tool; NULL: there is none. */
 static Tool *
 ToolRead(Call *call, const char *name)
 {
 	Key			key = {.call = call};
-	Tool	   *tool = BuiltInTool(name);
 
-	if (tool != NULL)
-		return tool;
 	KeyText(&key, call->tenant_datum);
 	KeyText(&key, CStringGetTextDatum(name));
 	return TableRead("tool", "tool_pkey", &key, NULL, NULL, ToolMake);
 }
 
-/* Read a tool into the memory of the call, and remember it there. */
-static Tool *
-ToolReadAndKeep(Call *call, const char *name)
-{
-	MemoryContext outer = MemoryContextSwitchTo(call->context);
-	Tool	   *tool = ToolRead(call, name);
-
-	if (tool != NULL)
-		call->tools = lappend(call->tools, tool);
-	MemoryContextSwitchTo(outer);
-	return tool;
-}
-
-/* Find a tool by its name; NULL: it was never registered. The call of a run reads each tool once. */
+/* Find a tool by its name; NULL: it was never registered. */
 Tool *
 ToolFind(Call *call, const char *name)
 {
-	ListCell   *cell;
+	Tool	   *tool = BuiltInTool(name);
 
-	if (call->kept == NULL)
-		return ToolRead(call, name);
-	foreach(cell, call->tools)
-		if (strcmp(((Tool *) lfirst(cell))->name, name) == 0)
-			return lfirst(cell);
-	return ToolReadAndKeep(call, name);
+	return tool != NULL ? tool : ToolRecall(call, name, ToolRead);
 }
 
 /* Say whether a tool is registered with a function, so that a run can call it. */

@@ -42,7 +42,7 @@ typedef struct SchemaFault
 extern void CheckInputSchema(const Jsonb *schema);	/* SW005 */
 extern bool SchemaMatch(const Jsonb *schema, const Jsonb *arguments, SchemaFault *fault);
 
-/* ---------- tool.c: registered tools ---------- */
+/* ---------- tool_cache.c: tools that were read before ---------- */
 
 typedef struct Tool
 {
@@ -53,6 +53,13 @@ typedef struct Tool
 	bool		retryable;
 	bool		expose;
 } Tool;
+
+typedef Tool *(*ToolReader) (Call *call, const char *name);
+
+extern Tool *ToolRecall(Call *call, const char *name, ToolReader reader);	/* NULL: it was never registered */
+extern void ToolCacheInit(void);
+
+/* ---------- tool.c: registered tools ---------- */
 
 extern Tool *ToolFind(Call *call, const char *name);	/* NULL: it was never registered */
 extern bool ToolIsInDatabase(Call *call, const char *name);

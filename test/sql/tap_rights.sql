@@ -32,7 +32,7 @@ INSERT INTO listed VALUES
 ('function', 'agent', 'step_fits plan_fits'),
 ('function', 'owner only', 'add_member remove_member grant_agent grant_reader purge check_integrity'),
 ('function', 'owner only', 'register_tool drop_tool register_resource drop_resource'),
-('function', 'internal', 'members_changed engine_guard step_guard steps_changed audit_guard'),
+('function', 'internal', 'remembered_changed engine_guard step_guard steps_changed audit_guard'),
 ('function', 'internal', 'skill_json time_text interval_text cut_text cut_json drop_nulls beside search_headline plan_brief json_size'),
 
 ('table', 'reader too', 'plan plan_detail step dependency branching_condition workflow checkpoint tool resource state'),
