@@ -154,8 +154,8 @@ typedef struct Opened
 	const char *name;			/* by which it was opened; NULL: by its id */
 	Relation	relation;
 	LOCKMASK	locked;			/* modes in which it is locked, a bit for each */
-	TupleTableSlot *read;		/* for a row that is read, or NULL; empty between two uses */
-	TupleTableSlot *written;	/* likewise for one that is written */
+	TupleTableSlot *read;		/* has the row that was read last, or NULL */
+	TupleTableSlot *written;	/* for a row that is written, or NULL; empty between two uses */
 } Opened;
 
 /* Find a table or index that the call has opened; NULL: it has not. */
@@ -256,19 +256,22 @@ TablesClose(Call *call)
 	call->opened = NIL;
 }
 
-/* Get the slot for a row of a table that is read. Whoever gets it empties it. */
+/*
+ * Get the slot for a row of a table that is read, empty. The row stays there
+ * until the next one is read, and its page stays pinned: most calls write the row
+ * that they have read last (SeekAgain).
+ */
 static TupleTableSlot *
 ReadSlot(Call *call, Relation relation)
 {
 	Opened	   *opened = OpenedFind(call, RelationGetRelid(relation));
 	MemoryContext current;
 
-	if (opened->read == NULL)
-	{
-		current = MemoryContextSwitchTo(call->context);
-		opened->read = table_slot_create(relation, NULL);
-		MemoryContextSwitchTo(current);
-	}
+	if (opened->read != NULL)
+		return ExecClearTuple(opened->read);
+	current = MemoryContextSwitchTo(call->context);
+	opened->read = table_slot_create(relation, NULL);
+	MemoryContextSwitchTo(current);
 	return opened->read;
 }
 
@@ -439,6 +442,7 @@ Seek(Relation relation, const char *index, Key *key, TupleTest test, const void 
 
 	if (HasPlace(relation, key) && FetchPlace(relation, key, slot) && IsWanted(relation, slot, key->call, test, arg))
 		return slot;
+	ExecClearTuple(slot);
 	scan = ScanBegin(relation, index, key);
 	do
 		found = ScanNext(scan, key, slot);
@@ -479,13 +483,8 @@ TableRead(const char *table, const char *index, Key *key, TupleTest test, const 
 {
 	Relation	relation = Begin(key->call, table, AccessShareLock);
 	TupleTableSlot *slot = Seek(relation, index, key, test, arg);
-	void	   *row = NULL;
+	void	   *row = slot ? make(slot) : NULL;
 
-	if (slot != NULL)
-	{
-		row = make(slot);
-		ExecClearTuple(slot);
-	}
 	End();
 	return row;
 }
@@ -541,7 +540,8 @@ LockFirst(const char *table, const char *index, Key *key, TupleTest test, const 
 		result = Lock(relation, slot, mode, held == NULL ? LockWaitBlock : LockWaitSkip);
 		if (result == TM_Ok)
 			row = make(slot);
-		ExecClearTuple(slot);
+		else
+			ExecClearTuple(slot);
 	}
 	End();
 	if (held != NULL)
@@ -981,6 +981,22 @@ EntriesAdd(Call *call, Relation relation, TupleTableSlot **slots, int count, con
 	}
 }
 
+/*
+ * Check whether a row that was read from a place is still in its slot, and is the
+ * newest version that we know. The page is pinned, so no other row can have
+ * taken the place. Somebody else may update the row just now; the write notices.
+ */
+static bool
+IsStillThere(TupleTableSlot *slot, Key *key)
+{
+	HeapTupleHeader header;
+
+	if (slot == NULL || TTS_EMPTY(slot) || !TTS_IS_BUFFERTUPLE(slot) || !ItemPointerEquals(&slot->tts_tid, &key->place))
+		return false;
+	header = ((BufferHeapTupleTableSlot *) slot)->base.tuple->t_data;
+	return ((header->t_infomask & HEAP_XMAX_INVALID) != 0 || HEAP_XMAX_IS_LOCKED_ONLY(header->t_infomask)) && HasKey(slot, key);
+}
+
 /* Find the row to be updated: where the call has seen it, or by its key. */
 static TupleTableSlot *
 SeekAgain(Relation relation, const char *index, Key *key)
@@ -989,10 +1005,12 @@ SeekAgain(Relation relation, const char *index, Key *key)
 
 	if (ItemPointerIsValid(&key->place))
 	{
+		slot = OpenedFind(key->call, RelationGetRelid(relation))->read;
+		if (IsStillThere(slot, key))
+			return slot;
 		slot = ReadSlot(key->call, relation);
 		if (FetchPlace(relation, key, slot) && IsOurs(relation, slot, key->call))
 			return slot;
-		ExecClearTuple(slot);
 		ItemPointerSetInvalid(&key->place);
 	}
 	slot = Seek(relation, index, key, NULL, NULL);
