@@ -6,6 +6,13 @@
 
 #include "access/xact.h"
 
+/* columns of stepwise.tool_call; the first is 0 */
+enum
+{
+	CALL_COL_ID, CALL_COL_PLAN_ID, CALL_COL_AT, CALL_COL_DURATION, CALL_COL_IS_ERROR, CALL_COL_REQUEST_SIZE, CALL_COL_ANSWER_SIZE,
+	CALL_COL_TENANT, CALL_COL_TOOL
+};
+
 /* Say whether a call can be kept: not on a standby, in a transaction that only reads, or without a tenant. */
 static bool
 CanLog(void)
@@ -26,12 +33,7 @@ Duration(TimestampTz since)
 void
 LogCall(const Request *request, TimestampTz since, const Jsonb *message, const Jsonb *answer)
 {
-	static KeptQuery insert = {
-		"INSERT INTO stepwise.tool_call (tenant, id, plan_id, tool, at, duration, is_error, request_size, answer_size)"
-		" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-		9, {TEXTOID, UUIDOID, UUIDOID, TEXTOID, TIMESTAMPTZOID, INTERVALOID, BOOLOID, INT4OID, INT4OID}
-	};
-	Params		params = {0};
+	Changes		c = {0};
 	pg_uuid_t	id;
 	Call		call;
 
@@ -39,14 +41,15 @@ LogCall(const Request *request, TimestampTz since, const Jsonb *message, const J
 		return;
 	CallBegin(&call);
 	id = IdNew(&call);
-	ParamKey(&params, &call, &id);
-	ParamUuid(&params, request->has_plan ? &request->plan_id : NULL);
-	ParamText(&params, ShortText(request->tool ? request->tool : request->method));
-	ParamTime(&params, since);
-	ParamDatum(&params, IntervalPGetDatum(Duration(since)));
-	ParamBool(&params, request->is_error);
-	ParamInt(&params, VARSIZE(message));
-	ParamInt(&params, VARSIZE(answer));
-	QueryRun(&insert, &params);
+	SetUuid(&c, CALL_COL_ID, &id);
+	SetUuid(&c, CALL_COL_PLAN_ID, request->has_plan ? &request->plan_id : NULL);
+	SetTime(&c, CALL_COL_AT, since);
+	SetInterval(&c, CALL_COL_DURATION, Duration(since));
+	SetBool(&c, CALL_COL_IS_ERROR, request->is_error);
+	SetInt(&c, CALL_COL_REQUEST_SIZE, VARSIZE(message));
+	SetInt(&c, CALL_COL_ANSWER_SIZE, VARSIZE(answer));
+	SetDatum(&c, CALL_COL_TENANT, call.tenant_datum, false);
+	SetText(&c, CALL_COL_TOOL, ShortText(request->tool ? request->tool : request->method));
+	TableInsert(&call, "tool_call", &c);
 	CallEnd(&call, NULL);
 }
