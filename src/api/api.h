@@ -48,6 +48,7 @@ typedef enum FieldKind
 	FIELD_JSON
 } FieldKind;
 
+extern int	CheckMax(int max);	/* SW005; likewise the next */
 extern int	ArgumentMax(FunctionCallInfo fcinfo, int n, int otherwise); /* a number of rows; SW005 */
 extern int	ArgumentMaxBytes(FunctionCallInfo fcinfo, int n);	/* SW005 */
 extern int	ListBytes(int entries);

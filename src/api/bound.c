@@ -28,7 +28,7 @@
 /* ---------- arguments ---------- */
 
 /* Refuse a number of rows below 1, and limit it to a page. */
-static int
+int
 CheckMax(int max)
 {
 	if (max < 1)

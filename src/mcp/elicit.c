@@ -15,6 +15,7 @@
 
 #define SHOWN_MAX	2000		/* bytes of arguments and results in a form */
 #define PROMPT_MAX	8000		/* bytes of the question itself */
+#define FIELD_MAX	400			/* bytes of the title of a field */
 #define FIELDS_MAX	20			/* questions that have a field */
 
 static const char *const Decisions[] = {"approve", "modify", "reject", "skip"};
@@ -131,7 +132,7 @@ PutReviewFields(JsonBuilder *b, const Question *q)
 	PutDecisionField(b);
 	PutField(b, "feedback", "Feedback", "what is to be changed; needed for modify");
 	for (int i = 0; i < FIELDS_MAX && q->questions != NULL && JsonGetIndex(q->questions, i, &question); i++)
-		PutField(b, AnswerField(i), CutText(JsonScalarText(&question), SHOWN_MAX, NULL), NULL);
+		PutField(b, AnswerField(i), CutText(JsonScalarText(&question), FIELD_MAX, NULL), NULL);
 }
 
 /* Say what the person is asked about: the step, and what was submitted or is to be called. */

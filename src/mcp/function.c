@@ -11,8 +11,6 @@
 
 #include "access/xact.h"
 
-#define MCP_LIST_MAX	20
-
 /* Check whether a function has an argument. */
 bool
 FunctionHas(const Callable *callable, const char *argument)
@@ -59,7 +57,7 @@ FunctionApply(const Request *request, const char *name, const Jsonb *arguments)
 	CheckMayChange(request, callable);
 	if (JsonIsObject(arguments))
 	{
-		arguments = AddDefault(callable, arguments, "max", MCP_LIST_MAX);
+		arguments = AddDefault(callable, arguments, "max", request->max_entries);
 		arguments = AddDefault(callable, arguments, "max_bytes", request->max_bytes);
 	}
 	/* after an error, the end of the subtransaction restores it */

@@ -26,6 +26,7 @@
 #define BATCH_VERSION			"2025-03-26"	/* the only one that has batches */
 
 #define RESULT_BYTES			25000	/* of the text of a tool's result, unless more is asked for */
+#define RESULT_ENTRIES			20		/* of a list, likewise */
 #define RESULT_BYTES_MIN		2000
 #define RESULT_BYTES_MAX		(16 * 1024 * 1024)
 
@@ -44,6 +45,7 @@ typedef struct Request
 	bool		read_only;		/* list and call only what reads */
 	bool		reads;			/* it calls a tool that reads, and writes nothing by the way either */
 	int			max_bytes;		/* of the text of a tool's result */
+	int			max_entries;	/* of each list in it */
 
 	/* set while it is handled */
 	const char *tool;			/* that it calls, for the log; or NULL */
@@ -60,6 +62,7 @@ extern const char *LegacyVersion(const char *asked);	/* the newest, if it is not
 extern bool MessageIsOfBatchVersion(const Jsonb *message);
 extern bool RequestIsExpected(const Jsonb *message);	/* an answer is expected: it is not a notification */
 extern void RequestRead(Request *request, const Jsonb *message);	/* -32600, -32602, -32022 */
+extern void RequestAllow(Request *request, int max_bytes);	/* a result of so many bytes, and lists to match */
 pg_noreturn extern void RequestRefuse(Request *request, int code, const Jsonb *data, const char *format,...) pg_attribute_printf(4, 5);
 extern char *ParamRequiredText(Request *request, const char *key);	/* -32602; likewise the next */
 extern Jsonb *ParamObject(Request *request, const char *key);	/* an empty one if it is not there */
@@ -212,9 +215,17 @@ extern Jsonb *TranslateCalls(const Jsonb *calls);	/* one, or an array */
 extern char *TranslateCuts(const char *text);	/* only where base/cut.c has cut it */
 extern char *TranslateText(const Request *request, const char *text);
 
+/* ---------- user_key.c: which members of an answer have values of users ---------- */
+
+extern bool IsUserKey(const char *key);
+
+/* ---------- cut_lists.c: cut the lists of an answer ---------- */
+
+extern Jsonb *CutLists(const Jsonb *answer, int max);
+
 /* ---------- translate.c: answers as a model needs them ---------- */
 
-extern Jsonb *TranslateAnswer(const Request *request, const Jsonb *answer); /* leaves out what is null, too */
+extern Jsonb *TranslateAnswer(const Request *request, const Jsonb *answer); /* cuts lists and leaves out what is null, too */
 
 /* ---------- shorten.c: cut an answer to a length ---------- */
 

@@ -13,8 +13,8 @@
 #include "utils/fmgrprotos.h"
 
 #define STEPS_TOLD		20		/* of which calls and results are told */
+#define GOAL_BYTES		2000	/* of the goal that are told */
 #define INPUTS_BYTES	2000	/* of the inputs that are told */
-#define TEXT_BYTES		600		/* of the arguments and the result of a step that are told */
 
 /* Say whether prompts can be used at all: they start and run workflows. */
 static bool
@@ -185,38 +185,53 @@ PutMessage(JsonBuilder *b, const char *role, const char *text)
 static char *
 IntentText(const char *workflow, const PlanRow *plan)
 {
-	return psprintf("Run the workflow \"%s\"%s\nInputs: %s", workflow, *plan->goal ? Because(plan->goal) : ".",
+	return psprintf("Run the workflow \"%s\"%s\nInputs: %s", workflow, *plan->goal ? Because(CutText(plan->goal, GOAL_BYTES, NULL)) : ".",
 					CutText(JsonToText(JsonOf(plan->inputs)), INPUTS_BYTES, NULL));
 }
 
 /* the steps of a plan, as they are told */
 typedef struct Told
 {
-	StringInfoData list;		/* all of them, numbered */
-	int			count;
-	int			calls;			/* calls told so far */
+	const char *workflow;
+	const char *handoff;
+	const PlanRow *plan;
+	List	   *steps;			/* of StepRow *, in order */
+	int			entries;		/* so many are told */
 } Told;
 
+/* Append a step to the numbered list of them. */
 static void
-ListStep(Told *told, const StepRow *step)
+ListStep(StringInfo list, const StepRow *step)
 {
-	if (++told->count > STEPS_TOLD)
-		return;
-	appendStringInfo(&told->list, "%d. %s", step->order, step->name);
+	appendStringInfo(list, "%d. %s", step->order, step->name);
 	if (step->tool != NULL)
-		appendStringInfo(&told->list, " (tool %s)", step->tool);
+		appendStringInfo(list, " (tool %s)", step->tool);
 	else if (step->workflow != NULL)
-		appendStringInfo(&told->list, " (workflow %s)", step->workflow);
+		appendStringInfo(list, " (workflow %s)", step->workflow);
 	else if (step->prompt != NULL)
-		appendStringInfoString(&told->list, " (asks a person)");
-	appendStringInfoChar(&told->list, '\n');
+		appendStringInfoString(list, " (asks a person)");
+	appendStringInfoChar(list, '\n');
+}
+
+/* Name the steps of the plan. */
+static char *
+PlanText(const Told *told)
+{
+	StringInfoData list;
+	ListCell   *cell;
+
+	initStringInfo(&list);
+	foreach(cell, told->steps)
+		if (foreach_current_index(cell) < told->entries)
+			ListStep(&list, lfirst(cell));
+	return psprintf("The plan %s has %d steps:\n%s", UuidText(&told->plan->id), list_length(told->steps), list.data);
 }
 
 /* Say what was done for a step. */
 static char *
-DeedText(const StepRow *step)
+DeedText(const StepRow *step, int text)
 {
-	char	   *arguments = CutText(JsonToText(StepInputs(step)), TEXT_BYTES, NULL);
+	char	   *arguments = CutText(JsonToText(StepInputs(step)), text, NULL);
 
 	if (step->tool != NULL)
 		return psprintf("Step %s: calling the tool %s with %s", step->name, step->tool, arguments);
@@ -227,18 +242,20 @@ DeedText(const StepRow *step)
 	return psprintf("Step %s: following its instructions", step->name);
 }
 
-/* Put the call of a tool and its result, if the step has been done. */
-static void
-PutStepMessages(JsonBuilder *b, Told *told, const StepRow *step)
+static bool
+WasDone(const StepRow *step)
 {
-	bool		failed = step->status == STEP_FAILED;
+	return step->status == STEP_COMPLETED || step->status == STEP_FAILED;
+}
 
-	if ((step->status != STEP_COMPLETED && !failed) || ++told->calls > STEPS_TOLD)
-		return;
-	PutMessage(b, "assistant", DeedText(step));
-	PutMessage(b, "user", failed || step->result == NULL
+/* Put the call of a tool and its result. */
+static void
+PutStepMessages(JsonBuilder *b, const StepRow *step, int text)
+{
+	PutMessage(b, "assistant", DeedText(step, text));
+	PutMessage(b, "user", step->status == STEP_FAILED || step->result == NULL
 			   ? psprintf("Step %s %s%s", step->name, StepStatusName[step->status], BecauseShort(step->message))
-			   : psprintf("Step %s, result: %s", step->name, CutText(JsonToText(JsonOf(step->result)), TEXT_BYTES, NULL)));
+			   : psprintf("Step %s, result: %s", step->name, CutText(JsonToText(JsonOf(step->result)), text, NULL)));
 }
 
 static List *
@@ -256,27 +273,35 @@ StepsToTell(Call *call, const PlanRow *plan)
 	return steps;
 }
 
-/* Put the conversation up to now: the intent, the plan, each call and its result. */
+/* Build the conversation up to now: the intent, the plan, each call and its result, the handoff; see BoundBuild. */
 static Jsonb *
-Conversation(Call *call, const char *workflow, const pg_uuid_t *plan_id, const char *handoff)
+ConversationAt(void *arg, int entries, int text)
 {
-	PlanRow    *plan = PlanMustRead(call, plan_id);
-	List	   *steps = StepsToTell(call, plan);
+	Told	   *told = arg;
 	JsonBuilder b = {0};
-	Told		told = {0};
+	int			calls = 0;
 	ListCell   *cell;
 
-	initStringInfo(&told.list);
-	foreach(cell, steps)
-		ListStep(&told, lfirst(cell));
+	told->entries = entries;
 	JsonArrayStart(&b, NULL);
-	PutMessage(&b, "user", IntentText(workflow, plan));
-	PutMessage(&b, "assistant", psprintf("The plan %s has %d steps:\n%s", UuidText(plan_id), told.count, told.list.data));
-	foreach(cell, steps)
-		PutStepMessages(&b, &told, lfirst(cell));
-	PutMessage(&b, "user", handoff);
+	PutMessage(&b, "user", IntentText(told->workflow, told->plan));
+	PutMessage(&b, "assistant", PlanText(told));
+	foreach(cell, told->steps)
+		if (WasDone(lfirst(cell)) && ++calls <= entries)
+			PutStepMessages(&b, lfirst(cell), text);
+	PutMessage(&b, "user", told->handoff);
 	JsonArrayEnd(&b);
 	return JsonFinish(&b);
+}
+
+/* Tell the conversation of a plan, as far as it fits into max_bytes. */
+static Jsonb *
+Conversation(Call *call, const char *workflow, const pg_uuid_t *plan_id, const char *handoff, int max_bytes)
+{
+	Told		told = {.workflow = workflow, .handoff = handoff, .plan = PlanMustRead(call, plan_id)};
+
+	told.steps = StepsToTell(call, told.plan);
+	return BoundBuild(ConversationAt, &told, max_bytes, STEPS_TOLD);
 }
 
 /* ---------- prompts/get ---------- */
@@ -339,13 +364,13 @@ PromptResult(Request *request, const char *name, const Jsonb *definition, const 
 
 	JsonToValue(handoff, &text);
 	CallBeginReading(&call);
-	messages = Conversation(&call, name, plan_id, TranslateText(request, JsonScalarText(&text)));
+	messages = Conversation(&call, name, plan_id, TranslateText(request, JsonScalarText(&text)), request->max_bytes);
 	messages = (Jsonb *) DatumGetPointer(CallEnd(&call, messages));
 	JsonObjectStart(&b, NULL);
 	if (description != NULL)
 		JsonPutText(&b, "description", description);
 	JsonPutJson(&b, "messages", messages);
-	JsonPutJson(&b, "_meta", PromptMeta(run));
+	JsonPutJson(&b, "_meta", PromptMeta(CutLists(run, request->max_entries)));
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
 }

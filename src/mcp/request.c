@@ -115,6 +115,14 @@ MetaFlag(const Request *request, const char *key)
 	return JsonGet(request->meta, key, &value) && value.type == jbvBool && value.val.boolean;
 }
 
+/* Allow a result of so many bytes. Who asks for more bytes asks for longer lists, too. */
+void
+RequestAllow(Request *request, int max_bytes)
+{
+	request->max_bytes = Min(max_bytes, RESULT_BYTES_MAX);
+	request->max_entries = Max(request->max_bytes / (RESULT_BYTES / RESULT_ENTRIES), RESULT_ENTRIES);
+}
+
 /* Read how long the text of a result may be, for tools that have no such parameter. */
 static int
 MetaMaxBytes(Request *request)
@@ -126,7 +134,7 @@ MetaMaxBytes(Request *request)
 		return RESULT_BYTES;
 	if (!JsonToDatum(&value, INT4OID, &number) || DatumGetInt32(number) < RESULT_BYTES_MIN)
 		RequestRefuse(request, RPC_INVALID_PARAMS, NULL, "_meta[\"stepwise/maxBytes\"] must be an integer of at least %d", RESULT_BYTES_MIN);
-	return Min(DatumGetInt32(number), RESULT_BYTES_MAX);
+	return DatumGetInt32(number);
 }
 
 /* Refuse a version of the modern generation that is not known. */
@@ -203,7 +211,7 @@ RequestRead(Request *request, const Jsonb *message)
 	request->pipe = MetaFlag(request, "stepwise/pipe");
 	request->all_tools = MetaSays(request, "stepwise/tools", "all");
 	request->read_only = MetaFlag(request, "stepwise/readOnly");
-	request->max_bytes = MetaMaxBytes(request);
+	RequestAllow(request, MetaMaxBytes(request));
 }
 
 /* ---------- for handlers ---------- */

@@ -118,6 +118,7 @@ MakeOfWorkflow(Making *m, Jsonb *arguments)
 		return;
 	CallableNamed("run");
 	ArgumentTake(&arguments, "max_bytes");
+	ArgumentTake(&arguments, "max");
 	m->answer = FunctionApply(m->request, "start_workflow", arguments);
 	MakingTake(m, m->answer, "planId");
 }

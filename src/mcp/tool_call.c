@@ -86,9 +86,9 @@ ModelToolCall(Request *request, const ModelTool *tool, Jsonb *arguments)
 
 /* ---------- what the call says ---------- */
 
-/* Take out how long the result may be. */
+/* Take out how long the result may be, and the lists in it. */
 static void
-ReadMaxBytes(Request *request, Jsonb **arguments)
+ReadLimits(Request *request, Jsonb **arguments)
 {
 	int			max_bytes = ArgumentTakeInt(arguments, "max_bytes", request->max_bytes);
 
@@ -97,7 +97,8 @@ ReadMaxBytes(Request *request, Jsonb **arguments)
 				(errcode(ERRCODE_INVALID_DEFINITION),
 				 errmsg("max_bytes must be at least %d, not %d", RESULT_BYTES_MIN, max_bytes),
 				 errhint("Ask for %d to %d; more are cut to that. The default is %d.", RESULT_BYTES_MIN, RESULT_BYTES_MAX, RESULT_BYTES)));
-	request->max_bytes = Min(max_bytes, RESULT_BYTES_MAX);
+	RequestAllow(request, max_bytes);
+	request->max_entries = CheckMax(ArgumentTakeInt(arguments, "max", request->max_entries));
 }
 
 /* Note the plan for the log: the one that the call names, or else the one that the answer does. */
@@ -146,10 +147,23 @@ OwnCall(Request *request, const char *name, const Jsonb *given)
 		return NULL;
 	arguments = ArgumentsInSnakeCase(given);
 	RequestNotePlan(request, JsonGetText(arguments, "plan_id"));
-	ReadMaxBytes(request, &arguments);
+	ReadLimits(request, &arguments);
 	answer = tool ? ModelToolCall(request, tool, arguments) : FunctionCall(request, name, arguments);
 	NotePlan(request, arguments, answer);
 	return answer;
+}
+
+/* Turn the answer of a tool of ours into its result. Of variables, only our own are not values of users. */
+static Jsonb *
+OwnResult(Request *request, const char *name, const Jsonb *answer)
+{
+	static const char *const ours = "_workflow.progress";
+	Jsonb	   *progress;
+
+	if (!AnswersUserValues(name))
+		return ToolResult(request, TranslateAnswer(request, answer));
+	progress = CutLists(JsonGetJson(answer, ours), request->max_entries);
+	return ToolResult(request, JsonMerge(answer, JsonObjectOf(ours, progress)));
 }
 
 /* Call a tool of ours, or an exposed one. */
@@ -170,7 +184,7 @@ AnyCall(Request *request, const char *name, const Jsonb *arguments)
 	if (answer != NULL)
 	{
 		question = ToolQuestion(request, name, answer);
-		return question ? question : ToolResult(request, AnswersUserValues(name) ? answer : TranslateAnswer(request, answer));
+		return question ? question : OwnResult(request, name, answer);
 	}
 	result = ExposedCall(request, name, arguments);
 	if (result == NULL)

@@ -37,7 +37,8 @@ StartWorkflow(Request *request, Jsonb *arguments)
 				(errcode(ERRCODE_INVALID_DEFINITION),
 				 errmsg("parameter \"workflow\" of tool start_workflow is missing"),
 				 errhint("Name the workflow to start; leave out the other parameters too to list the workflows.")));
-	ArgumentTake(&arguments, named ? "max" : "workflow");
+	if (!named)
+		ArgumentTake(&arguments, "workflow");
 	return FunctionApply(request, named ? "start_workflow" : "list_workflows", arguments);
 }
 
@@ -246,8 +247,6 @@ GetPlanStatus(Request *request, Jsonb *arguments)
 	}
 	if (!ArgumentIsGiven(arguments, "plan_id"))
 		return FindPlans(request, arguments);
-	if (chosen != 0)
-		ArgumentTake(&arguments, "max");
 	return FunctionApply(request, functions[chosen], arguments);
 }
 
@@ -281,7 +280,5 @@ SearchArtifacts(Request *request, Jsonb *arguments)
 {
 	bool		by_name = ArgumentIsGiven(arguments, "name");
 
-	if (by_name)
-		ArgumentTake(&arguments, "max");
 	return FunctionApply(request, by_name ? "get_artifact" : "search_artifacts", arguments);
 }

@@ -3,8 +3,8 @@
  *	  answers as a model needs them
  *
  * What answers say about functions is said about tools here: in calls that they
- * name, and in sentences. Keys that are null are left out. The values of users
- * are left as they are.
+ * name, and in sentences. Lists are cut. Keys that are null are left out. The
+ * values of users are left as they are.
  */
 #include "mcp/mcp.h"
 
@@ -22,13 +22,6 @@ TranslateCutValue(const Jsonb *value)
 
 /* ---------- answers ---------- */
 
-/* keys whose values are not ours */
-static const char *const UserKeys[] = {
-	"result", "previousResult", "arguments", "inputs", "outputs", "variables", "data", "metadata", "inputSchema", "value", "definition", "default",
-	"response", "answers", "questions", "content", "executionReport", "budget", "used",
-	"name", "goal", "instructions", "prompt", "summary", "resultSummary", "feedback", "description", "condition", "tool", "path"
-};
-
 /* keys of calls, or of arrays of calls */
 static const char *const CallKeys[] = {"nextCall", "next_call", "alternatives", "call"};
 
@@ -42,9 +35,15 @@ typedef struct Walk
 } Walk;
 
 static bool
-KeyIsAmong(const Walk *walk, const char *const *keys, int count)
+HasUserKey(const Walk *walk)
 {
-	return walk->has_key && NameIndex(JsonValueText(&walk->key), keys, count) >= 0;
+	return walk->has_key && IsUserKey(JsonValueText(&walk->key));
+}
+
+static bool
+HasCallKey(const Walk *walk)
+{
+	return walk->has_key && NameIndex(JsonValueText(&walk->key), CallKeys, lengthof(CallKeys)) >= 0;
 }
 
 static void
@@ -61,7 +60,7 @@ static void
 WalkText(const Walk *walk, JsonbValue *value)
 {
 	char	   *given = JsonValueText(value);
-	char	   *text = KeyIsAmong(walk, UserKeys, lengthof(UserKeys)) ? TranslateCuts(given) : TranslateText(walk->request, given);
+	char	   *text = HasUserKey(walk) ? TranslateCuts(given) : TranslateText(walk->request, given);
 
 	value->val.string.val = text;
 	value->val.string.len = strlen(text);
@@ -72,7 +71,7 @@ static void
 WalkWhole(const Walk *walk, JsonbValue *value)
 {
 	Jsonb	   *given = JsonFromValue(value);
-	Jsonb	   *json = KeyIsAmong(walk, CallKeys, lengthof(CallKeys)) ? TranslateCalls(given) : TranslateCutValue(given);
+	Jsonb	   *json = HasCallKey(walk) ? TranslateCalls(given) : TranslateCutValue(given);
 
 	if (json != NULL)
 		JsonToValue(json, value);
@@ -113,8 +112,8 @@ WalkStep(Walk *walk, JsonbIteratorToken token, JsonbValue *value)
 static bool
 WalkKeepsWhole(const Walk *walk)
 {
-	return KeyIsAmong(walk, UserKeys, lengthof(UserKeys)) ||
-		(!walk->request->all_tools && KeyIsAmong(walk, CallKeys, lengthof(CallKeys)));
+	return HasUserKey(walk) ||
+		(!walk->request->all_tools && HasCallKey(walk));
 }
 
 /* Turn an answer into one for a model. */
@@ -122,7 +121,8 @@ Jsonb *
 TranslateAnswer(const Request *request, const Jsonb *answer)
 {
 	Walk		walk = {.request = request};
-	JsonbIterator *iterator = JsonbIteratorInit(unconstify(JsonbContainer *, &answer->root));
+	Jsonb	   *cut = CutLists(answer, request->max_entries);
+	JsonbIterator *iterator = JsonbIteratorInit(&cut->root);
 	JsonbIteratorToken token;
 	JsonbValue	value;
 
