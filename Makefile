@@ -84,6 +84,7 @@ REGRESS = \
 	mcp \
 	mcp_tools \
 	mcp_lists \
+	mcp_bounds \
 	mcp_resources \
 	mcp_prompts \
 	mcp_ask \

@@ -40,11 +40,14 @@ BEGIN ATOMIC
             JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = h.id AND n.completed_at IS NULL
             WHERE h.tenant = $1 AND h.plan_id = t.id AND h.workflow IS NOT NULL AND h.status IN ('in_progress', 'awaiting_input')
             OFFSET 0) AS x)     -- plan by plan, however many the planner expects
-    SELECT jsonb_path_query_array(jsonb_agg(CASE WHEN length(c.path) > 300 THEN '...' || right(c.path, 300) ELSE c.path END ORDER BY c.place), '$[0 to 49]')
+    SELECT jsonb_build_object('claimed', jsonb_path_query_array(
+               jsonb_agg(CASE WHEN length(c.path) > 300 THEN '...' || right(c.path, 300) ELSE c.path END ORDER BY c.place), '$[0 to 49]'))
+           || CASE WHEN count(*) > 50 THEN jsonb_build_object('claimedCount', count(*)) ELSE '{}' END
     FROM (SELECT t.above || x.name AS path, t.place || x.step_order AS place FROM tree AS t
           CROSS JOIN LATERAL (
               SELECT s.name, s.step_order FROM stepwise.step AS s
               WHERE s.tenant = $1 AND s.plan_id = t.id AND s.status = 'in_progress' AND s.workflow IS NULL AND s.sent_back IS NOT TRUE
-              OFFSET 0) AS x) AS c;
+              OFFSET 0) AS x) AS c
+    HAVING count(*) > 0;
 END;
-COMMENT ON FUNCTION stepwise.task_claimed(text, uuid) IS 'internal: names of the steps of a tree that workers hold';
+COMMENT ON FUNCTION stepwise.task_claimed(text, uuid) IS 'internal: names of the steps of a tree that workers hold, and how many they are if some are left out';

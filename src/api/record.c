@@ -445,13 +445,13 @@ AuditExtra(Call *call, PlanRow *asked, const Report *report, const char *variabl
 	AuditAppend(call, asked, NULL, "plan_modified", JsonFinish(&b));
 }
 
-/* List the tools of the open steps of a plan and of the plans nested in it, which may be what the client meant. */
-static List *
-OpenTools(Call *call, const PlanRow *asked)
+/* Put the tools of the open steps of a plan and of the plans nested in it, which may be what the client meant. */
+static void
+PutOpenTools(JsonBuilder *b, Call *call, const PlanRow *asked)
 {
 	static KeptQuery list = {
 		PLANS_BELOW(" WHERE n.completed_at IS NULL")
-		"SELECT s.tool FROM below AS b JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = b.id"
+		"SELECT s.tool, pg_catalog.count(*) OVER ()::int FROM below AS b JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = b.id"
 		" WHERE s.tool IS NOT NULL AND (s.status IN ('pending', 'in_progress') OR (s.status = 'failed' AND s.pause_reason IS NOT NULL))"
 		" GROUP BY s.tool ORDER BY min(b.place || s.step_order) LIMIT 50",
 		2, {TEXTOID, UUIDOID}, .reads_plans = true
@@ -461,8 +461,10 @@ OpenTools(Call *call, const PlanRow *asked)
 
 	for (uint64 i = 0; i < rows.count; i++)
 		tools = lappend(tools, RowText(&rows, i, 1));
+	JsonPutTexts(b, "openTools", tools);
+	if (rows.count > 0 && RowInt(&rows, 0, 2) > list_length(tools))
+		JsonPutInt(b, "openToolCount", RowInt(&rows, 0, 2));
 	RowsFree(&rows);
-	return tools;
 }
 
 /* Keep a result that no step waits for as a variable of the plan. */
@@ -478,7 +480,7 @@ RecordExtra(Call *call, PlanRow *asked, const Report *report)
 	JsonObjectStart(&b, NULL);
 	PutPlanAnswer(&b, asked);
 	JsonPutBool(&b, "matched", false);
-	JsonPutTexts(&b, "openTools", OpenTools(call, asked));
+	PutOpenTools(&b, call, asked);
 	JsonPutText(&b, "variable", name);
 	JsonObjectEnd(&b);
 	return TakenAnswer(call, asked, JsonFinish(&b));

@@ -425,7 +425,7 @@ PutSomeSteps(JsonBuilder *b, Call *call, const PlanRow *plan, int max)
 	JsonPutInt(b, "stepCount", StepTotal(plan->counts));
 }
 
-/* Find the names of the steps that workers hold, also in nested plans; NULL if there are none. */
+/* Find the names of the steps that workers hold, also in nested plans, as members of an answer; NULL if there are none. */
 static Jsonb *
 ClaimedSteps(Call *call, const PlanRow *plan)
 {
@@ -445,6 +445,7 @@ TaskAnswer(Call *call, const pg_uuid_t *plan_id, int max)
 {
 	JsonBuilder b = {0};
 	PlanRow    *plan;
+	Jsonb	   *claimed;
 
 	ReadBegin(call);
 	/* run_steps has committed, so the plan may have been purged */
@@ -459,7 +460,8 @@ TaskAnswer(Call *call, const pg_uuid_t *plan_id, int max)
 	JsonPutJsonIfSet(&b, "pause_reason", JsonOf(plan->pause_reason));
 	if (plan->status == PLAN_COMPLETED && plan->outputs != NULL && JB_ROOT_COUNT(JsonOf(plan->outputs)) > 0)
 		JsonPutJson(&b, "outputs", OutputsShown(plan));
-	JsonPutJsonIfSet(&b, "claimed", ClaimedSteps(call, plan));
+	if ((claimed = ClaimedSteps(call, plan)) != NULL)
+		JsonPutMembers(&b, claimed);
 	if (!PlanIsTerminal(plan->status))
 		JsonPutMembers(&b, WaitOfRun(call, plan));
 	JsonObjectEnd(&b);

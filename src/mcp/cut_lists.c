@@ -25,6 +25,7 @@ static const struct
 	{"inProgressSteps", "inProgressCount"},
 	{"stalledSteps", "stalledCount"},
 	{"stepIds", "stepCount"},
+	{"reclaimed", "reclaimedCount", "count"},
 	{"dependencies", "dependencyCount"},
 	{"dependsOn", "dependsOnCount"}
 };

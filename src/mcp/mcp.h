@@ -233,6 +233,8 @@ extern Jsonb *Shorten(const Jsonb *answer, int max_bytes);
 
 /* ---------- result.c: the results of tools ---------- */
 
+extern const char *TextWithin(const char *text, int max_bytes);
+extern char *AnswerText(const Jsonb *answer);
 extern Jsonb *ToolResult(Request *request, const Jsonb *answer);
 extern Jsonb *ToolErrorResult(const Request *request, const char *text);
 extern Jsonb *ToolFaultResult(const Request *request, const ToolFault *fault);

@@ -178,7 +178,7 @@ PlanContext(Request *request, const ResourceUri *uri)
 	JsonObjectStart(&b, NULL);
 	JsonPutUuid(&b, "plan_id", &uri->plan_id);
 	JsonObjectEnd(&b);
-	return TranslateAnswer(request, FunctionApply(request, "get_plan_context", JsonFinish(&b)));
+	return Shorten(TranslateAnswer(request, FunctionApply(request, "get_plan_context", JsonFinish(&b))), request->max_bytes);
 }
 
 /* Put a plan: as JSON, and as Markdown. */
@@ -189,8 +189,8 @@ PutPlan(JsonBuilder *b, Request *request, const ResourceUri *uri)
 
 	if (context == NULL)
 		return false;
-	PutContent(b, uri->text, "application/json", JsonToText(context));
-	PutContent(b, psprintf("%s/markdown", PlanUri(&uri->plan_id)), "text/markdown", PlanMarkdown(context));
+	PutContent(b, uri->text, "application/json", AnswerText(context));
+	PutContent(b, psprintf("%s/markdown", PlanUri(&uri->plan_id)), "text/markdown", TextWithin(PlanMarkdown(context), request->max_bytes));
 	return true;
 }
 
@@ -202,7 +202,7 @@ PutMarkdown(JsonBuilder *b, Request *request, const ResourceUri *uri)
 
 	if (context == NULL)
 		return false;
-	PutContent(b, uri->text, "text/markdown", PlanMarkdown(context));
+	PutContent(b, uri->text, "text/markdown", TextWithin(PlanMarkdown(context), request->max_bytes));
 	return true;
 }
 

@@ -10,21 +10,26 @@
 
 #define CUT_NOTE	60			/* bytes of what CutText adds */
 
+/* Cut a text that is too long for a result. */
+const char *
+TextWithin(const char *text, int max_bytes)
+{
+	return strlen(text) > max_bytes ? CutText(text, max_bytes - CUT_NOTE, NULL) : text;
+}
+
 static void
 PutTextContent(JsonBuilder *b, const char *text, int max_bytes)
 {
-	if (strlen(text) > max_bytes)
-		text = CutText(text, max_bytes - CUT_NOTE, NULL);
 	JsonArrayStart(b, "content");
 	JsonObjectStart(b, NULL);
 	JsonPutText(b, "type", "text");
-	JsonPutText(b, "text", text);
+	JsonPutText(b, "text", TextWithin(text, max_bytes));
 	JsonObjectEnd(b);
 	JsonArrayEnd(b);
 }
 
 /* Show an answer as text: a string as it is, others as compact JSON. */
-static char *
+char *
 AnswerText(const Jsonb *answer)
 {
 	JsonbValue	value;

@@ -121,7 +121,8 @@ Shorten(const Jsonb *answer, int max_bytes)
 		JsonBuilder b = {0};
 		JsonbValue	value;
 
-		JsonToValue(answer, &value);
+		/* our own lists have their counts beside them */
+		JsonToValue(CutLists(answer, Levels[i].entries), &value);
 		PutShort(&b, NULL, &value, &Levels[i], 0);
 		cut = JsonMerge(JsonFinish(&b), CutNote(length));
 	}

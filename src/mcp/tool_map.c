@@ -156,6 +156,18 @@ SubmitStepResult(Request *request, Jsonb *arguments)
 
 /* ---------- steps ---------- */
 
+/* Take out what agents send with every call, if the function does not need it. */
+static void
+LeaveOutClaim(Jsonb **arguments, const char *function)
+{
+	static const char *const claim[] = {"attempt", "worker"};
+	const Callable *callable = CallableFind(function);
+
+	for (size_t i = 0; callable != NULL && i < lengthof(claim); i++)
+		if (!FunctionHas(callable, claim[i]))
+			ArgumentTake(arguments, claim[i]);
+}
+
 /* Fail, retry, skip or release a step, or show a sign of life. */
 Jsonb *
 UpdateStep(Request *request, Jsonb *arguments)
@@ -166,6 +178,7 @@ UpdateStep(Request *request, Jsonb *arguments)
 	int			chosen = ArgumentChoose("action", action, actions, lengthof(actions));
 
 	StepAlone(&arguments);
+	LeaveOutClaim(&arguments, functions[chosen]);
 	return FunctionApply(request, functions[chosen], arguments);
 }
 
@@ -268,6 +281,7 @@ StoreArtifact(Request *request, Jsonb *arguments)
 	if (ArgumentTakeFlag(&arguments, "final", false))
 	{
 		ArgumentTake(&arguments, "name");
+		ArgumentTake(&arguments, "step");
 		return FunctionApply(request, "store_output", arguments);
 	}
 	ArgumentsNameStep(&arguments);

@@ -21,12 +21,12 @@ BEGIN
         WHEN 'object' THEN (SELECT greatest(count(*) FILTER (WHERE $2 = 'blocks'), max(pg_temp.longest(e.value, e.key))) FROM jsonb_each(value) AS e)
         ELSE 0 END;
 END $$;
--- The characters that a model reads of a result: the texts of its content, messages or contents, or the form.
+-- The characters that a model reads of a result: the texts of its content or messages, the longer one of its contents, or the form.
 CREATE FUNCTION pg_temp.characters(result jsonb) RETURNS int LANGUAGE sql AS $$
     SELECT coalesce(sum(length(x #>> '{}')), 0) FROM (
         SELECT jsonb_path_query(result, '$.content[*].text') UNION ALL
         SELECT jsonb_path_query(result, '$.messages[*].content.text') UNION ALL
-        SELECT jsonb_path_query(result, '$.contents[0].text') UNION ALL
+        SELECT to_jsonb((SELECT c ->> 'text' FROM jsonb_path_query(result, '$.contents[*]') AS c ORDER BY length(c ->> 'text') DESC LIMIT 1)) UNION ALL
         SELECT jsonb_path_query(result, '$.inputRequests') UNION ALL
         SELECT jsonb_path_query(result, '$.message')) AS t (x)
 $$;
@@ -95,9 +95,12 @@ SELECT pg_temp.ask('search_artifacts', '{"query": "c"}'), pg_temp.ask('search_ar
 SELECT pg_temp.ask('start_workflow', '{"workflow": "flow_150"}') \g /dev/null
 SELECT pg_temp.ask('run', jsonb_build_object('plan_id', :'run')), pg_temp.ask('run', pg_temp.of_plan()) \g /dev/null
 SELECT pg_temp.ask('get_next_step', pg_temp.of_plan('{"worker": "me"}')) \g /dev/null
-SELECT pg_temp.ask('update_step', pg_temp.of_plan('{"step": "s1022", "action": "fail", "error": "e"}') || jsonb_build_object('error', repeat('e', 5000)), 'fail') \g /dev/null
-SELECT pg_temp.ask('update_step', pg_temp.of_plan(jsonb_build_object('step', step, 'action', action, 'worker', 'me')), action)
-FROM (VALUES ('s901', 'retry'), ('s902', 'skip'), ('s1022', 'heartbeat'), ('s1022', 'release')) AS v (step, action) \g /dev/null
+SELECT pg_temp.ask('get_next_step', pg_temp.of_plan('{"worker": "me"}')) ->> 'name' AS mine \gset
+-- agents send their name and the attempt with every call
+SELECT pg_temp.ask('update_step', pg_temp.of_plan(jsonb_build_object('step', step, 'action', action, 'worker', 'me', 'attempt', 1) || more), action)
+FROM (VALUES (:'mine', 'heartbeat', '{}'::jsonb), (:'mine', 'fail', jsonb_build_object('error', repeat('e', 5000))), (:'mine', 'retry', '{}'), ('s902', 'skip', '{}')) AS v (step, action, more) \g /dev/null
+SELECT pg_temp.ask('get_next_step', pg_temp.of_plan('{"worker": "me"}')) ->> 'name' AS mine \gset
+SELECT pg_temp.ask('update_step', pg_temp.of_plan(jsonb_build_object('step', :'mine', 'action', 'release', 'worker', 'me')), 'release') \g /dev/null
 SELECT pg_temp.ask('get_next_step', pg_temp.of_plan('{"worker": "me"}')) ->> 'name' AS mine \gset
 SELECT pg_temp.ask('submit_step_result', pg_temp.of_plan(jsonb_build_object('step', :'mine', 'worker', 'me', 'result', 1, 'outcome', 'success')), 'success') #>> '{next,name}' AS mine \gset
 SELECT pg_temp.ask('submit_step_result', pg_temp.of_plan(jsonb_build_object('step', :'mine', 'worker', 'me', 'result', 1, 'outcome', 'failure')), 'failure') #>> '{next,name}' AS mine \gset
@@ -110,13 +113,14 @@ FROM (SELECT *, row_number() OVER (ORDER BY checkpoint_id) AS n FROM stepwise.ch
 JOIN unnest('{approve,modify,skip}'::text[]) WITH ORDINALITY AS x (d, n) USING (n) \g /dev/null
 SELECT pg_temp.ask('submit_user_decision', jsonb_build_object('checkpoint_id', checkpoint_id, 'response', repeat('r', 9000), 'run_tools', true))
 FROM stepwise.checkpoints WHERE plan_id = :'plan' AND kind = 'prompt' ORDER BY checkpoint_id LIMIT 1 \g /dev/null
-SELECT pg_temp.ask('modify_plan', pg_temp.of_plan(jsonb_build_object('action', a, 'params', p)), a) FROM (VALUES
-    ('add_steps', (SELECT jsonb_build_object('steps', jsonb_agg('{"instructions": "x", "dependsOn": []}'::jsonb)) FROM generate_series(1, 60))),
-    ('remove_step', '{"step": "s1999"}'), ('update_step_instructions', jsonb_build_object('step', 's1998', 'instructions', repeat('i', 9000))),
-    ('update_step', jsonb_build_object('step', 's1998', 'resources', (SELECT jsonb_agg('file:///' || repeat('u', 900)) FROM generate_series(1, 20)))),
-    ('fail_step', '{"step": "s1997", "reason": "r"}'), ('set_outputs', '{"outputs": {}}'),
-    ('reorder_steps', '{"steps": []}')) AS v (a, p) \g /dev/null
-SELECT pg_temp.ask('store_artifact', pg_temp.of_plan('{"name": "new", "content": "c"}')), pg_temp.ask('store_artifact', pg_temp.of_plan('{"final": true, "content": "c"}')) \g /dev/null
+SELECT stepwise.create_plan('other', 'g', (SELECT jsonb_agg(jsonb_build_object('name', 's' || n)) FROM generate_series(1, 100) AS n)) ->> 'planId' AS other \gset
+SELECT pg_temp.ask('modify_plan', jsonb_build_object('plan_id', :'other', 'action', 'reorder_steps', 'params', jsonb_build_object('steps', (SELECT jsonb_agg('s' || n ORDER BY n DESC) FROM generate_series(1, 100) AS n))), 'reorder_steps') \g /dev/null
+SELECT pg_temp.ask('modify_plan', jsonb_build_object('plan_id', :'other', 'action', a, 'params', p), a) FROM (VALUES
+    ('add_steps', (SELECT jsonb_build_object('steps', jsonb_agg('{"instructions": "x"}'::jsonb)) FROM generate_series(1, 60))),
+    ('remove_step', '{"step": "s99"}'), ('update_step_instructions', jsonb_build_object('step', 's98', 'instructions', repeat('i', 9000))),
+    ('update_step', jsonb_build_object('step', 's98', 'resources', (SELECT jsonb_agg('file:///' || repeat('u', 900)) FROM generate_series(1, 20)))),
+    ('fail_step', '{"step": "s97", "reason": "r"}'), ('set_outputs', '{"outputs": {}}'), ('cancel', '{}')) AS v (a, p) \g /dev/null
+SELECT pg_temp.ask('store_artifact', pg_temp.of_plan('{"name": "new", "content": "c"}')), pg_temp.ask('store_artifact', pg_temp.of_plan('{"final": true, "step": "s1", "content": "c"}')) \g /dev/null
 -- a definition with many faults
 SELECT pg_temp.ask('create_plan', (SELECT jsonb_build_object('name', 'n', 'goal', 'g', 'onFailure', w, 'steps', jsonb_agg(jsonb_build_object('name', 's' || n, 'dependsOn', ARRAY[repeat('x', 3000)])))
     FROM generate_series(1, 600) AS n), w) FROM unnest('{continue,stop,pause,fail}'::text[]) AS w \g /dev/null
@@ -140,6 +144,10 @@ SELECT pg_temp.ask(f, a, '', :'all') FROM (VALUES
 
 SELECT pg_temp.ask_by('resources/read', jsonb_build_object('uri', replace(replace(t, '{planId}', :'plan'), '{name}', 'document%201')), t)
 FROM (VALUES ('stepwise://plan/{planId}'), ('stepwise://plan/{planId}/markdown'), ('stepwise://plan/{planId}/artifact/{name}'), ('stepwise://plan/{planId}/output')) AS v (t) \g /dev/null
+-- a plan with many lines to indent
+SELECT stepwise.create_plan('lines', 'g', (SELECT jsonb_agg(jsonb_build_object('name', 's' || n)) FROM generate_series(1, 30) AS n)) ->> 'planId' AS lines \gset
+SELECT stepwise.submit_step_result(s.id, to_jsonb(repeat(E'\n', 900)), repeat(E'\n', 900)) FROM (SELECT * FROM stepwise.step WHERE plan_id = :'lines' ORDER BY step_order) AS s \g /dev/null
+SELECT pg_temp.ask_by('resources/read', jsonb_build_object('uri', 'stepwise://plan/' || :'lines'), 'lines') \g /dev/null
 SELECT pg_temp.ask_by('prompts/get', '{"name": "flow_120"}', 'flow_120', client::regproc) FROM unnest('{pg_temp.legacy,pg_temp.modern}'::text[]) AS client \g /dev/null
 SELECT pg_temp.ask_by('prompts/get', jsonb_build_object('name', 'flow_120', 'arguments', (SELECT jsonb_object_agg(n || repeat('k', 1000), 'v') FROM generate_series(1, 100) AS n)), 'faults') \g /dev/null
 SELECT pg_temp.ask_by(method, jsonb_build_object('taskId', task), method, client::regproc)
@@ -162,10 +170,10 @@ SELECT kind, what, said FROM asked WHERE result ? 'structuredContent' AND (resul
 -- ---------- nothing was left out: no rows ----------
 
 SELECT t ->> 'name' FROM jsonb_array_elements(pg_temp.modern('tools/list') #> '{result,tools}') AS t WHERE t ->> 'name' NOT IN (SELECT a.what FROM asked AS a WHERE a.kind = 'tool');
--- each word of each enum, but what ends the plan
+-- each word of each enum, but what would end the large plan
 SELECT t ->> 'name', p.name, w FROM jsonb_array_elements(pg_temp.modern('tools/list') #> '{result,tools}') AS t, jsonb_each(t #> '{inputSchema,properties}') AS p (name, schema),
     jsonb_array_elements_text(p.schema -> 'enum') AS w
-WHERE (t ->> 'name', w) NOT IN (SELECT a.what, a.said FROM asked AS a WHERE a.kind = 'tool') AND w NOT IN ('cancel', 'reject');
+WHERE (t ->> 'name', w) NOT IN (SELECT a.what, a.said FROM asked AS a WHERE a.kind = 'tool') AND w <> 'reject';
 SELECT t ->> 'name' FROM jsonb_array_elements(pg_temp.modern('tools/list', jsonb_build_object('_meta', :'all'::jsonb)) #> '{result,tools}') AS t
 JOIN pg_proc AS p ON p.pronamespace = 'stepwise'::regnamespace AND p.proname = t ->> 'name'
 WHERE (t #> '{annotations,readOnlyHint}' = 'true' OR t #> '{annotations,idempotentHint}' = 'true') AND t ->> 'name' NOT IN (SELECT a.what FROM asked AS a WHERE a.kind = 'all');
@@ -174,8 +182,27 @@ WHERE r ->> 'uriTemplate' NOT IN (SELECT a.what FROM asked AS a WHERE a.kind = '
 
 -- ---------- the full count is beside a list that was cut ----------
 
-SELECT DISTINCT a.kind, a.what, a.said, l.key, c.key, c.value FROM asked AS a,
+SELECT a.what, a.said, l.key, string_agg(DISTINCT c.key || ' ' || c.value, ', ') FROM asked AS a,
     jsonb_each(a.result -> 'structuredContent') AS l, jsonb_each(a.result -> 'structuredContent') AS c
-WHERE jsonb_typeof(l.value) = 'array' AND jsonb_array_length(l.value) = 20 AND c.key ~ 'Count$|^total|^next$' AND jsonb_typeof(c.value) = 'number' ORDER BY 1, 2, 3, 4, 5;
+WHERE jsonb_typeof(l.value) = 'array' AND jsonb_array_length(l.value) = 20 AND jsonb_typeof(c.value) = 'number'
+  AND (c.key ~* concat('^', left(rtrim(l.key, 's'), 6), '.*Count$') OR (l.key, c.key) IN (('stepIds', 'stepCount'), ('steps', 'totalSteps'), ('reclaimed', 'count'), ('stalledSteps', 'stalledCount')))
+GROUP BY 1, 2, 3 ORDER BY 1, 2, 3;
+-- of an execution too
+SELECT a.what, a.said, a.result #> '{structuredContent,blockCount}' FROM asked AS a WHERE a.result #> '{structuredContent}' ? 'blocks' AND a.result #>> '{structuredContent,blocks}' <> '{}';
+-- of the steps of a plan, the last done and the next to come are shown
+SELECT string_agg(s ->> 'name', ' ') FROM asked AS a, jsonb_array_elements(a.result #> '{structuredContent,steps}') AS s WHERE a.what = 'get_plan_status' AND a.said = 'context';
+SELECT string_agg(DISTINCT s ->> 'status', ' ') FROM asked AS a, jsonb_array_elements(a.result #> '{structuredContent,steps}') AS s WHERE a.what = 'run' AND a.kind = 'all';
+
+-- ---------- who asks for more gets it ----------
+
+SELECT f, jsonb_array_length(pg_temp.ask(f, jsonb_build_object('plan_id', :'run', 'view', v, 'max', 30) - CASE WHEN v IS NULL THEN 'view' ELSE '' END) -> 'steps') FROM (VALUES ('run', NULL), ('get_plan_status', 'context')) AS x (f, v);
+SELECT jsonb_array_length(pg_temp.ask('get_plan_status', pg_temp.of_plan('{"max": 30, "max_bytes": 100000}')) -> 'pendingSteps');
+SELECT jsonb_array_length(pg_temp.ask('start_workflow', '{"max": 30, "maxBytes": 100000}') -> 'workflows');
+SELECT jsonb_array_length(pg_temp.ask('run', jsonb_build_object('plan_id', :'run', 'max_bytes', 50000)) -> 'steps');
+SELECT (SELECT count(*) FROM jsonb_object_keys(a -> 'blocks')), a -> 'blockCount' FROM unnest('{25000,400000}'::int[]) AS n, pg_temp.ask('get_plan_status', jsonb_build_object('plan_id', :'run', 'view', 'tree', 'max_bytes', n)) AS a;
+-- values of users have no such limit
+SELECT jsonb_array_length(pg_temp.ask('get_next_step', jsonb_build_object('plan_id', stepwise.create_plan('values', 'g', '[{"name": "a", "tool": "t", "arguments": {"list": "${inputs.list}"}}]',
+    inputs => jsonb_build_object('list', (SELECT jsonb_agg(n) FROM generate_series(1, 100) AS n))) ->> 'planId')) #> '{arguments,list}');
+SELECT left(pg_temp.ask('run', jsonb_build_object('plan_id', :'run', 'max', m)) #>> '{content,0,text}', 60) FROM unnest('{0,"\"x\""}'::jsonb[]) AS m;
 ROLLBACK;
 DROP FUNCTION public.mcp_bounds_tool(jsonb);
