@@ -197,10 +197,11 @@ const ModelTool ModelTools[MODEL_TOOLS] = {
 		RunParams, {"run"}, RunPlan, .destructive = true,
 		.output = "{\"type\": \"object\", \"properties\": {\"task_id\": {\"type\": \"string\"}, \"task_status\": {\"type\": \"string\"},"
 	" \"steps\": {\"type\": \"array\"}}, \"required\": [\"task_id\", \"task_status\"]}"},
-	{"store_artifact", "Store a document", "Keep a document with a plan, so that later steps and sessions find it;"
-		" with final, the answer of the whole plan.",
+	{"store_artifact", "Store a document", "Keep a document with a plan, for later steps and sessions."
+		" With final, it is the answer of the whole plan.",
 	StoreArtifactParams, {"store_artifact", "store_output"}, StoreArtifact},
-	{"search_artifacts", "Search documents", "Search the stored documents of all plans by words, best first; or read one by plan and name.",
+	{"search_artifacts", "Search documents", "Search the stored documents of all plans by words, best first."
+		" Or read one by plan_id and name.",
 	SearchArtifactsParams, {"search_artifacts", "get_artifact"}, SearchArtifacts, .reads = true, .idempotent = true},
 };
 
