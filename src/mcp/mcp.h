@@ -246,6 +246,7 @@ extern void PutArgumentSchema(JsonBuilder *b, const CallableArgument *argument);
 /* ---------- tool_name.c: names of tools ---------- */
 
 extern const char *NameMeant(const char *name); /* for the names that other engines have */
+extern const Callable *FunctionOfTool(const char *name);	/* NULL: there is no such tool */
 extern bool IsOwnTool(const char *name);
 extern bool AnswersUserValues(const char *name);
 

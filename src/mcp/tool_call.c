@@ -139,11 +139,11 @@ FunctionCall(Request *request, const char *name, Jsonb *arguments)
 static Jsonb *
 OwnCall(Request *request, const char *name, const Jsonb *given)
 {
-	const ModelTool *tool = request->all_tools && CallableFind(name) ? NULL : ModelToolFind(name);
+	const ModelTool *tool = request->all_tools && FunctionOfTool(name) ? NULL : ModelToolFind(name);
 	Jsonb	   *arguments;
 	Jsonb	   *answer;
 
-	if (BuiltInTool(name) != NULL || (tool == NULL && CallableFind(name) == NULL))
+	if (BuiltInTool(name) != NULL || (tool == NULL && FunctionOfTool(name) == NULL))
 		return NULL;
 	arguments = ArgumentsInSnakeCase(given);
 	RequestNotePlan(request, JsonGetText(arguments, "plan_id"));

@@ -11,9 +11,6 @@
 #include "catalog/pg_proc.h"
 #include "commands/comment.h"
 
-/* functions that are no tools: they belong to the plumbing of a session or a table */
-static const char *const NoTools[] = {"enter_tenant", "step_fits", "plan_fits"};
-
 /* ---------- tools for models ---------- */
 
 static void
@@ -118,8 +115,7 @@ FunctionEntry(const Request *request, const Callable *callable)
 static bool
 FunctionIsListed(const Request *request, const Callable *callable)
 {
-	return callable != NULL && CallableIsGranted(callable) && (callable->kind == CALLABLE_READS || !request->read_only) &&
-		NameIndex(callable->name, NoTools, lengthof(NoTools)) < 0;
+	return callable != NULL && CallableIsGranted(callable) && (callable->kind == CALLABLE_READS || !request->read_only);
 }
 
 static void
@@ -130,7 +126,7 @@ PutFunctions(Listing *listing, const Request *request)
 
 	for (int i = 0; i < count; i++)
 	{
-		const Callable *callable = CallableFind(names[i]);
+		const Callable *callable = FunctionOfTool(names[i]);
 
 		if (FunctionIsListed(request, callable))
 			ListingPut(listing, FunctionEntry(request, callable));

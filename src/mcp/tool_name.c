@@ -27,13 +27,23 @@ NameMeant(const char *name)
 	return name;
 }
 
+/* functions that are never tools: for the plumbing of a session or a table, or for who looks after the database */
+static const char *const NoTools[] = {"enter_tenant", "step_fits", "plan_fits", "drop_workflow"};
+
+/* Find the function that is a tool of this name; NULL if there is none. */
+const Callable *
+FunctionOfTool(const char *name)
+{
+	return NameIndex(name, NoTools, lengthof(NoTools)) < 0 ? CallableFind(name) : NULL;
+}
+
 /* Check whether a name is that of a tool of ours, so that a registered one is hidden. */
 bool
 IsOwnTool(const char *name)
 {
 	const char *meant = NameMeant(name);
 
-	return ModelToolFind(meant) != NULL || CallableFind(meant) != NULL;
+	return ModelToolFind(meant) != NULL || FunctionOfTool(meant) != NULL;
 }
 
 /* Check whether the answer of a function has the names and values of users alone. */

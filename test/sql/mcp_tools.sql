@@ -101,6 +101,9 @@ WHERE pg_temp.tool('submit_user_decision', jsonb_build_object('checkpoint_id', '
 -- ---------- all functions ----------
 
 SELECT pg_temp.names('{"stepwise/tools": "all"}');
+-- nobody registers, drops, grants or purges by a tool, listed or not: no row, and -32602
+SELECT t ->> 'name' FROM pg_temp.tools('{"stepwise/tools": "all"}') AS t WHERE t ->> 'name' ~ 'register|drop|member|grant|purge|enter';
+SELECT f, stepwise.mcp(jsonb_build_object('jsonrpc', '2.0', 'id', 1, 'method', 'tools/call', 'params', jsonb_build_object('name', f))) #> '{error,code}' FROM unnest('{drop_workflow,drop_tool,register_tool,add_member,grant_agent,purge,enter_tenant}'::text[]) AS f;
 -- each has the signature of its function, and each argument is described: no row
 SELECT t ->> 'name', s.name FROM pg_temp.tools('{"stepwise/tools": "all"}') AS t JOIN signature AS s ON s.function = t ->> 'name'
 WHERE s.function NOT LIKE 'state\_%' AND (NOT coalesce(pg_temp.fits(s.type, t #> ARRAY['inputSchema', 'properties', s.name]), false)
