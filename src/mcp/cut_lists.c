@@ -160,6 +160,20 @@ PutCut(JsonBuilder *b, const char *key, JsonbValue *value, int max)
 		PutCutObject(b, key, JsonFromValue(value), max);
 }
 
+/* Check whether anything in an answer has more entries than that. Most answers have not. */
+static bool
+HasMore(const Jsonb *answer, int max)
+{
+	JsonbIterator *iterator = JsonbIteratorInit(unconstify(JsonbContainer *, &answer->root));
+	JsonbIteratorToken token;
+	JsonbValue	value;
+
+	while ((token = JsonbIteratorNext(&iterator, &value, false)) != WJB_DONE)
+		if ((token == WJB_BEGIN_ARRAY && value.val.array.nElems > max) || (token == WJB_BEGIN_OBJECT && value.val.object.nPairs > max))
+			return true;
+	return false;
+}
+
 /* Cut the lists of an answer to that many entries. */
 Jsonb *
 CutLists(const Jsonb *answer, int max)
@@ -167,7 +181,7 @@ CutLists(const Jsonb *answer, int max)
 	JsonBuilder b = {0};
 	JsonbValue	value;
 
-	if (!JsonIsObject(answer))
+	if (!JsonIsObject(answer) || !HasMore(answer, max))
 		return unconstify(Jsonb *, answer);
 	JsonToValue(answer, &value);
 	PutCut(&b, NULL, &value, max);

@@ -58,7 +58,7 @@ FunctionApply(const Request *request, const char *name, const Jsonb *arguments)
 	if (JsonIsObject(arguments))
 	{
 		arguments = AddDefault(callable, arguments, "max", request->max_entries);
-		arguments = AddDefault(callable, arguments, "max_bytes", request->max_bytes);
+		arguments = AddDefault(callable, arguments, "max_bytes", request->max_bytes / 5 * 4);	/* quotes are escaped in a text */
 	}
 	/* after an error, the end of the subtransaction restores it */
 	if (request->reads || request->read_only)

@@ -25,7 +25,7 @@
 #define LEGACY_VERSION			"2025-11-25"	/* the newest */
 #define BATCH_VERSION			"2025-03-26"	/* the only one that has batches */
 
-#define RESULT_BYTES			25000	/* of the text of a tool's result, unless more is asked for */
+#define RESULT_BYTES			25000	/* of a tool's result, unless more is asked for */
 #define RESULT_ENTRIES			20		/* of a list, likewise */
 #define RESULT_BYTES_MIN		2000
 #define RESULT_BYTES_MAX		(16 * 1024 * 1024)
@@ -44,7 +44,7 @@ typedef struct Request
 	bool		all_tools;		/* list a tool for each function */
 	bool		read_only;		/* list and call only what reads */
 	bool		reads;			/* it calls a tool that reads, and writes nothing by the way either */
-	int			max_bytes;		/* of the text of a tool's result */
+	int			max_bytes;		/* of a tool's result */
 	int			max_entries;	/* of each list in it */
 
 	/* set while it is handled */
@@ -229,13 +229,14 @@ extern Jsonb *TranslateAnswer(const Request *request, const Jsonb *answer); /* c
 
 /* ---------- shorten.c: cut an answer to a length ---------- */
 
-extern Jsonb *Shorten(const Jsonb *answer, int max_bytes);
+extern char *AnswerText(const Jsonb *answer);
+extern Jsonb *Shorten(const Jsonb *answer, int max_bytes, bool twice, char **text);
+extern bool FitsTwice(const char *text, int max_bytes);
 
 /* ---------- result.c: the results of tools ---------- */
 
 extern const char *TextWithin(const char *text, int max_bytes);
-extern char *AnswerText(const Jsonb *answer);
-extern Jsonb *ToolResult(Request *request, const Jsonb *answer);
+extern Jsonb *ToolResult(const Request *request, const Jsonb *answer);
 extern Jsonb *ToolErrorResult(const Request *request, const char *text);
 extern Jsonb *ToolFaultResult(const Request *request, const ToolFault *fault);
 

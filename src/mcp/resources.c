@@ -167,9 +167,9 @@ PlanExists(const pg_uuid_t *plan_id)
 	return found;
 }
 
-/* Read a plan as a new session would; NULL if there is none. */
+/* Read a plan as a new session would; NULL if there is none. *text is the answer as text. */
 static Jsonb *
-PlanContext(Request *request, const ResourceUri *uri)
+PlanContext(Request *request, const ResourceUri *uri, char **text)
 {
 	JsonBuilder b = {0};
 
@@ -178,18 +178,19 @@ PlanContext(Request *request, const ResourceUri *uri)
 	JsonObjectStart(&b, NULL);
 	JsonPutUuid(&b, "plan_id", &uri->plan_id);
 	JsonObjectEnd(&b);
-	return Shorten(TranslateAnswer(request, FunctionApply(request, "get_plan_context", JsonFinish(&b))), request->max_bytes);
+	return Shorten(TranslateAnswer(request, FunctionApply(request, "get_plan_context", JsonFinish(&b))), request->max_bytes, false, text);
 }
 
 /* Put a plan: as JSON, and as Markdown. */
 static bool
 PutPlan(JsonBuilder *b, Request *request, const ResourceUri *uri)
 {
-	Jsonb	   *context = PlanContext(request, uri);
+	char	   *text;
+	Jsonb	   *context = PlanContext(request, uri, &text);
 
 	if (context == NULL)
 		return false;
-	PutContent(b, uri->text, "application/json", AnswerText(context));
+	PutContent(b, uri->text, "application/json", text);
 	PutContent(b, psprintf("%s/markdown", PlanUri(&uri->plan_id)), "text/markdown", TextWithin(PlanMarkdown(context), request->max_bytes));
 	return true;
 }
@@ -198,7 +199,8 @@ PutPlan(JsonBuilder *b, Request *request, const ResourceUri *uri)
 static bool
 PutMarkdown(JsonBuilder *b, Request *request, const ResourceUri *uri)
 {
-	Jsonb	   *context = PlanContext(request, uri);
+	char	   *text;
+	Jsonb	   *context = PlanContext(request, uri, &text);
 
 	if (context == NULL)
 		return false;

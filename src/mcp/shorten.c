@@ -80,17 +80,33 @@ PutShort(JsonBuilder *b, const char *key, JsonbValue *value, const Level *level,
 		PutShortObject(b, key, json, level, depth);
 }
 
-static int
-CompactLength(const Jsonb *json)
+/* Show an answer as text: a string as it is, others as compact JSON. */
+char *
+AnswerText(const Jsonb *answer)
 {
-	StringInfoData text;
 	JsonbValue	value;
 
-	initStringInfo(&text);
-	JsonToValue(json, &value);
-	JsonCompact(&text, &value);
-	pfree(text.data);
-	return text.len;
+	JsonToValue(answer, &value);
+	return JsonScalarText(&value);
+}
+
+/*
+ * Measure an answer in a message: its text in a string, where quotes, backslashes
+ * and line ends are escaped, and if it comes twice also as an object, which
+ * PostgreSQL writes with a blank after each comma and colon.
+ */
+static int
+MessageLength(const char *text, bool twice)
+{
+	int			quoted = 0;
+	int			spaced = 0;
+
+	for (; *text; text++)
+	{
+		quoted += *text == '"' || *text == '\\' || (unsigned char) *text < ' ' ? 2 : 1;
+		spaced += *text == ',' || *text == ':' ? 2 : 1;
+	}
+	return twice ? quoted + spaced : quoted;
 }
 
 /* Say that an answer is cut, and how to get more. */
@@ -109,14 +125,19 @@ CutNote(int length)
 	return JsonFinish(&b);
 }
 
-/* Cut an object so that its text is not longer than max_bytes. */
+/*
+ * Cut an object so that a message with it is not longer than max_bytes. The
+ * message has its text and, if it comes twice, the object itself.
+ */
 Jsonb *
-Shorten(const Jsonb *answer, int max_bytes)
+Shorten(const Jsonb *answer, int max_bytes, bool twice, char **text)
 {
-	int			length = CompactLength(answer);
 	Jsonb	   *cut = unconstify(Jsonb *, answer);
+	int			length;
 
-	for (size_t i = 0; i < lengthof(Levels) && CompactLength(cut) > max_bytes; i++)
+	*text = AnswerText(answer);
+	length = strlen(*text);
+	for (size_t i = 0; i < lengthof(Levels) && MessageLength(*text, twice) > max_bytes; i++)
 	{
 		JsonBuilder b = {0};
 		JsonbValue	value;
@@ -125,6 +146,14 @@ Shorten(const Jsonb *answer, int max_bytes)
 		JsonToValue(CutLists(answer, Levels[i].entries), &value);
 		PutShort(&b, NULL, &value, &Levels[i], 0);
 		cut = JsonMerge(JsonFinish(&b), CutNote(length));
+		*text = AnswerText(cut);
 	}
 	return cut;
+}
+
+/* Check whether an answer fits into a message of max_bytes as text and as an object. */
+bool
+FitsTwice(const char *text, int max_bytes)
+{
+	return MessageLength(text, true) <= max_bytes;
 }

@@ -21,14 +21,17 @@ BEGIN
         WHEN 'object' THEN (SELECT greatest(count(*) FILTER (WHERE $2 = 'blocks'), max(pg_temp.longest(e.value, e.key))) FROM jsonb_each(value) AS e)
         ELSE 0 END;
 END $$;
--- The characters that a model reads of a result: the texts of its content or messages, the longer one of its contents, or the form.
+-- The characters of a result: those of a tool as they are sent, of others the texts of the messages, the longer one of the contents, or the form.
 CREATE FUNCTION pg_temp.characters(result jsonb) RETURNS int LANGUAGE sql AS $$
-    SELECT coalesce(sum(length(x #>> '{}')), 0) FROM (
-        SELECT jsonb_path_query(result, '$.content[*].text') UNION ALL
+    SELECT CASE WHEN result ? 'content' THEN length(result::text) ELSE coalesce(sum(length(x #>> '{}')), 0) END FROM (
         SELECT jsonb_path_query(result, '$.messages[*].content.text') UNION ALL
         SELECT to_jsonb((SELECT c ->> 'text' FROM jsonb_path_query(result, '$.contents[*]') AS c ORDER BY length(c ->> 'text') DESC LIMIT 1)) UNION ALL
         SELECT jsonb_path_query(result, '$.inputRequests') UNION ALL
         SELECT jsonb_path_query(result, '$.message')) AS t (x)
+$$;
+-- The answer of a tool. Where it does not fit twice, it is only text.
+CREATE FUNCTION pg_temp.answer(result jsonb) RETURNS jsonb LANGUAGE sql AS $$
+    SELECT coalesce(result -> 'structuredContent', CASE WHEN result #>> '{content,0,text}' LIKE '{%' THEN (result #>> '{content,0,text}')::jsonb END, result)
 $$;
 -- Call a tool, and keep its result. "said" is the word of an enum that the call gives.
 CREATE FUNCTION pg_temp.ask(tool text, arguments jsonb = '{}', said text = '', more jsonb = '{}', can jsonb = '{}') RETURNS jsonb LANGUAGE plpgsql AS $$
@@ -36,7 +39,7 @@ DECLARE
     answer jsonb := pg_temp.modern('tools/call', jsonb_build_object('name', tool, 'arguments', arguments, '_meta', more), can);
 BEGIN
     INSERT INTO asked VALUES (CASE WHEN more ->> 'stepwise/tools' = 'all' THEN 'all' ELSE 'tool' END, tool, said, coalesce(answer -> 'result', answer -> 'error'));
-    RETURN coalesce(answer #> '{result,structuredContent}', answer -> 'result', answer);
+    RETURN coalesce(pg_temp.answer(answer -> 'result'), answer);
 END $$;
 -- Ask by another method.
 CREATE FUNCTION pg_temp.ask_by(method text, params jsonb, what text, client regproc = 'pg_temp.modern') RETURNS jsonb LANGUAGE plpgsql AS $$
@@ -183,15 +186,15 @@ WHERE r ->> 'uriTemplate' NOT IN (SELECT a.what FROM asked AS a WHERE a.kind = '
 -- ---------- the full count is beside a list that was cut ----------
 
 SELECT a.what, a.said, l.key, string_agg(DISTINCT c.key || ' ' || c.value, ', ') FROM asked AS a,
-    jsonb_each(a.result -> 'structuredContent') AS l, jsonb_each(a.result -> 'structuredContent') AS c
+    jsonb_each(pg_temp.answer(a.result)) AS l, jsonb_each(pg_temp.answer(a.result)) AS c
 WHERE jsonb_typeof(l.value) = 'array' AND jsonb_array_length(l.value) = 20 AND jsonb_typeof(c.value) = 'number'
   AND (c.key ~* concat('^', left(rtrim(l.key, 's'), 6), '.*Count$') OR (l.key, c.key) IN (('stepIds', 'stepCount'), ('steps', 'totalSteps'), ('reclaimed', 'count'), ('stalledSteps', 'stalledCount')))
 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3;
 -- of an execution too
-SELECT a.what, a.said, a.result #> '{structuredContent,blockCount}' FROM asked AS a WHERE a.result #> '{structuredContent}' ? 'blocks' AND a.result #>> '{structuredContent,blocks}' <> '{}';
+SELECT a.what, a.said, pg_temp.answer(a.result) -> 'blockCount' FROM asked AS a WHERE pg_temp.answer(a.result) ? 'blocks' AND pg_temp.answer(a.result) ->> 'blocks' <> '{}';
 -- of the steps of a plan, the last done and the next to come are shown
-SELECT string_agg(s ->> 'name', ' ') FROM asked AS a, jsonb_array_elements(a.result #> '{structuredContent,steps}') AS s WHERE a.what = 'get_plan_status' AND a.said = 'context';
-SELECT string_agg(DISTINCT s ->> 'status', ' ') FROM asked AS a, jsonb_array_elements(a.result #> '{structuredContent,steps}') AS s WHERE a.what = 'run' AND a.kind = 'all';
+SELECT string_agg(s ->> 'name', ' ') FROM asked AS a, jsonb_array_elements(pg_temp.answer(a.result) -> 'steps') AS s WHERE a.what = 'get_plan_status' AND a.said = 'context';
+SELECT string_agg(DISTINCT s ->> 'status', ' ') FROM asked AS a, jsonb_array_elements(pg_temp.answer(a.result) -> 'steps') AS s WHERE a.what = 'run' AND a.kind = 'all';
 
 -- ---------- who asks for more gets it ----------
 
