@@ -71,15 +71,17 @@ $$;
 
 -- Provide the plans of one turn: for each client so many, with so many steps to do of each. A plan that is longer than a turn is worked on in
 -- the next turn too, as long as it has enough steps. If all clients share a plan, it is a new one.
-CREATE PROCEDURE bench.fill(whose text, by_hand boolean, definition jsonb, clients int, plans int, steps int, shared boolean)
+CREATE PROCEDURE bench.fill(whose text, by_hand boolean, size int, tool text, dependencies text, clients int, plans int, steps int, shared boolean)
 LANGUAGE plpgsql AS $$
 DECLARE
-    plan uuid;
+    definition jsonb;
+    plan       uuid;
 BEGIN
     PERFORM bench.submit_claimed(whose) WHERE NOT shared;
     IF NOT shared AND (SELECT count(*) = clients * plans AND min(bench.pending(plan_id)) >= steps FROM bench.pool WHERE contender = whose) THEN
         RETURN;
     END IF;
+    definition := bench.steps(size, tool, dependencies);
     DELETE FROM bench.pool WHERE contender = whose;
     FOR n IN 1 .. plans LOOP
         FOR client IN 0 .. clients - 1 LOOP
