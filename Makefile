@@ -247,7 +247,7 @@ mcp-demo: ## start a temporary cluster, and print how an agent connects to it
 mcp-config: ## print how an agent connects to the database that PGHOST, PGDATABASE, ... name
 	@test/mcp/config
 
-bench: ## measure against handwritten PL/pgSQL; QUICK=1 takes two minutes, FULL=1 hours
+bench: ## measure against handwritten PL/pgSQL; QUICK=1 takes two to three minutes, FULL=1 hours
 	@$(run_if_there)
 
 fuzz: ## feed random input to the parsers, for longer than make test does

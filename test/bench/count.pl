@@ -46,16 +46,17 @@ sub handwritten_plan
 
 # ---------- ways ----------
 
-# The statements of each way, as they are prepared.
+# The statements of each way, as they are prepared; they are those of client.c.
+my $claimed = 'step_id, step_order, name, tool, instructions, arguments, attempt';
 my %statements = (
-	claim => 'handwritten.claim($1::uuid)',
+	claim => "$claimed FROM handwritten.claim(\$1::uuid)",
 	complete => 'handwritten.complete($1::uuid, $2::jsonb)',
-	advance_by_hand => 'handwritten.advance($1::uuid, $2::jsonb)',
+	advance_by_hand => "$claimed FROM handwritten.advance(\$1::uuid, \$2::jsonb)",
 	create_by_hand => 'bench.new_handwritten_plan($1::jsonb)',
 	get_next_step => 'stepwise.get_next_step($1::uuid)',
 	submit_step_result => 'stepwise.submit_step_result($1::uuid, $2::jsonb)',
 	advance => 'stepwise.advance($1::uuid, $2::jsonb)',
-	create_plan => q{stepwise.create_plan('bench'::text, 'See how fast it goes'::text, $1::jsonb)},
+	create_plan => 'stepwise.create_plan($1::text, $2::text, $3::jsonb)',
 	run => 'stepwise.run($1::uuid)',
 	call => 'stepwise.call($1::text, $2::jsonb)',
 	mcp => 'stepwise.mcp($1::jsonb)');
@@ -109,7 +110,7 @@ sub ways
 			[ "run_$language" => whole_plans(sub { call($p, 'run', (our_plan(RUN_STEPS, "nothing_$language"))[0]) }, RUN_STEPS) ]
 		} qw(c sql plpgsql)),
 		[ create_handwritten => whole_plans(sub { call($p, 'create_by_hand', $definition) }, 10) ],
-		[ create => whole_plans(sub { call($p, 'create_plan', $definition) }, 10) ]);
+		[ create => whole_plans(sub { call($p, 'create_plan', 'bench', 'See how fast it goes', $definition) }, 10) ]);
 }
 
 my @protocols = qw(prepared simple);

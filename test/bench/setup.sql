@@ -1,4 +1,4 @@
--- What the benchmark has beside the tables of the contenders: definitions, plans for the clients of pgbench, and other rows.
+-- What the benchmark has beside the tables of the contenders: definitions, plans for the clients, and other rows.
 
 CREATE SCHEMA bench;
 
@@ -56,12 +56,32 @@ LANGUAGE sql AS $$
     SELECT id FROM p
 $$;
 
--- Create the plans of one run, for each client so many. If they share one, it is the plan of all clients.
-CREATE PROCEDURE bench.fill(whose text, by_hand boolean, definition jsonb, clients int, plans int, shared boolean)
+-- Submit the steps that are claimed in the plans of a contender: advance claims one more than it does.
+CREATE FUNCTION bench.submit_claimed(whose text) RETURNS void
+LANGUAGE sql AS $$
+    SELECT stepwise.submit_step_result(s.id, '{}') FROM bench.pool AS p JOIN stepwise.step AS s ON s.plan_id = p.plan_id
+    WHERE p.contender = whose AND s.status = 'in_progress'
+$$;
+
+CREATE FUNCTION bench.pending(plan uuid) RETURNS bigint
+LANGUAGE sql AS $$
+    SELECT (SELECT count(*) FROM handwritten.step WHERE plan_id = plan AND status = 'pending')
+           + (SELECT count(*) FROM stepwise.step WHERE plan_id = plan AND status = 'pending')
+$$;
+
+-- Provide the plans of one turn: for each client so many, with so many steps to do of each. A plan that is longer than a turn is worked on in
+-- the next turn too, as long as it has enough steps. If all clients share a plan, it is a new one.
+CREATE PROCEDURE bench.fill(whose text, by_hand boolean, size int, tool text, dependencies text, clients int, plans int, steps int, shared boolean)
 LANGUAGE plpgsql AS $$
 DECLARE
-    plan uuid;
+    definition jsonb;
+    plan       uuid;
 BEGIN
+    PERFORM bench.submit_claimed(whose) WHERE NOT shared;
+    IF NOT shared AND (SELECT count(*) = clients * plans AND min(bench.pending(plan_id)) >= steps FROM bench.pool WHERE contender = whose) THEN
+        RETURN;
+    END IF;
+    definition := bench.steps(size, tool, dependencies);
     DELETE FROM bench.pool WHERE contender = whose;
     FOR n IN 1 .. plans LOOP
         FOR client IN 0 .. clients - 1 LOOP
@@ -72,13 +92,6 @@ BEGIN
         END LOOP;
     END LOOP;
 END $$;
-
--- Submit the steps that are claimed in the plans of a contender.
-CREATE FUNCTION bench.submit_claimed(whose text) RETURNS void
-LANGUAGE sql AS $$
-    SELECT stepwise.submit_step_result(s.id, '{}') FROM bench.pool AS p JOIN stepwise.step AS s ON s.plan_id = p.plan_id
-    WHERE p.contender = whose AND s.status = 'in_progress'
-$$;
 
 -- ---------- who calls ----------
 
