@@ -114,11 +114,13 @@ typedef struct Wait
 	List	   *moves;			/* of Move: what lets the plan go on, one after the other */
 	List	   *others;			/* of Move: calls of which each lets it go on instead */
 	const Claims *claims;		/* those of the plan; NULL if nobody looked for them */
+	bool		barred;			/* the caller may not make a call that lets it go on */
 } Wait;
 
 extern Move *AddMove(Wait *w, MoveKind kind, const char *name, Jsonb *arguments);
 extern void AddOther(Wait *w, const char *name, Jsonb *arguments);
 extern const Move *NextMove(const Wait *w); /* the next call; NULL: none */
+extern void LeaveToOthers(Wait *w);
 extern Jsonb *PlanArgument(const Wait *w);
 extern char *SketchedText(const Wait *w, PlanRow *plan, const struct varlena *written);
 extern void MoveSubmit(Wait *w);
@@ -155,23 +157,18 @@ extern Jsonb *DuplicateAnswer(Call *call, const PlanRow *plan, const StepRow *st
 																						 * before */
 extern Jsonb *NextAnswer(Call *call, PlanRow *asked, bool run_tools);	/* for a plan with no step to hand out */
 
-/* ---------- rights.c: who may decide for a person ---------- */
-
-extern bool CallerMayWrite(Call *call);
-extern bool CallerMayDecide(Call *call);
-extern bool CallerMayReview(Call *call, const PlanRow *plan, const StepRow *step);
-extern void CheckSeparateReviewer(Call *call, const PlanRow *plan, const StepRow *step);	/* SW014 */
-
 /* ---------- check.c: checks that several functions share ---------- */
 
-pg_noreturn extern void NotDueRefuse(const StepRow *step, Due due, const Judgement *j); /* SW003 */
+extern void CheckByWorker(Call *call, const StepRow *step, const char *what);	/* SW003 */
+pg_noreturn extern void NotDueRefuse(Call *call, const StepRow *step, Due due, const Judgement *j); /* SW003 */
 extern void CheckDue(Call *call, PlanRow *plan, StepRow *step); /* SW003, SW012 */
-extern void CheckNotSentBack(const StepRow *step, StepStatus to);	/* SW003 */
-extern void CheckInProgress(const StepRow *step, StepStatus to, const char *rule);
-extern void CheckFailed(const StepRow *step);
+extern void CheckNotSentBack(Call *call, const StepRow *step, StepStatus to);	/* SW003 */
+extern void CheckInProgress(Call *call, const StepRow *step, StepStatus to, const char *rule);
+extern void CheckFailed(Call *call, const StepRow *step);
 extern void CheckConfidence(double confidence);
 extern void CheckResultGiven(const Jsonb *result);	/* SW005 */
 extern void CheckMayDecide(Call *call, const StepRow *step);	/* SW014 */
+extern void CheckSeparateReviewer(Call *call, const PlanRow *plan, const StepRow *step);	/* SW014 */
 extern Outcome CheckOutcome(const char *outcome);
 
 /* ---------- end.c: end a step that waits for a person by another way ---------- */
@@ -198,8 +195,6 @@ extern bool StepTakesReport(Call *call, PlanRow *plan, const StepRow *step);
 
 /* ---------- door.c: a gate has no other door ---------- */
 
-extern bool MaySkip(Call *call, const StepRow *step);
-extern bool MayChange(Call *call, const PlanRow *plan, const StepRow *step);
 extern void CheckDoor(Call *call, const StepRow *step); /* SW014; likewise the next four */
 extern void CheckDoorOfCancel(Call *call, const PlanRow *plan);
 extern void CheckDoorOfPlan(Call *call, const PlanRow *plan);
@@ -221,10 +216,10 @@ typedef struct Claimant
 extern char *ArgumentWorker(FunctionCallInfo fcinfo, int n);	/* SW005, SW007 */
 extern Claimant ArgumentClaimant(FunctionCallInfo fcinfo, Call *call, int attempt, int worker);
 extern bool NamesOtherAttempt(const StepRow *step, const Claimant *claimant);
-extern void CheckAttempt(const StepRow *step, const Claimant *claimant);	/* SW012 */
-extern void CheckNotTakenBack(const StepRow *step); /* SW012 */
-extern void CheckClaim(const StepRow *step, const Claimant *claimant);	/* SW012 */
-extern void CheckFailedClaim(const StepRow *step, const Claimant *claimant);	/* SW012 */
+extern void CheckAttempt(Call *call, const StepRow *step, const Claimant *claimant);	/* SW012 */
+extern void CheckNotTakenBack(Call *call, const StepRow *step); /* SW012 */
+extern void CheckClaim(Call *call, const StepRow *step, const Claimant *claimant);	/* SW012 */
+extern void CheckFailedClaim(Call *call, const StepRow *step, const Claimant *claimant);	/* SW012 */
 
 /* ---------- execution.c: the execution tree ---------- */
 

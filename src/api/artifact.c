@@ -399,7 +399,8 @@ GetOutput(Call *call, const PlanRow *plan)
 	JsonPutInt(&b, "size", content ? strlen(content) : 0);
 	JsonPutText(&b, "content", content);
 	if (content == NULL)
-		JsonPutText(&b, "message", "the plan has no final output; stepwise.store_output stores one");
+		JsonPutText(&b, "message", CallerMayWrite(call) ? "the plan has no final output; stepwise.store_output stores one"
+					: "the plan has no final output");
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
 }

@@ -11,7 +11,7 @@
 static const char *const GrantHint[] = {
 	[CALLABLE_READS] = "Ask the owner of pg_stepwise for stepwise.grant_reader(role) or stepwise.grant_agent(role).",
 	[CALLABLE_ACTS] = "Ask the owner of pg_stepwise for stepwise.grant_agent(role).",
-	[CALLABLE_DECIDES] = "This decides for a person. Only the owner of pg_stepwise can allow it, by stepwise.grant_agent(role, decide => true)."
+	[CALLABLE_DECIDES] = "This decides for a person. Ask a person who may decide."
 };
 
 pg_noreturn static void

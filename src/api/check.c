@@ -4,6 +4,23 @@
  */
 #include "api/api.h"
 
+/*
+ * Refuse to let a worker do a step that the engine does. "what" is a participle
+ * for the message, such as "submitted".
+ */
+void
+CheckByWorker(Call *call, const StepRow *step, const char *what)
+{
+	const StepKindRule *rule = StepRuleOf(step);
+
+	if (!rule->by_worker)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSITION),
+				 errmsg("step \"%s\" %s and cannot be %s", step->name, StepDoes(step), what),
+				 rule->refusal_detail ? errdetail("%s", rule->refusal_detail) : 0,
+				 errhint("%s", StepHint(call, step, rule->refusal_hint))));
+}
+
 /* Say in a sentence why a pending step is not due. */
 static char *
 NotDueDetail(const StepRow *step, Due due, const Judgement *j)
@@ -30,13 +47,13 @@ NotDueDetail(const StepRow *step, Due due, const Judgement *j)
 
 /* Raise the error that a pending step is not due. */
 void
-NotDueRefuse(const StepRow *step, Due due, const Judgement *j)
+NotDueRefuse(Call *call, const StepRow *step, Due due, const Judgement *j)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_TRANSITION),
 			 errmsg("step \"%s\" is not due", step->name),
 			 errdetail("%s", NotDueDetail(step, due, j)),
-			 errhint("%s", StepHint(step, "stepwise.get_next_step(root_id) hands out what is due; stepwise.why(root_id) says what the plan waits for."))));
+			 errhint("%s", StepHint(call, step, "stepwise.get_next_step(root_id) hands out what is due; stepwise.why(root_id) says what the plan waits for."))));
 }
 
 /* Refuse a pending step that was claimed before, or is not due now. */
@@ -47,18 +64,18 @@ CheckDue(Call *call, PlanRow *plan, StepRow *step)
 	Judgement	j = {0};
 	Due			due;
 
-	CheckNotTakenBack(step);
+	CheckNotTakenBack(call, step);
 	due = StepIsDue(call, plan, step, &next, &j);
 	if (due != DUE_READY)
-		NotDueRefuse(step, due, &j);
+		NotDueRefuse(call, step, due, &j);
 }
 
 /* Refuse a step that a review sent back: nobody holds it until somebody claims it again. */
 void
-CheckNotSentBack(const StepRow *step, StepStatus to)
+CheckNotSentBack(Call *call, const StepRow *step, StepStatus to)
 {
 	if (step->sent_back)
-		StepTransitionRefuse(step, to, "A review has sent the step back, and nobody has claimed it since.");
+		StepTransitionRefuse(call, step, to, "A review has sent the step back, and nobody has claimed it since.");
 }
 
 /* Refuse a caller that has no right to decide. The step waits for a person, or will. */
@@ -70,23 +87,37 @@ CheckMayDecide(Call *call, const StepRow *step)
 				(errcode(ERRCODE_APPROVAL_MISMATCH),
 				 errmsg("role \"%s\" has no right to decide about step \"%s\"", RoleText(call->caller), step->name),
 				 errdetail("A person decides about this step, or about a step before it."),
-				 errhint("%s", StepHint(step, "Leave the decision to the person; stepwise.why(root_id) says what the plan waits for."))));
+				 errhint("%s", StepHint(call, step, "Leave the decision to the person; stepwise.why(root_id) says what the plan waits for."))));
+}
+
+/* Refuse to end the review of a step, if the plan wants a separate reviewer and the caller is none. */
+void
+CheckSeparateReviewer(Call *call, const PlanRow *plan, const StepRow *step)
+{
+	const char *part = PartOfCaller(call, plan, step);
+
+	if (part != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_APPROVAL_MISMATCH),
+				 errmsg("role \"%s\" may not decide the review of step \"%s\"", RoleText(call->caller), step->name),
+				 errdetail("The plan wants a separate reviewer, and this role %s.", part),
+				 errhint("%s", StepHint(call, step, "The review waits for a person who has no part in the step; stepwise.why(root_id) shows it."))));
 }
 
 /* Refuse a step that is not in progress. The transition table allows more; rule says what this function needs. */
 void
-CheckInProgress(const StepRow *step, StepStatus to, const char *rule)
+CheckInProgress(Call *call, const StepRow *step, StepStatus to, const char *rule)
 {
 	if (step->status != STEP_IN_PROGRESS)
-		StepTransitionRefuse(step, to, rule);
+		StepTransitionRefuse(call, step, to, rule);
 }
 
 /* Refuse a step that has not failed. */
 void
-CheckFailed(const StepRow *step)
+CheckFailed(Call *call, const StepRow *step)
 {
 	if (step->status != STEP_FAILED)
-		StepTransitionRefuse(step, STEP_PENDING, "Only a failed step can be tried again.");
+		StepTransitionRefuse(call, step, STEP_PENDING, "Only a failed step can be tried again.");
 }
 
 /* Refuse a confidence outside 0 to 1. */

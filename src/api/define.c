@@ -533,7 +533,7 @@ CheckUnused(Call *call, const char *name, int version)
 		pg_uuid_t	plan = RowUuid(&rows, 0, 1);
 
 		RaiseInUse(name, version, psprintf("Plan %s, which is not finished,", UuidText(&plan)),
-				   HintWithId("Finish the plan first, or cancel it with stepwise.cancel_plan(plan_id).", "plan_id", &plan));
+				   PlanHint(call, PlanMustRead(call, &plan), "Finish the plan first; or cancel it with stepwise.cancel_plan(plan_id)."));
 	}
 	rows = QueryRun(&WorkflowUsesQuery, &params);
 	if (rows.count > 0)

@@ -51,7 +51,7 @@ NamesOtherAttempt(const StepRow *step, const Claimant *claimant)
 
 /* Refuse the number of an attempt whose claim is no longer valid. */
 void
-CheckAttempt(const StepRow *step, const Claimant *claimant)
+CheckAttempt(Call *call, const StepRow *step, const Claimant *claimant)
 {
 	bool		taken_back = step->status == STEP_PENDING && step->attempt > 0;
 
@@ -60,23 +60,23 @@ CheckAttempt(const StepRow *step, const Claimant *claimant)
 				(errcode(ERRCODE_STALE_ATTEMPT),
 				 errmsg("attempt %d of step \"%s\" is no longer current", claimant->attempt, step->name),
 				 errdetail("The step is %s.", StepStatusName[step->status]),
-				 errhint("%s", StepHint(step, "Its claim was taken back. Drop the result, and ask for work with stepwise.get_next_step(root_id)."))));
+				 errhint("%s", StepHint(call, step, "Its claim was taken back. Drop the result, and ask for work with stepwise.get_next_step(root_id)."))));
 }
 
 /* Refuse a pending step that was claimed before: the claim of the caller was taken back. */
 void
-CheckNotTakenBack(const StepRow *step)
+CheckNotTakenBack(Call *call, const StepRow *step)
 {
 	if (step->status == STEP_PENDING && step->attempt > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_STALE_ATTEMPT),
 				 errmsg("the claim on step \"%s\" was taken back", step->name),
-				 errhint("%s", StepHint(step, "Drop the result, and ask for work with stepwise.get_next_step(root_id)."))));
+				 errhint("%s", StepHint(call, step, "Drop the result, and ask for work with stepwise.get_next_step(root_id)."))));
 }
 
 /* Refuse a worker that is not the one who holds the claim, or who held the claim that failed. */
 static void
-CheckHolder(const StepRow *step, const Claimant *claimant)
+CheckHolder(Call *call, const StepRow *step, const Claimant *claimant)
 {
 	bool		failed = step->status == STEP_FAILED;
 
@@ -85,7 +85,7 @@ CheckHolder(const StepRow *step, const Claimant *claimant)
 				(errcode(ERRCODE_STALE_ATTEMPT),
 				 errmsg("step \"%s\" %s claimed by another worker", step->name, failed ? "was" : "is"),
 				 errdetail("\"%s\" %s it, not \"%s\".", step->worker, failed ? "held" : "holds", claimant->worker),
-				 errhint("%s", StepHint(step, "Drop the result, and ask for work with stepwise.get_next_step(root_id)."))));
+				 errhint("%s", StepHint(call, step, "Drop the result, and ask for work with stepwise.get_next_step(root_id)."))));
 }
 
 /* Refuse a call that shows by nothing that it knows the claim, if the claim is fenced. */
@@ -106,14 +106,14 @@ CheckShowsClaim(const StepRow *step, const Claimant *claimant)
 
 /* Refuse a call about a claim that the caller does not hold. */
 void
-CheckClaim(const StepRow *step, const Claimant *claimant)
+CheckClaim(Call *call, const StepRow *step, const Claimant *claimant)
 {
-	CheckAttempt(step, claimant);
+	CheckAttempt(call, step, claimant);
 	if (claimant->worker != NULL)
-		CheckNotTakenBack(step);
+		CheckNotTakenBack(call, step);
 	if (step->status != STEP_IN_PROGRESS)
 		return;
-	CheckHolder(step, claimant);
+	CheckHolder(call, step, claimant);
 	CheckShowsClaim(step, claimant);
 }
 
@@ -123,10 +123,10 @@ CheckClaim(const StepRow *step, const Claimant *claimant)
  * that names no worker is not about a claim, so everybody may give up.
  */
 void
-CheckFailedClaim(const StepRow *step, const Claimant *claimant)
+CheckFailedClaim(Call *call, const StepRow *step, const Claimant *claimant)
 {
 	if (claimant->worker == NULL)
 		return;
-	CheckHolder(step, claimant);
+	CheckHolder(call, step, claimant);
 	CheckShowsClaim(step, claimant);
 }

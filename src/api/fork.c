@@ -546,7 +546,7 @@ Fork(Call *call, PlanRow *plan, const char *from_step)
 		ereport(ERROR,
 				(errcode(ERRCODE_STEP_NOT_FOUND),
 				 errmsg("plan \"%s\" has no step \"%s\"", plan->name, ShortText(from_step)),
-				 errhint("%s", PlanHint(plan, "stepwise.get_plan_context(plan_id) lists the steps of the plan."))));
+				 errhint("%s", PlanHint(call, plan, "stepwise.get_plan_context(plan_id) lists the steps of the plan."))));
 	copies = PlanCopies(call, plan, from);
 	copy = CopyPlan(call, plan, NULL, JsonParse(FreshPlan));
 	AuditCreated(call, copy, &plan->id, from_step);

@@ -174,7 +174,7 @@ CheckRawColumns(const TriggerData *trigger, const StepRow *old)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_TRANSITION),
 					 errmsg("column %s of step \"%s\" is kept by the engine", NameStr(att->attname), old->name),
-					 errhint("%s", StepHint(old, "Plain SQL may set the status of a step and what it achieved; stepwise.modify_plan(plan_id, 'update_step', params) changes what it does."))));
+					 errhint("%s", StepHint(NULL, old, "Plain SQL may set the status of a step and what it achieved; stepwise.modify_plan(plan_id, 'update_step', params) changes what it does."))));
 		if (!new_null)
 			CheckRawValue(NameStr(att->attname), att->atttypid, new_value);
 	}
@@ -189,7 +189,7 @@ CheckStepNotFinal(const StepRow *step)
 				(errcode(ERRCODE_INVALID_TRANSITION),
 				 errmsg("step \"%s\" is %s, and final", step->name, StepStatusName[step->status]),
 				 errdetail("Its result is in the audit chain."),
-				 errhint("%s", StepHint(step, "Add a step to do more work: stepwise.modify_plan(plan_id, 'add_steps', '{\"steps\": [{\"instructions\": \"Do the rest\"}]}')."))));
+				 errhint("%s", StepHint(NULL, step, "Add a step to do more work: stepwise.modify_plan(plan_id, 'add_steps', '{\"steps\": [{\"instructions\": \"Do the rest\"}]}')."))));
 }
 
 /* Refuse to set a status that the nested plan decides. Raw SQL may fail or skip the step, or retry it. */
@@ -203,7 +203,7 @@ CheckNotDecidedByNested(const StepRow *step, StepStatus to)
 				 errmsg("step \"%s\" runs workflow \"%s\" and cannot be set to %s by hand", step->name, step->workflow,
 						StepStatusName[to]),
 				 errdetail("Its state is what its nested plan makes."),
-				 errhint("%s", StepHint(step, "stepwise.get_next_step(root_id) opens the nested plan and hands out its steps."))));
+				 errhint("%s", StepHint(NULL, step, "stepwise.get_next_step(root_id) opens the nested plan and hands out its steps."))));
 }
 
 /* Refuse a lease without a claim: only a step in progress has one, and never a step that runs a workflow. */
@@ -215,7 +215,7 @@ CheckLease(const StepRow *step)
 				(errcode(ERRCODE_INVALID_TRANSITION),
 				 errmsg("step \"%s\" %s, and cannot have a lease", step->name,
 						StepNests(step) ? "runs a workflow" : psprintf("is %s", StepStatusName[step->status])),
-				 errhint("%s", StepHint(step, "Claim the step with stepwise.get_next_step(root_id, 'agent-1', '5 minutes')."))));
+				 errhint("%s", StepHint(NULL, step, "Claim the step with stepwise.get_next_step(root_id, 'agent-1', '5 minutes')."))));
 }
 
 /* Put the stamps of a move into the row that is about to be written. */
@@ -294,7 +294,7 @@ RawUpdate(const TriggerData *trigger, TimestampTz now)
 	}
 	CheckNotDecidedByNested(old, to);
 	new->status = old->status;
-	StepStamp(new, to, now);
+	StepStamp(NULL, new, to, now);
 	return PointerGetDatum(StampedTuple(trigger, trigger->tg_newtuple, new));
 }
 
@@ -311,7 +311,7 @@ CheckInsertedStep(const StepRow *step)
 				 errmsg("step \"%s\" cannot begin as %s%s", step->name, StepStatusName[step->status],
 						step->status == STEP_PENDING ? " with what only the engine sets" : ""),
 				 errdetail("A step begins pending, and has done nothing yet."),
-				 errhint("%s", StepHint(step, "Add a step with stepwise.modify_plan(plan_id, 'add_steps', '{\"steps\": [{\"instructions\": \"Do the rest\"}]}')."))));
+				 errhint("%s", StepHint(NULL, step, "Add a step with stepwise.modify_plan(plan_id, 'add_steps', '{\"steps\": [{\"instructions\": \"Do the rest\"}]}')."))));
 }
 
 /* Refuse inserted texts that have no UTF-8 form, as the functions do. */
@@ -519,7 +519,7 @@ CheckNoNestedPlan(Call *call, const StepRow *step)
 				 errmsg("step \"%s\" runs workflow \"%s\" and cannot be set %s by hand", step->name, step->workflow,
 						StepStatusName[step->status]),
 				 errdetail("Its state and its result are what its nested plan makes."),
-				 errhint("%s", StepHint(step, "stepwise.get_next_step(root_id) hands out the steps of the nested plan; stepwise.skip_step(step_id) ends it."))));
+				 errhint("%s", StepHint(call, step, "stepwise.get_next_step(root_id) hands out the steps of the nested plan; stepwise.skip_step(step_id) ends it."))));
 }
 
 /* Note in the root that a claim has a lease. Expired leases are searched only in trees with this mark. */
@@ -566,7 +566,7 @@ RestampInPlan(Call *call, const PlanRow *plan, StepRow *step, StepStatus from)
 static void
 RawMoved(Call *call, PlanRow *plan, RawChange *change)
 {
-	PlanCheckOpen(plan);
+	PlanCheckOpen(call, plan);
 	CheckNoNestedPlan(call, change->new);
 	NoteLease(call, plan->root, change->new);
 	StepWasAs(change->new, change->old);
@@ -629,7 +629,7 @@ RawPlan(Call *call, const RawChange *change)
 
 	if (change->old == NULL)
 	{
-		PlanCheckModifiable(plan);
+		PlanCheckModifiable(call, plan);
 		CheckOrders(call, plan);
 	}
 	return plan;

@@ -236,24 +236,24 @@ PutBlocksAsOf(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, TimestampTz 
 
 /* Refuse a time before the plan was created. */
 static const char *
-CheckThere(const PlanRow *plan, const char *status, TimestampTz at)
+CheckThere(Call *call, const PlanRow *plan, const char *status, TimestampTz at)
 {
 	if (status == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_PLAN_NOT_FOUND),
 				 errmsg("plan \"%s\" was not there at %s", plan->name, TimeText(at)),
 				 errdetail("It was created at %s.", TimeText(plan->created_at)),
-				 errhint("%s", PlanHint(plan, "Ask for a time after that; stepwise.execution(plan_id) shows the plan as it is now."))));
+				 errhint("%s", PlanHint(call, plan, "Ask for a time after that; stepwise.execution(plan_id) shows the plan as it is now."))));
 	return status;
 }
 
 /* Set the row of a plan back to how it was. */
 static PlanRow
-PlanAsOf(const PlanRow *plan, const PlanThen *told, TimestampTz at)
+PlanAsOf(Call *call, const PlanRow *plan, const PlanThen *told, TimestampTz at)
 {
 	PlanRow		then = *plan;
 
-	then.status = NameIndex(CheckThere(plan, told->status, at), PlanStatusName, PLAN_STATUSES);
+	then.status = NameIndex(CheckThere(call, plan, told->status, at), PlanStatusName, PLAN_STATUSES);
 	then.pause_reason = (struct varlena *) told->pause_reason;
 	if (then.status != PLAN_COMPLETED)
 	{
@@ -275,7 +275,7 @@ static Jsonb *
 ExecutionAsOf(Call *call, PlanRow *plan, TimestampTz at)
 {
 	PlanThen	told = ReadPlanThen(call, &plan->id, at);
-	PlanRow		then = PlanAsOf(plan, &told, at);
+	PlanRow		then = PlanAsOf(call, plan, &told, at);
 	JsonBuilder more = {0};
 	JsonBuilder b = {0};
 
@@ -307,6 +307,6 @@ stepwise_execution_as_of(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_DEFINITION),
 				 errmsg("execution_as_of needs a time"),
-				 errhint("%s", PlanHint(plan, "Give a time, as in stepwise.execution_as_of(plan_id, clock_timestamp())."))));
+				 errhint("%s", PlanHint(&call, plan, "Give a time, as in stepwise.execution_as_of(plan_id, clock_timestamp())."))));
 	return CallEnd(&call, ExecutionAsOf(&call, plan, PG_GETARG_TIMESTAMPTZ(1)));
 }

@@ -449,16 +449,16 @@ SubmitAnswer(const PlanRow *plan, const StepRow *step, bool duplicate)
 static Jsonb *
 SubmitStep(Call *call, PlanRow *plan, StepRow *step, const Claimant *claimant, const Submission *s)
 {
-	CheckAttempt(step, claimant);
-	CheckByWorker(step, "submitted");
+	CheckAttempt(call, step, claimant);
+	CheckByWorker(call, step, "submitted");
 	if (IsDuplicate(call, step, s))
 	{
 		plan->branch = BranchTaken(call, plan, step);
 		PlanTouch(plan);
 		return SubmitAnswer(plan, step, true);
 	}
-	PlanCheckOpen(plan);
-	CheckClaim(step, claimant);
+	PlanCheckOpen(call, plan);
+	CheckClaim(call, step, claimant);
 	if (step->status == STEP_PENDING)
 	{
 		CheckDue(call, plan, step);
@@ -466,7 +466,7 @@ SubmitStep(Call *call, PlanRow *plan, StepRow *step, const Claimant *claimant, c
 			step->worker = pstrdup(claimant->worker);
 		StepMove(call, plan, step, STEP_IN_PROGRESS, NULL);
 	}
-	CheckInProgress(step, STEP_COMPLETED, "Only a step that is pending or in progress can be submitted.");
+	CheckInProgress(call, step, STEP_COMPLETED, "Only a step that is pending or in progress can be submitted.");
 	SubmissionPut(step, s);
 	StepSubmit(call, plan, step, NULL);
 	PlanSettle(call, plan);
@@ -567,7 +567,7 @@ FailAgain(Call *call, PlanRow *plan, StepRow *step, const Claimant *claimant)
 {
 	if (plan->on_failure != ON_FAILURE_STOP || step->pause_reason == NULL)
 		return DuplicateAnswer(call, plan, step);
-	CheckFailedClaim(step, claimant);
+	CheckFailedClaim(call, step, claimant);
 	StepGiveUp(call, plan, step);
 	PlanSettle(call, plan);
 	return MovedAnswer(call, plan, step);
@@ -593,11 +593,11 @@ stepwise_fail_step(PG_FUNCTION_ARGS)
 	report = ArgumentExecutionReport(fcinfo, FAIL_REPORT);
 	claimant = ArgumentClaimant(fcinfo, &call, FAIL_ATTEMPT, FAIL_WORKER);
 	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, FAIL_STEP_ID), &step);
-	CheckAttempt(step, &claimant);
+	CheckAttempt(&call, step, &claimant);
 	CheckDoor(&call, step);
 	if (step->status == STEP_FAILED)
 		return CallEnd(&call, FailAgain(&call, plan, step, &claimant));
-	CheckClaim(step, &claimant);
+	CheckClaim(&call, step, &claimant);
 	CheckMayEnd(&call, plan, step);
 	step->message = error;
 	step->error = ErrorWithCode(error, code);
@@ -641,7 +641,8 @@ stepwise_retry_step(PG_FUNCTION_ARGS)
 	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, 0), &step);
 	if (step->status == STEP_PENDING && WasRetried(&call, step))
 		return CallEnd(&call, DuplicateAnswer(&call, plan, step));
-	CheckFailed(step);
+	PlanCheckOpen(&call, plan);
+	CheckFailed(&call, step);
 	/* maxAttempts counts anew; the number of the attempt goes on, since it fences the claims */
 	step->attempts_before = step->attempt;
 	StepMove(&call, plan, step, STEP_PENDING, NULL);
@@ -686,14 +687,15 @@ stepwise_release_step(PG_FUNCTION_ARGS)
 	CallBegin(&call);
 	claimant = ArgumentClaimant(fcinfo, &call, 1, 2);
 	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, 0), &step);
-	CheckByWorker(step, "released");
+	CheckByWorker(&call, step, "released");
 	/* a step that was never claimed cannot have been released */
 	if (step->status == STEP_PENDING && step->attempt > 0 && !NamesOtherAttempt(step, &claimant))
 		return CallEnd(&call, DuplicateAnswer(&call, plan, step));
-	CheckAttempt(step, &claimant);
-	CheckInProgress(step, STEP_PENDING, "Only a step in progress can be released.");
-	CheckNotSentBack(step, STEP_PENDING);
-	CheckClaim(step, &claimant);
+	CheckAttempt(&call, step, &claimant);
+	PlanCheckOpen(&call, plan);
+	CheckInProgress(&call, step, STEP_PENDING, "Only a step in progress can be released.");
+	CheckNotSentBack(&call, step, STEP_PENDING);
+	CheckClaim(&call, step, &claimant);
 	StepRelease(&call, plan, step, "released");
 	PlanSettle(&call, plan);
 	return CallEnd(&call, MovedAnswer(&call, plan, step));
@@ -739,12 +741,12 @@ stepwise_heartbeat(PG_FUNCTION_ARGS)
 	report = ArgumentExecutionReport(fcinfo, 4);
 	claimant = ArgumentClaimant(fcinfo, &call, 1, 3);
 	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, 0), &step);
-	CheckByWorker(step, "claimed");
-	CheckAttempt(step, &claimant);
-	PlanCheckOpen(plan);
-	CheckNotSentBack(step, STEP_IN_PROGRESS);
-	CheckClaim(step, &claimant);
-	CheckInProgress(step, STEP_IN_PROGRESS, "Only a step in progress has a heartbeat.");
+	CheckByWorker(&call, step, "claimed");
+	CheckAttempt(&call, step, &claimant);
+	PlanCheckOpen(&call, plan);
+	CheckNotSentBack(&call, step, STEP_IN_PROGRESS);
+	CheckClaim(&call, step, &claimant);
+	CheckInProgress(&call, step, STEP_IN_PROGRESS, "Only a step in progress has a heartbeat.");
 	return CallEnd(&call, Heartbeat(&call, plan, step, extend, report));
 }
 

@@ -234,14 +234,14 @@ static const KeyRule AddStepsKeys[] = {
 /* ---------- remove_step ---------- */
 
 static void
-CheckRemovable(const StepRow *step)
+CheckRemovable(Call *call, const StepRow *step)
 {
 	if (step->status != STEP_PENDING)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_TRANSITION),
 				 errmsg("step \"%s\" is %s and cannot be removed", step->name, StepStatusName[step->status]),
 				 errdetail("Only a pending step can be removed."),
-				 errhint("%s", StepHint(step, step->status == STEP_COMPLETED || step->status == STEP_SKIPPED
+				 errhint("%s", StepHint(call, step, step->status == STEP_COMPLETED || step->status == STEP_SKIPPED
 									 ? "What has ended stays in the plan. Add steps with stepwise.modify_plan(plan_id, 'add_steps', '{\"steps\": [{\"instructions\": \"Do the rest\"}]}')."
 									 : "Skip it with stepwise.skip_step(step_id) instead."))));
 }
@@ -260,7 +260,7 @@ CheckHasNoPlan(Change *change)
 				(errcode(ERRCODE_INVALID_TRANSITION),
 				 errmsg("step \"%s\" has held a nested plan and cannot be removed", change->step->name),
 				 errdetail("Plan \"%s\" would have no step above it.", UuidText(&nested_id)),
-				 errhint("%s", StepHint(change->step, "Skip the step with stepwise.skip_step(step_id) instead."))));
+				 errhint("%s", StepHint(change->call, change->step, "Skip the step with stepwise.skip_step(step_id) instead."))));
 }
 
 static void
@@ -268,7 +268,7 @@ CheckNotOnly(Change *change)
 {
 	if (StepTotal(change->plan->counts) == 1)
 		FaultAdd(&change->faults, ERRCODE_INVALID_DEFINITION, "stepId",
-				 PlanHint(change->plan, "Add another step first, or end the plan with stepwise.cancel_plan(plan_id)."),
+				 PlanHint(change->call, change->plan, "Add another step first; or end the plan with stepwise.cancel_plan(plan_id)."),
 				 "step \"%s\" is the only step of its plan", change->step->name);
 }
 
@@ -282,7 +282,7 @@ FaultInUse(Change *change, int sqlstate, int order, const char *place, const cha
 	char	   *path = order ? psprintf("steps[%d].%s", order - 1, place) : pstrdup(place);
 
 	FaultAdd(&change->faults, sqlstate, path,
-			 StepHint(change->step, "Change or remove what needs it first, or skip the step with stepwise.skip_step(step_id)."),
+			 StepHint(change->call, change->step, "Change or remove what needs it first; or skip the step with stepwise.skip_step(step_id)."),
 			 "step \"%s\" is needed here: %s", change->step->name, source);
 }
 
@@ -397,7 +397,7 @@ ActRemoveStep(Change *change)
 
 	if (step == NULL)
 		return;
-	CheckRemovable(step);
+	CheckRemovable(change->call, step);
 	CheckHasNoPlan(change);
 	CheckNotOnly(change);
 	CheckNoDependents(change);
@@ -835,7 +835,7 @@ FindStep(Change *change)
 		FaultNoStep(change, "step", params->step);
 	else if (FaultsAny(&change->faults))
 		FaultAdd(&change->faults, ERRCODE_STEP_NOT_FOUND, "stepId",
-				 PlanHint(change->plan, "stepwise.get_plan_context(plan_id) lists the steps of the plan."),
+				 PlanHint(change->call, change->plan, "stepwise.get_plan_context(plan_id) lists the steps of the plan."),
 				 "step \"%s\" not found", UuidText(params->step_id));
 	else
 		StepNotFound(params->step_id);
@@ -914,7 +914,7 @@ ModifyPlan(Call *call, const pg_uuid_t *plan_id, const char *action, const Jsonb
 
 	CheckTextLimit(rationale, "modification_rationale");
 	change.plan = PlanLock(call, plan_id);
-	PlanCheckModifiable(change.plan);
+	PlanCheckModifiable(call, change.plan);
 	rule = FindAction(&change, action);
 	known = !FaultsAny(&change.faults);
 	ReadParams(&change, rule, params);

@@ -11,6 +11,8 @@
  * Each type of pause reason has a line in ReasonRules. No call is named that
  * the caller may not make: who skips or changes a gate, or answers a person's
  * question, needs the right to decide. Without it, the plan waits for a person.
+ * A function without EXECUTE is no move. If none is left, the plan waits for
+ * somebody else.
  *
  * Locks: none. Nothing is changed.
  */
@@ -30,13 +32,23 @@ MoveNew(MoveKind kind, const char *name, Jsonb *arguments)
 	return move;
 }
 
-/* Append a move. The caller may set its note. */
+/* Say whether the caller has EXECUTE on a function. */
+static bool
+MayExecute(const Wait *w, const char *function)
+{
+	return RoleIsOwner(w->call->caller) || RoleMayExecute(w->call->caller, function);
+}
+
+/* Append a move, unless the caller may not make it. The caller may set its note. */
 Move *
 AddMove(Wait *w, MoveKind kind, const char *name, Jsonb *arguments)
 {
 	Move	   *move = MoveNew(kind, name, arguments);
 
-	w->moves = lappend(w->moves, move);
+	if (kind == MOVE_CALL && !MayExecute(w, name))
+		w->barred = true;
+	else
+		w->moves = lappend(w->moves, move);
 	return move;
 }
 
@@ -64,8 +76,20 @@ AddOther(Wait *w, const char *name, Jsonb *arguments)
 
 	if (next != NULL && strcmp(next->name, name) == 0)
 		return;
-	if (RoleIsOwner(w->call->caller) || RoleMayExecute(w->call->caller, name))
+	if (MayExecute(w, name))
 		w->others = lappend(w->others, MoveNew(MOVE_CALL, name, arguments));
+}
+
+/* Leave the plan to others, if the caller may make none of the calls that let it go on. */
+void
+LeaveToOthers(Wait *w)
+{
+	if (!w->barred || NextMove(w) != NULL)
+		return;
+	w->barred = false;
+	w->moves = NIL;
+	w->message = psprintf("%s%s This role may not continue the plan: wait for somebody who may.", w->message,
+						  EndsSentence(w->message) ? "" : ".");
 }
 
 /* Build the arguments of a function that takes the plan. */
@@ -210,13 +234,29 @@ MoveMend(Wait *w, char *words)
 	MoveSkip(w);
 }
 
+/* Say whether modify_plan takes the plan of the step. */
+static bool
+IsModifiable(const Wait *w)
+{
+	return w->plan->status == PLAN_PLANNING || w->plan->status == PLAN_EXECUTING;
+}
+
+/* Can the definition of the step be changed, and does that help? A failed step has to be retried after that. */
+static bool
+CanChange(const Wait *w)
+{
+	if (w->step->status != STEP_PENDING || ReasonOfRun(w->reason))
+		return false;
+	return IsModifiable(w) && MayChange(w->call, w->plan, w->step);
+}
+
 /* Let the agent skip a step that only the engine can do. Another step may do its work. */
 void
 MoveLeaveOut(Wait *w)
 {
-	MoveMend(w, psprintf("Step \"%s\" %s, so it takes no result from outside: leave it out."
-						 " If its work is needed, first add another step for it with stepwise.modify_plan.",
-						 w->step->name, StepDoes(w->step)));
+	MoveMend(w, psprintf("Step \"%s\" %s, so it takes no result from outside: leave it out.%s", w->step->name, StepDoes(w->step),
+						 IsModifiable(w) && MayAppend(w->call, w->plan)
+						 ? " If its work is needed, first add another step for it with stepwise.modify_plan." : ""));
 }
 
 /* Let the client or the agent do the step. */
@@ -242,8 +282,8 @@ MoveSupply(Wait *w)
 	else if (StepKindOf(w->step) == KIND_TOOL && StepTakesReport(w->call, w->plan, w->step))
 		MoveRecord(w);
 	else
-		MoveMend(w, psprintf("Step \"%s\" cannot be done as it is: give it what it lacks with"
-							 " stepwise.modify_plan(plan_id, 'update_step', params), or leave it out.", w->step->name));
+		MoveMend(w, psprintf("Step \"%s\" cannot be done as it is: %sleave it out.", w->step->name,
+							 CanChange(w) ? "give it what it lacks with stepwise.modify_plan(plan_id, 'update_step', params), or " : ""));
 }
 
 /* Let the agent retry the step. */
@@ -336,8 +376,10 @@ MoveAfterCondition(Wait *w)
 		MoveLeaveOut(w);
 		return;
 	}
-	MoveMend(w, psprintf("Decide whether step \"%s\" is to be done: if so, change its condition with"
-						 " stepwise.modify_plan(plan_id, 'update_step', params); otherwise leave it out.", w->step->name));
+	MoveMend(w, CanChange(w)
+			 ? psprintf("Decide whether step \"%s\" is to be done: if so, change its condition with"
+						" stepwise.modify_plan(plan_id, 'update_step', params); otherwise leave it out.", w->step->name)
+			 : psprintf("The condition of step \"%s\" cannot be decided: leave it out.", w->step->name));
 }
 
 /* Let a person answer a prompt. */
@@ -453,15 +495,6 @@ static bool
 CanRetry(const Wait *w)
 {
 	return w->step->status == STEP_FAILED;
-}
-
-/* Can the definition of the step be changed, and does that help? A failed step has to be retried after that. */
-static bool
-CanChange(const Wait *w)
-{
-	if (w->step->status != STEP_PENDING || ReasonOfRun(w->reason))
-		return false;
-	return (w->plan->status == PLAN_PLANNING || w->plan->status == PLAN_EXECUTING) && MayChange(w->call, w->plan, w->step);
 }
 
 /* Can the step be left out? */

@@ -60,12 +60,12 @@ CheckReport(const Report *report)
 }
 
 static void
-StepNameNotFound(const PlanRow *plan, const char *name)
+StepNameNotFound(Call *call, const PlanRow *plan, const char *name)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_STEP_NOT_FOUND),
 			 errmsg("step \"%s\" not found in plan \"%s\"", name, plan->name),
-			 errhint("%s", PlanHint(plan, "stepwise.get_plan_context(plan_id) lists the steps of the plan."))));
+			 errhint("%s", PlanHint(call, plan, "stepwise.get_plan_context(plan_id) lists the steps of the plan."))));
 }
 
 /* ---------- what is reported ---------- */
@@ -244,13 +244,13 @@ CheckUnique(Call *call, const PlanRow *asked, const List *steps, const char *wha
 				(errcode(ERRCODE_STEP_NOT_FOUND),
 				 errmsg("%d steps of plan \"%s\" could take %s", list_length(steps), asked->name, what),
 				 errdetail("They are: %s.", NamesOf(call, asked, steps)),
-				 errhint("%s", StepHint(linitial(steps), psprintf("Say which one is meant, as in stepwise.record_tool_result(plan_id, tool, result, step_name => '%s').",
+				 errhint("%s", StepHint(call, linitial(steps), psprintf("Say which one is meant, as in stepwise.record_tool_result(plan_id, tool, result, step_name => '%s').",
 															  ((StepRow *) linitial(steps))->name)))));
 }
 
 /* Refuse a result while a step that it may be meant for is held. */
 static void
-HeldRefuse(const StepRow *step, int sqlstate, const char *detail, const char *hint)
+HeldRefuse(Call *call, const StepRow *step, int sqlstate, const char *detail, const char *hint)
 {
 	ereport(ERROR,
 			(errcode(sqlstate),
@@ -258,7 +258,7 @@ HeldRefuse(const StepRow *step, int sqlstate, const char *detail, const char *hi
 					step->tool ? psprintf(" with tool \"%s\"", step->tool) : "",
 					step->holder ? " by " : "", step->holder ? step->holder : ""),
 			 errdetail("%s", detail),
-			 errhint("%s", StepHint(step, hint))));
+			 errhint("%s", StepHint(call, step, hint))));
 }
 
 /* Find the step of a tool that a report is for; NULL if no step can take it. */
@@ -276,7 +276,7 @@ StepOfTool(Call *call, PlanRow *asked, const char *tool)
 		return linitial(found.failures);
 	held = found.takers != NIL ? found.passed : found.held;
 	if (held != NULL)
-		HeldRefuse(held, ERRCODE_STALE_ATTEMPT, "In a sequence, the result of a tool is not given to a later step instead.",
+		HeldRefuse(call, held, ERRCODE_STALE_ATTEMPT, "In a sequence, the result of a tool is not given to a later step instead.",
 				   "Who has claimed it submits it with stepwise.submit_step_result(step_id, result) and the attempt of the claim; to answer another step, name it with step_name.");
 	CheckUnique(call, asked, found.takers, what);
 	return found.takers != NIL ? linitial(found.takers) : NULL;
@@ -496,15 +496,15 @@ CheckTakes(Call *call, PlanRow *plan, const StepRow *step, const Report *report)
 	Due			due;
 
 	if (IsHeld(step))
-		HeldRefuse(step, ERRCODE_INVALID_TRANSITION, "Only who has claimed it can give its result.",
+		HeldRefuse(call, step, ERRCODE_INVALID_TRANSITION, "Only who has claimed it can give its result.",
 				   "Submit it with stepwise.submit_step_result(step_id, result) and the attempt of the claim, or wait until the claim ends.");
 	if (step->status == STEP_IN_PROGRESS)
 		return;
 	if (step->status != STEP_PENDING && !IsOpenFailure(plan, step))
-		StepTransitionRefuse(step, report->is_error ? STEP_FAILED : STEP_COMPLETED,
+		StepTransitionRefuse(call, step, report->is_error ? STEP_FAILED : STEP_COMPLETED,
 							 "Only a step that is due, in progress, or failed and not given up takes the result of a tool.");
 	if (!TakesNow(call, plan, step, &due, &j))
-		NotDueRefuse(step, due, &j);
+		NotDueRefuse(call, step, due, &j);
 }
 
 /* Complete or fail the step with what was reported. The report itself claims a step that nobody has claimed. */
@@ -514,8 +514,8 @@ RecordToStep(Call *call, PlanRow *plan, StepRow *step, const Report *report)
 	Jsonb	   *detail = report->tool ? JsonTextOf("tool", report->tool) : NULL;
 	ToolFault  *fault;
 
-	PlanCheckOpen(plan);
-	CheckByWorker(step, "submitted");
+	PlanCheckOpen(call, plan);
+	CheckByWorker(call, step, "submitted");
 	CheckTakes(call, plan, step, report);
 	if (step->status != STEP_IN_PROGRESS)
 	{
@@ -550,10 +550,10 @@ Record(Call *call, PlanRow *asked, const Report *report)
 	else
 		step = StepOfTool(call, asked, report->tool);
 	if (step == NULL && report->step_name != NULL)
-		StepNameNotFound(asked, report->step_name);
+		StepNameNotFound(call, asked, report->step_name);
 	if (step == NULL)
 	{
-		PlanCheckOpen(asked);
+		PlanCheckOpen(call, asked);
 		return RecordExtra(call, asked, report);
 	}
 	plan = PlanInTree(call, asked->root, &step->plan_id);

@@ -82,15 +82,14 @@ CheckpointLock(Call *call, const pg_uuid_t *id, Checkpoint *checkpoint, StepRow 
 
 /* Refuse to answer a review like a prompt, or a prompt like a review. */
 static void
-CheckKind(const Checkpoint *checkpoint, bool review)
+CheckKind(Call *call, const StepRow *step, const Checkpoint *checkpoint, bool review)
 {
 	if (checkpoint->review != review)
 		ereport(ERROR,
 				(errcode(ERRCODE_CHECKPOINT_USED),
 				 errmsg("checkpoint \"%s\" is a %s", UuidText(&checkpoint->id), checkpoint->review ? "review" : "prompt"),
-				 checkpoint->review
-				 ? errhint("Decide it with stepwise.submit_user_decision('%s', decision).", UuidText(&checkpoint->id))
-				 : errhint("Answer it with stepwise.resume('%s', response).", UuidText(&checkpoint->id))));
+				 errhint("%s", StepHint(call, step, psprintf(checkpoint->review ? "Decide it with stepwise.submit_user_decision('%s', decision)."
+															 : "Answer it with stepwise.resume('%s', response).", UuidText(&checkpoint->id))))));
 }
 
 /* ---------- running after an answer ---------- */
@@ -189,10 +188,10 @@ ReviewFind(Call *call, const StepRow *step, const char *summary, Jsonb *question
 }
 
 static void
-CheckReviewable(const StepRow *step)
+CheckReviewable(Call *call, const StepRow *step)
 {
 	if (!StepRuleOf(step)->by_worker || step->status != STEP_IN_PROGRESS)
-		StepTransitionRefuse(step, STEP_AWAITING_INPUT,
+		StepTransitionRefuse(call, step, STEP_AWAITING_INPUT,
 							 "A review can be requested of a step that is in progress, and neither runs a workflow nor asks a person.");
 }
 
@@ -207,9 +206,9 @@ RequestReview(Call *call, PlanRow *plan, StepRow *step, const Claimant *claimant
 
 	if (ReviewFind(call, step, summary, questions, submission, &open_id))
 		return ReviewAnswer(call, plan, step, &open_id, true);
-	PlanCheckOpen(plan);
-	CheckClaim(step, claimant);
-	CheckReviewable(step);
+	PlanCheckOpen(call, plan);
+	CheckClaim(call, step, claimant);
+	CheckReviewable(call, step);
 	StepRequestReview(call, plan, step, summary, questions, submission, NULL);
 	PlanSettle(call, plan);
 	return ReviewAnswer(call, plan, step, &step->waiting->checkpoint_id, false);
@@ -264,7 +263,7 @@ CheckShown(Call *call, const Decision *d)
 				(errcode(ERRCODE_APPROVAL_MISMATCH),
 				 errmsg("step \"%s\" has changed since its review was requested", d->step->name),
 				 errdetail("An approval counts for the arguments, the instructions and the result that were shown."),
-				 errhint("%s", StepHint(d->step, "stepwise.get_next_step(root_id) opens the review anew, with what is there now."))));
+				 errhint("%s", StepHint(call, d->step, "stepwise.get_next_step(root_id) opens the review anew, with what is there now."))));
 }
 
 /* Build the result of an approved step that has none. */
@@ -475,7 +474,7 @@ Decide(Call *call, Decision *d, int which)
 {
 	JsonBuilder b = {0};
 
-	CheckKind(d->checkpoint, true);
+	CheckKind(call, d->step, d->checkpoint, true);
 	CheckSeparateReviewer(call, d->plan, d->step);
 	if (Decisions[which].checks_shown)
 		CheckShown(call, d);
@@ -553,7 +552,7 @@ Resume(Call *call, PlanRow *plan, StepRow *step, const Checkpoint *checkpoint, J
 {
 	Jsonb	   *result = JsonObjectOf("response", response);
 
-	CheckKind(checkpoint, false);
+	CheckKind(call, step, checkpoint, false);
 	CheckJsonLimits(result, "response as a result");
 	step->result = (struct varlena *) result;
 	StepMove(call, plan, step, STEP_COMPLETED, JsonTextOf("checkpointId", UuidText(&checkpoint->id)));

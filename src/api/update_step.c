@@ -165,14 +165,14 @@ Merge(const StepChange *u)
 /* ---------- checks ---------- */
 
 static void
-CheckUpdatable(const StepRow *step)
+CheckUpdatable(Call *call, const StepRow *step)
 {
 	if (step->status != STEP_PENDING && step->status != STEP_FAILED)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_TRANSITION),
 				 errmsg("step \"%s\" is %s and cannot be updated", step->name, StepStatusName[step->status]),
 				 errdetail("Only a pending or a failed step can be updated."),
-				 errhint("%s", StepHint(step, psprintf("In any state the instructions can change: stepwise.modify_plan(plan_id, 'update_step_instructions', '{\"step\": \"%s\", \"instructions\": \"Do this\"}').",
+				 errhint("%s", StepHint(call, step, psprintf("In any state the instructions can change: stepwise.modify_plan(plan_id, 'update_step_instructions', '{\"step\": \"%s\", \"instructions\": \"Do this\"}').",
 												   step->name)))));
 }
 
@@ -499,7 +499,7 @@ StepUpdate(Call *call, PlanRow *plan, StepRow *step, const Jsonb *keys, Faults *
 		.after = {.call = call, .faults = faults, .callers = PlanCallers(call, plan)}
 	};
 
-	CheckUpdatable(step);
+	CheckUpdatable(call, step);
 	CheckSomething(&u);
 	PlanScopeRead(&u.before, plan);
 	PlanScopeOrder(&u.before, plan);

@@ -393,6 +393,7 @@ WaitOf(Call *call, PlanRow *asked)
 		WaitOfEnded(&w);
 	else
 		WaitOfOpen(&w);
+	LeaveToOthers(&w);
 	return w;
 }
 
@@ -404,5 +405,6 @@ WaitOfAgent(Call *call, PlanRow *asked)
 
 	if (PlanIsTerminal(asked->status))
 		MoveAfterEnd(&w);
+	LeaveToOthers(&w);
 	return w;
 }

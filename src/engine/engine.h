@@ -391,12 +391,6 @@ pg_noreturn extern void StepNotFound(const pg_uuid_t *step_id);
 extern PlanRow *PlanMustRead(Call *call, const pg_uuid_t *plan_id); /* no lock; SW001 */
 extern StepRow *RowStep(const Rows *rows, uint64 row);	/* the query returns whole step rows */
 
-/* ---------- hint.c: put ids into the calls that a hint names ---------- */
-
-extern char *HintWithId(const char *hint, const char *argument, const pg_uuid_t *id);
-extern char *StepHint(const StepRow *step, const char *hint);	/* fills step_id, plan_id and root_id */
-extern char *PlanHint(const PlanRow *plan, const char *hint);	/* fills plan_id */
-
 /* ---------- tree.c: find plans and steps in a tree of plans ---------- */
 
 extern bool NestedPlanId(Call *call, const pg_uuid_t *step_id, pg_uuid_t *plan_id); /* false: none */
@@ -628,7 +622,6 @@ extern const StepKindRule *StepRuleOf(const StepRow *step);
 extern bool StepNests(const StepRow *step);
 extern bool StepHasGate(const StepRow *step, const char *when);
 extern char *StepDoes(const StepRow *step);
-extern void CheckByWorker(const StepRow *step, const char *what);	/* SW003 */
 extern bool StepIsRetryable(Call *call, const StepRow *step);
 
 /* ---------- below.c: find gates below a step that runs a workflow ---------- */
@@ -636,12 +629,40 @@ extern bool StepIsRetryable(Call *call, const StepRow *step);
 extern bool GateIsBelow(Call *call, const StepRow *step);
 extern bool GateBelowIsMissed(Call *call, const StepRow *step);
 
+/* ---------- rights.c: who may decide for a person ---------- */
+
+extern bool CallerMayWrite(Call *call);
+extern bool CallerMayDecide(Call *call);
+extern const char *PartOfCaller(Call *call, const PlanRow *plan, const StepRow *step);	/* NULL: none that counts */
+extern bool CallerMayReview(Call *call, const PlanRow *plan, const StepRow *step);
+
+/* ---------- behind.c: find the gates that a change would get past, and say who may ---------- */
+
+extern StepRow *GateBehind(Call *call, const PlanRow *plan, const StepRow *step);	/* NULL: none; likewise the next
+																					 * five */
+extern const StepRow *GateOfStep(Call *call, const PlanRow *plan, const StepRow *step);
+extern const StepRow *GateAround(Call *call, const PlanRow *plan);
+extern StepRow *GateOfAdded(Call *call, const PlanRow *plan, const pg_uuid_t *ids, int count, int order);
+extern StepRow *GateOfPlan(Call *call, const PlanRow *plan);
+extern StepRow *WaitOfOthers(Call *call, const PlanRow *plan, const StepRow *step, PlanRow **around);
+extern bool MaySkip(Call *call, const StepRow *step);
+extern bool MayChange(Call *call, const PlanRow *plan, const StepRow *step);
+extern bool MayEnd(Call *call, const PlanRow *plan, const StepRow *step);
+extern bool MayAppend(Call *call, const PlanRow *plan);
+extern bool MayCancel(Call *call, const PlanRow *plan);
+
+/* ---------- hint.c: the hints of errors: name calls that can be made, with their ids ---------- */
+
+extern char *HintWithId(const char *hint, const char *argument, const pg_uuid_t *id);
+extern char *StepHint(Call *call, const StepRow *step, const char *hint);	/* fills step_id, plan_id and root_id */
+extern char *PlanHint(Call *call, const PlanRow *plan, const char *hint);	/* fills plan_id and root_id */
+
 /* ---------- state.c: move a step, move a plan ---------- */
 
 #define CANCELLED_WITH_PLAN	"plan cancelled: "	/* beginning of the message of steps skipped by PlanCancel */
 
 extern void StepMove(Call *call, PlanRow *plan, StepRow *step, StepStatus to, Jsonb *detail);
-extern void StepStamp(StepRow *step, StepStatus to, TimestampTz now);
+extern void StepStamp(Call *call, StepRow *step, StepStatus to, TimestampTz now);
 extern bool StepStampInPlan(Call *call, PlanRow *plan, StepRow *step);
 extern bool PlanMayHaveWork(const PlanRow *plan);
 extern void StepMoved(Call *call, PlanRow *plan, StepRow *step, StepStatus from, Jsonb *detail);
@@ -649,7 +670,7 @@ extern void StepAudit(Call *call, PlanRow *plan, const StepRow *step, StepStatus
 extern void PlanAudit(Call *call, PlanRow *plan, PlanStatus from, PlanStatus to, const Jsonb *detail);
 extern void StepPause(Call *call, PlanRow *plan, StepRow *step, Jsonb *reason); /* NULL: clear it */
 extern void StepMarkHolds(Call *call, PlanRow *plan, StepRow *step);
-pg_noreturn extern void StepTransitionRefuse(const StepRow *step, StepStatus to, const char *rule); /* SW003 */
+pg_noreturn extern void StepTransitionRefuse(Call *call, const StepRow *step, StepStatus to, const char *rule); /* SW003 */
 extern void StepGiveUp(Call *call, PlanRow *plan, StepRow *step);
 extern void StepTake(Call *call, PlanRow *plan, StepRow *step, Jsonb *detail);
 extern void StepWasAs(StepRow *step, const StepRow *before);
@@ -657,8 +678,8 @@ extern void PlanMove(Call *call, PlanRow *plan, PlanStatus to, Jsonb *detail);
 extern void PlanCancel(Call *call, PlanRow *plan, const char *reason);
 extern void PlanReject(Call *call, PlanRow *plan, const char *message);
 extern Jsonb *NestedDetail(const PlanRow *nested);
-extern void PlanCheckOpen(const PlanRow *plan); /* SW003 if the plan has ended */
-extern void PlanCheckModifiable(const PlanRow *plan);	/* SW004 unless planning or executing */
+extern void PlanCheckOpen(Call *call, const PlanRow *plan); /* SW003 if the plan has ended */
+extern void PlanCheckModifiable(Call *call, const PlanRow *plan);	/* SW004 unless planning or executing */
 
 /* ---------- dependents.c: what the end of a step means for its dependents ---------- */
 

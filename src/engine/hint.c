@@ -1,14 +1,33 @@
 /*
  * hint.c
- *	  put ids into the calls that a hint names
+ *	  the hints of errors: name calls that can be made, with their ids
  *
  * Whoever reads an error may know nothing else. So a hint names a call that can
  * be copied. In the source the call has the names of its arguments, as in
  * stepwise.retry_step(step_id).
  *
+ * A hint names no call that the caller may not make. It is made of clauses,
+ * each of which ends with ". " or "; " and can stand for itself. A clause with
+ * such a call is left out, and the hint says whom to ask instead. The rules of a
+ * call that needs more than EXECUTE are in Guarded.
+ *
  * Memory: everything is in the current memory context.
  */
 #include "engine/engine.h"
+
+#include "miscadmin.h"
+
+#define MENTION		"stepwise."
+
+/* what a hint is about, and who gets it */
+typedef struct About
+{
+	Call	   *call;			/* NULL: plain SQL of the current role, outside of a call */
+	const PlanRow *plan;
+	const StepRow *step;		/* or NULL */
+} About;
+
+/* ---------- ids ---------- */
 
 /* Put an id in the place of an argument, wherever a call of the hint begins with it. */
 char *
@@ -29,18 +48,175 @@ HintWithId(const char *hint, const char *argument, const pg_uuid_t *id)
 	return text.data;
 }
 
+/* ---------- who may make a call ---------- */
+
+static bool
+MayDecideIt(const About *about)
+{
+	return CallerMayDecide(about->call) && (about->step == NULL || CallerMayReview(about->call, about->plan, about->step));
+}
+
+static bool
+MayAnswerIt(const About *about)
+{
+	return CallerMayDecide(about->call);
+}
+
+static bool
+MayEndIt(const About *about)
+{
+	return !PlanIsTerminal(about->plan->status) && StepTransitionAllowed(about->step->status, STEP_SKIPPED) &&
+		MayEnd(about->call, about->plan, about->step);
+}
+
+static bool
+IsModifiable(const PlanRow *plan)
+{
+	return plan->status == PLAN_PLANNING || plan->status == PLAN_EXECUTING;
+}
+
+static bool
+MayAppendToIt(const About *about)
+{
+	return IsModifiable(about->plan) && MayAppend(about->call, about->plan);
+}
+
+static bool
+MayChangeIt(const About *about)
+{
+	return IsModifiable(about->plan) && MayChange(about->call, about->plan, about->step);
+}
+
+static bool
+MayCancelIt(const About *about)
+{
+	return MayCancel(about->call, about->plan);
+}
+
+/* calls that need more than EXECUTE, by how they begin; the first that fits counts */
+static const struct
+{
+	const char *call;
+	bool		(*may) (const About *about);
+}			Guarded[] = {
+	{"submit_user_decision(", MayDecideIt},
+	{"resume(", MayAnswerIt},
+	{"skip_step(", MayEndIt},
+	{"fail_step(", MayEndIt},
+	{"modify_plan(plan_id, 'add_steps'", MayAppendToIt},
+	{"modify_plan(", MayChangeIt},
+	{"cancel_plan(", MayCancelIt},
+};
+
+/* Say whether the caller has EXECUTE on a function. */
+static bool
+MayExecute(const About *about, const char *function)
+{
+	Oid			role = about->call ? about->call->caller : GetUserId();
+
+	return RoleIsOwner(role) || RoleMayExecute(role, function);
+}
+
+/* Say whether the caller may make the call that begins here. */
+static bool
+MayMake(const About *about, const char *call)
+{
+	if (!MayExecute(about, pnstrdup(call, strspn(call, "abcdefghijklmnopqrstuvwxyz0123456789_"))))
+		return false;
+	for (size_t i = 0; i < lengthof(Guarded) && about->call != NULL; i++)
+		if (strncmp(call, Guarded[i].call, strlen(Guarded[i].call)) == 0)
+			return Guarded[i].may(about);
+	return true;
+}
+
+/* ---------- clauses ---------- */
+
+/* Find the end of the clause that begins here. */
+static const char *
+ClauseEnd(const char *clause)
+{
+	while (*clause != '\0' && !(strchr(".;", *clause) && (clause[1] == ' ' || clause[1] == '\0')))
+		clause++;
+	return *clause == '\0' ? clause : clause + 1;
+}
+
+/* Say whether the caller may make all calls of a clause. */
+static bool
+MayMakeAll(const About *about, const char *clause)
+{
+	while ((clause = strstr(clause, MENTION)) != NULL)
+	{
+		clause += strlen(MENTION);
+		if (!MayMake(about, clause))
+			return false;
+	}
+	return true;
+}
+
+/* Append what the caller can do instead of a call that it may not make. */
+static void
+AppendInstead(StringInfo hint, const About *about)
+{
+	bool		lacks = about->call != NULL && !MayDecideIt(about);
+	bool		why = MayExecute(about, "why");
+
+	if (hint->len > 0)
+	{
+		hint->data[hint->len - 1] = '.';
+		appendStringInfoChar(hint, ' ');
+	}
+	if (lacks || !why)
+		appendStringInfoString(hint, lacks ? "Ask a person who may decide" : "Ask somebody who may go on with the plan");
+	if (why)
+		appendStringInfo(hint, "%s" MENTION "why(root_id) says what the plan waits for", lacks ? "; " : "");
+	appendStringInfoChar(hint, '.');
+}
+
+/* Leave out the clauses with calls that the caller may not make. */
+static char *
+HintAllowed(const About *about, const char *text)
+{
+	StringInfoData kept;
+	bool		all = true;
+
+	initStringInfo(&kept);
+	for (const char *end; *text != '\0'; text = end + strspn(end, " "))
+	{
+		char	   *clause;
+
+		end = ClauseEnd(text);
+		clause = pnstrdup(text, end - text);
+		if (MayMakeAll(about, clause))
+			appendStringInfo(&kept, "%s%s", kept.len > 0 ? " " : "", clause);
+		else
+			all = false;
+	}
+	if (!all)
+		AppendInstead(&kept, about);
+	return kept.data;
+}
+
+/* ---------- hints ---------- */
+
 /* Fill the hint of an error about a step: step_id is the step, plan_id its plan, root_id the root of the tree. */
 char *
-StepHint(const StepRow *step, const char *hint)
+StepHint(Call *call, const StepRow *step, const char *hint)
 {
+	About		about = {call, call ? PlanMustRead(call, &step->plan_id) : NULL, step};
+
+	hint = HintAllowed(&about, hint);
 	hint = HintWithId(hint, "step_id", &step->id);
 	hint = HintWithId(hint, "plan_id", &step->plan_id);
 	return HintWithId(hint, "root_id", &step->root_id);
 }
 
-/* Fill the hint of an error about a plan. */
+/* Fill the hint of an error about a plan: plan_id is the plan, root_id the root of its tree. */
 char *
-PlanHint(const PlanRow *plan, const char *hint)
+PlanHint(Call *call, const PlanRow *plan, const char *hint)
 {
-	return HintWithId(hint, "plan_id", &plan->id);
+	About		about = {call, plan, NULL};
+
+	hint = HintAllowed(&about, hint);
+	hint = HintWithId(hint, "plan_id", &plan->id);
+	return HintWithId(hint, "root_id", &plan->root_id);
 }

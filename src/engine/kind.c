@@ -29,7 +29,7 @@ static const StepKindRule Kinds[] = {
 		.refusal_hint = "stepwise.get_next_step(root_id) opens its checkpoint; stepwise.resume(checkpoint_id, response) answers it.",
 		.hint = {
 			[STEP_PENDING] = "stepwise.get_next_step(root_id) opens its checkpoint; stepwise.resume(checkpoint_id, response) answers it.",
-			[STEP_AWAITING_INPUT] = "It waits for a person, who answers with stepwise.resume(checkpoint_id, response). stepwise.list_checkpoints() has the id.",
+			[STEP_AWAITING_INPUT] = "It waits for a person; stepwise.resume(checkpoint_id, response) answers, and stepwise.list_checkpoints() has the id.",
 		},
 	},
 	[KIND_WORKFLOW] = {
@@ -86,23 +86,6 @@ StepDoes(const StepRow *step)
 	const char *does = StepRuleOf(step)->does;
 
 	return StepNests(step) ? psprintf("%s \"%s\"", does, step->workflow) : pstrdup(does);
-}
-
-/*
- * Refuse to let a worker do a step that the engine does. "what" is a participle
- * for the message, such as "submitted".
- */
-void
-CheckByWorker(const StepRow *step, const char *what)
-{
-	const StepKindRule *rule = StepRuleOf(step);
-
-	if (!rule->by_worker)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_TRANSITION),
-				 errmsg("step \"%s\" %s and cannot be %s", step->name, StepDoes(step), what),
-				 rule->refusal_detail ? errdetail("%s", rule->refusal_detail) : 0,
-				 errhint("%s", StepHint(step, rule->refusal_hint))));
 }
 
 /* Say whether a failed step may be retried. Its definition decides; if that does not say, its tool decides. */

@@ -61,9 +61,9 @@ EventOf(StepStatus from, StepStatus to)
 static const char *const HintFrom[STEP_STATUSES] = {
 	[STEP_PENDING] = "Claim the step first, with stepwise.get_next_step(root_id).",
 	[STEP_IN_PROGRESS] = "Who has claimed it submits it with stepwise.submit_step_result(step_id, result), or gives it back with stepwise.release_step(step_id); a claim after the first needs its attempt too.",
-	[STEP_AWAITING_INPUT] = "It waits for a person, who answers with stepwise.submit_user_decision(checkpoint_id, decision). stepwise.list_checkpoints() has the id.",
+	[STEP_AWAITING_INPUT] = "It waits for a person; stepwise.submit_user_decision(checkpoint_id, decision) answers, and stepwise.list_checkpoints() has the id.",
 	[STEP_COMPLETED] = "A completed step is final. Add a step to do more work: stepwise.modify_plan(plan_id, 'add_steps', '{\"steps\": [{\"instructions\": \"Do the rest\"}]}').",
-	[STEP_FAILED] = "Put the step back with stepwise.retry_step(step_id), or skip it with stepwise.skip_step(step_id).",
+	[STEP_FAILED] = "Put the step back with stepwise.retry_step(step_id); or skip it with stepwise.skip_step(step_id).",
 	[STEP_SKIPPED] = "A skipped step is final. Add a step to do the work after all: stepwise.modify_plan(plan_id, 'add_steps', '{\"steps\": [{\"instructions\": \"Do the rest\"}]}').",
 };
 
@@ -85,42 +85,42 @@ HintOf(const StepRow *step)
  * move.
  */
 void
-StepTransitionRefuse(const StepRow *step, StepStatus to, const char *rule)
+StepTransitionRefuse(Call *call, const StepRow *step, StepStatus to, const char *rule)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_TRANSITION),
 			 errmsg("step \"%s\" cannot go from %s to %s", step->name, StepStatusName[step->status], StepStatusName[to]),
 			 rule ? errdetail("%s", rule)
 			 : errdetail("Allowed from %s: %s.", StepStatusName[step->status], StepTransitionsText(step->status)),
-			 errhint("%s", StepHint(step, HintOf(step)))));
+			 errhint("%s", StepHint(call, step, HintOf(step)))));
 }
 
 /* Refuse a move that is not in the transition table. */
 static void
-CheckTransition(const StepRow *step, StepStatus to)
+CheckTransition(Call *call, const StepRow *step, StepStatus to)
 {
 	if (!StepTransitionAllowed(step->status, to))
-		StepTransitionRefuse(step, to, NULL);
+		StepTransitionRefuse(call, step, to, NULL);
 }
 
 /* a plan that has ended: what can be done instead */
-#define HINT_ENDED	"Create a new plan, or try another way from one of its steps with stepwise.fork_plan(plan_id, from_step)."
+#define HINT_ENDED	"Create a new plan; or try another way from one of its steps with stepwise.fork_plan(plan_id, from_step)."
 
 /* Refuse to change a plan that has ended. */
 void
-PlanCheckOpen(const PlanRow *plan)
+PlanCheckOpen(Call *call, const PlanRow *plan)
 {
 	if (PlanIsTerminal(plan->status))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_TRANSITION),
 				 errmsg("plan \"%s\" is %s", plan->name, PlanStatusName[plan->status]),
 				 errdetail("Steps of a plan that has ended do not change."),
-				 errhint("%s", PlanHint(plan, HINT_ENDED))));
+				 errhint("%s", PlanHint(call, plan, HINT_ENDED))));
 }
 
 /* Refuse to modify a plan that is neither planning nor executing. */
 void
-PlanCheckModifiable(const PlanRow *plan)
+PlanCheckModifiable(Call *call, const PlanRow *plan)
 {
 	if (plan->status != PLAN_PLANNING && plan->status != PLAN_EXECUTING)
 		ereport(ERROR,
@@ -128,8 +128,8 @@ PlanCheckModifiable(const PlanRow *plan)
 				 errmsg("plan \"%s\" is %s and cannot be modified", plan->name, PlanStatusName[plan->status]),
 				 errdetail("A plan can be modified while it is planning or executing."),
 				 PlanIsTerminal(plan->status)
-				 ? errhint("%s", PlanHint(plan, HINT_ENDED))
-				 : errhint("%s", PlanHint(plan, "stepwise.why(plan_id) says what it waits for."))));
+				 ? errhint("%s", PlanHint(call, plan, HINT_ENDED))
+				 : errhint("%s", PlanHint(call, plan, "stepwise.why(plan_id) says what it waits for."))));
 }
 
 /* Stamp the start of a claim. It is a new attempt, unless the step continues after it has waited for a person. */
@@ -189,9 +189,9 @@ StampPreviousError(StepRow *step, StepStatus to)
 
 /* Check a transition and set the columns that depend on the step alone. */
 void
-StepStamp(StepRow *step, StepStatus to, TimestampTz now)
+StepStamp(Call *call, StepRow *step, StepStatus to, TimestampTz now)
 {
-	CheckTransition(step, to);
+	CheckTransition(call, step, to);
 	StampPreviousError(step, to);
 	step->pause_reason = NULL;
 	step->ready = false;
@@ -465,7 +465,7 @@ StepMoved(Call *call, PlanRow *plan, StepRow *step, StepStatus from, Jsonb *deta
  * is the last door. Raw SQL does not come here.
  */
 static void
-CheckGate(const StepRow *step, StepStatus to)
+CheckGate(Call *call, const StepRow *step, StepStatus to)
 {
 	bool		starts = to == STEP_IN_PROGRESS && step->status != STEP_AWAITING_INPUT;
 
@@ -473,7 +473,7 @@ CheckGate(const StepRow *step, StepStatus to)
 		return;
 	if ((starts && StepHasGate(step, GATE_BEFORE) && step->approved == NULL) ||
 		(to == STEP_COMPLETED && StepHasGate(step, GATE_AFTER) && !step->accepted))
-		StepTransitionRefuse(step, to, "A person has to approve it first.");
+		StepTransitionRefuse(call, step, to, "A person has to approve it first.");
 }
 
 /* Move a step: check and stamp the row, write it, then count and audit the move. */
@@ -484,9 +484,9 @@ StepMove(Call *call, PlanRow *plan, StepRow *step, StepStatus to, Jsonb *detail)
 	struct varlena *reason = step->pause_reason;
 	bool		new_reason = reason != NULL && !step->was_paused;
 
-	PlanCheckOpen(plan);
-	CheckGate(step, to);
-	StepStamp(step, to, CallNow(call, plan));
+	PlanCheckOpen(call, plan);
+	CheckGate(call, step, to);
+	StepStamp(call, step, to, CallNow(call, plan));
 	StepStampInPlan(call, plan, step);
 	/* A reason that the caller has set is more precise than the one from StepStampInPlan. */
 	if (new_reason && step->pause_reason != NULL)
@@ -605,7 +605,7 @@ PlanEnd(Call *call, PlanRow *plan, const char *reason, const char *nested_reason
 	};
 	Rows		rows;
 
-	PlanCheckOpen(plan);
+	PlanCheckOpen(call, plan);
 	plan->ending = CallKeepText(call, unconstify(char *, nested_reason));
 	rows = QueryById(call, &open, &plan->id);
 	for (uint64 i = 0; i < rows.count; i++)

@@ -141,6 +141,53 @@ SELECT w.name, c.call, d.answer FROM wait AS w, stepwise.why(pg_temp.plan(w.name
     LATERAL pg_temp.would(pg_temp.spelled(c.call)) AS d
 WHERE d.changed IS NOT TRUE AND NOT coalesce(d.answer::jsonb -> 'waitingFor' -> 0 ?| '{worker,leaseExpiresAt}', false) ORDER BY w.place;
 
+-- every type of pause reason is among them: no row
+\set types `sed -n 's/^.\[REASON_[A-Z_]*\] = {"\([a-zA-Z]*\)", "[a-z]*Step".*/\1/p' src/engine/pause.c`
+SELECT regexp_split_to_table(:'types', '\s+') EXCEPT SELECT stepwise.why(pg_temp.plan(w.name)) #>> '{reason,type}' FROM wait AS w;
+SELECT count(*) >= 10 FROM regexp_split_to_table(:'types', '\s+');
+
+-- ---------- for who may not decide, and for a reader ----------
+
+\set ECHO none
+CREATE ROLE regress_complete_agent;
+CREATE ROLE regress_complete_reader;
+SELECT stepwise.grant_agent('regress_complete_agent', decide => false), stepwise.grant_reader('regress_complete_reader'),
+       stepwise.add_member('regress_complete_agent', 'default'), stepwise.add_member('regress_complete_reader', 'default') \g /dev/null
+INSERT INTO wait (name, on_failure, steps, calls) VALUES
+    ('behind, arguments', 'stop', '[{"name": "p", "prompt": "Sure?"}, {"name": "a", "instructions": "See ${inputs.o.p}"}]', '{next,answer p,next}'),
+    ('behind, condition', 'stop', '[{"name": "p", "prompt": "Sure?"}, {"name": "a", "condition": "${inputs.o} > 1"}]', '{next,answer p,next}'),
+    ('gate, arguments', 'stop', '[{"name": "a", "instructions": "See ${inputs.o.p}", "review": {"when": "before"}}, {"name": "b"}]', '{next}'),
+    ('gate, failed', 'stop', '[{"name": "a", "tool": "co_broken", "review": {"when": "after"}}, {"name": "b"}]', '{run}');
+SELECT stepwise.create_plan(w.name, 'test', w.steps, on_failure => w.on_failure, inputs => '{"o": {}}') FROM wait AS w WHERE w.name ~ '^(behind|gate), ' \g /dev/null
+SELECT pg_temp.next('behind, arguments'), pg_temp.next('behind, condition') \g /dev/null
+SELECT stepwise.resume(pg_temp.waiting(w.name, 'p'), '1') FROM wait AS w WHERE w.name LIKE 'behind, %' \g /dev/null
+SELECT CASE w.name WHEN 'gate, failed' THEN stepwise.run(pg_temp.plan(w.name)) ELSE stepwise.get_next_step(pg_temp.plan(w.name)) END FROM wait AS w WHERE w.name ~ '^(behind|gate), ' \g /dev/null
+GRANT SELECT ON wait TO PUBLIC;
+-- All functions that are named to the current role, in calls and in words.
+CREATE FUNCTION pg_temp.functions_named(plan text) RETURNS text[] LANGUAGE sql AS $$
+    SELECT array_agg(DISTINCT m[1] ORDER BY m[1]) FROM (SELECT pg_temp.plan(plan) AS id) AS p, stepwise.why(p.id) AS y, stepwise.handoff(p.id) AS h,
+        regexp_matches(concat_ws(' ', y ->> 'message', y ->> 'nextCall', y ->> 'alternatives', stepwise.get_plan_context(p.id) ->> 'nextCall', h), '(?:stepwise\.|"function": ")(\w+)', 'g') AS m
+$$;
+\set ECHO all
+
+-- Nothing: no call is refused that is named to them, and what depends on a gate is not to be changed.
+SET ROLE regress_complete_agent;
+SELECT w.name, c.call, d.answer FROM wait AS w, stepwise.why(pg_temp.plan(w.name)) AS y,
+    LATERAL (SELECT y -> 'nextCall' UNION ALL SELECT * FROM jsonb_array_elements(y -> 'alternatives')) AS c (call),
+    LATERAL pg_temp.would(pg_temp.spelled(c.call)) AS d
+WHERE d.answer #>> '{}' ~ '^(42|SW)' ORDER BY w.place;
+SELECT w.name, n FROM wait AS w, unnest(pg_temp.functions_named(w.name)) AS n WHERE NOT EXISTS (
+    SELECT FROM pg_proc AS p WHERE p.pronamespace = 'stepwise'::regnamespace AND p.proname = n AND has_function_privilege(p.oid, 'EXECUTE'));
+SELECT w.name, pg_temp.functions_named(w.name), stepwise.why(pg_temp.plan(w.name)) ->> 'message' FROM wait AS w WHERE w.name ~ '^(behind|gate|prompt|review)' ORDER BY w.place;
+SET ROLE regress_complete_reader;
+SELECT w.name, pg_temp.functions_named(w.name) FROM wait AS w WHERE pg_temp.functions_named(w.name) IS NOT NULL;
+SELECT y ->> 'message', y -> 'nextCall', y -> 'alternatives', stepwise.get_output(pg_temp.plan('held')) ->> 'message' FROM stepwise.why(pg_temp.plan('held')) AS y;
+SELECT stepwise.handoff(pg_temp.plan('client')) LIKE '%wait for somebody who may.%';
+RESET ROLE;
+DELETE FROM wait WHERE name ~ '^(behind|gate), ';
+
+-- ---------- to the end ----------
+
 -- Who only follows the next calls comes to the end of each plan, unless each claim stalls at once. Who has to wait gets the claim of another ended.
 CREATE FUNCTION pg_temp.follow(plan text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE

@@ -1,4 +1,4 @@
--- Hints: each error of class SW names a call or a value, and whoever follows it gets on.
+-- Hints: each error of class SW names a call or a value, and whoever follows it gets on. No hint names a call that is refused to who got it.
 
 \set ECHO none
 \i test/agent.sql
@@ -6,9 +6,10 @@ CREATE ROLE regress_hint_agent;
 CREATE ROLE regress_hint_other;
 CREATE ROLE regress_hint_many;
 CREATE ROLE regress_hint_stranger;
+CREATE ROLE regress_hint_reader;
 SELECT stepwise.grant_agent('regress_hint_agent', decide => false), stepwise.grant_agent('regress_hint_other'),
-       stepwise.grant_agent('regress_hint_many'), stepwise.grant_agent('regress_hint_stranger') \g /dev/null
-SELECT stepwise.add_member('regress_hint_agent', 'default'), stepwise.add_member('regress_hint_other', 'default'),
+       stepwise.grant_agent('regress_hint_many'), stepwise.grant_agent('regress_hint_stranger'), stepwise.grant_reader('regress_hint_reader') \g /dev/null
+SELECT stepwise.add_member('regress_hint_agent', 'default'), stepwise.add_member('regress_hint_reader', 'default'), stepwise.add_member('regress_hint_other', 'default'),
        stepwise.add_member('regress_hint_many', 'default'), stepwise.add_member('regress_hint_many', 'hint two') \g /dev/null
 
 CREATE TEMP TABLE situation (
@@ -53,6 +54,36 @@ WHEN OTHERS THEN
     RETURN format('FAILED: %s: %s, after %s [%s] %s', sqlstate, sqlerrm, code, hint, taken);
 END $$;
 
+-- Make a situation, let a role fail in it, and make all calls of the hint as that role; those that are refused. All is rolled back.
+CREATE FUNCTION pg_temp.refused(s situation, role text) RETURNS text[] LANGUAGE plpgsql AS $$
+DECLARE
+    hint text := '';
+    call text;
+    refused text[] := '{}';
+BEGIN
+    EXECUTE s.before;
+    PERFORM set_config('role', role, true);
+    BEGIN
+        EXECUTE 'SELECT (' || s.fails || ')::text';
+    EXCEPTION WHEN OTHERS THEN
+        IF sqlstate LIKE 'SW%' THEN
+            GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
+        END IF;
+    END;
+    FOR call IN SELECT m[1] FROM regexp_matches(hint, '(stepwise\.\w+\((?:[^()'']|''[^'']*'')*\))', 'g') AS m WHERE hint NOT LIKE 'Ask the owner%' LOOP
+        BEGIN
+            EXECUTE 'SELECT (' || replace(pg_temp.filled(call), '(checkpoint_id', '(pg_temp.waiting(''h'', ''a'')') || ')::text';
+        EXCEPTION WHEN insufficient_privilege OR SQLSTATE 'SW014' OR SQLSTATE 'SW004' THEN
+            refused := refused || format('%s, %s [%s]: %s', s.name, role, hint, sqlerrm);
+        WHEN OTHERS THEN
+            NULL;
+        END;
+    END LOOP;
+    RAISE SQLSTATE 'ZZ001';
+EXCEPTION WHEN SQLSTATE 'ZZ001' THEN
+    RETURN refused;
+END $$;
+
 CREATE FUNCTION pg_temp.by_hand(statement text) RETURNS void LANGUAGE plpgsql AS $$ BEGIN EXECUTE statement; END $$;
 -- The owner does what a role has asked for.
 CREATE FUNCTION pg_temp.as_owner(call text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN EXECUTE 'SELECT ' || call; END $$;
@@ -92,6 +123,17 @@ INSERT INTO situation (name, before, fails, code, take, follow) VALUES
 ('drop a workflow that is called', $$SELECT stepwise.define_workflow('{"name": "hw", "steps": [{"name": "x"}]}'), stepwise.define_workflow('{"name": "hw''s caller", "steps": [{"workflow": "hw"}]}')$$, $$stepwise.drop_workflow('hw')$$, 'SW004', '(stepwise\.drop_workflow\(.*\))\.', NULL),
 ('a step set by hand', $$SELECT pg_temp.make('h', '[{"name": "a"}, {"name": "b"}]'), pg_temp.next('h'), pg_temp.submit('h', 'a')$$, $$pg_temp.by_hand('UPDATE stepwise.step SET result = ''1'' WHERE id = pg_temp.step(''h'', ''a'')')$$, 'SW003', NULL, NULL),
 ('the audit log by hand', '', $$pg_temp.by_hand('DELETE FROM stepwise.audit')$$, 'SW015', 'CALL (stepwise\.purge)\(before\)', $$(SELECT p.prokind FROM pg_proc AS p WHERE p.oid = '%s'::regproc)$$),
+-- ---------- gates: whoever may not decide is told something else ----------
+('retry a prompt that is to come', $$SELECT pg_temp.make('h', '[{"name": "a", "prompt": "So?"}]')$$, $$stepwise.retry_step(pg_temp.step('h', 'a'))$$, 'SW003', NULL, NULL),
+('retry what waits for a review', $$SELECT pg_temp.make('h', '[{"name": "a"}]'), pg_temp.next('h'), stepwise.request_user_review(pg_temp.step('h', 'a'), 'Look')$$, $$stepwise.retry_step(pg_temp.step('h', 'a'))$$, 'SW003', '(stepwise\.submit_user_decision\()checkpoint_id', $$%spg_temp.waiting('h', 'a'), 'approve')$$),
+('submit what has failed before its gate', $$SELECT pg_temp.make('h', '[{"name": "a", "review": {"when": "after"}}, {"name": "b"}]'), pg_temp.next('h'), pg_temp.fail('h', 'a')$$, $$stepwise.submit_step_result(pg_temp.step('h', 'a'), '{}')$$, 'SW003', '(stepwise\.skip_step\([^()]*\))', NULL),
+('submit another result before a gate', $$SELECT pg_temp.make('h', '[{"name": "a"}, {"name": "b", "review": {"when": "before"}}]'), pg_temp.next('h'), pg_temp.submit('h', 'a')$$, $$stepwise.submit_step_result(pg_temp.step('h', 'a'), '1')$$, 'SW003', NULL, NULL),
+('submit another result while a person is asked', $$SELECT pg_temp.make('h', '[{"name": "a"}, {"name": "b", "prompt": "So?"}]'), pg_temp.next('h'), pg_temp.submit('h', 'a'); SELECT pg_temp.next('h')$$, $$stepwise.submit_step_result(pg_temp.step('h', 'a'), '1')$$, 'SW003', '(stepwise\.why\([^()]*\))', NULL),
+('submit a nested plan with a gate', $$SELECT stepwise.define_workflow('{"name": "hw", "steps": [{"name": "x"}, {"name": "y", "prompt": "So?"}]}'), pg_temp.make('h', '[{"name": "a", "workflow": "hw"}]'), pg_temp.next('h')$$, $$stepwise.submit_step_result(pg_temp.step('h', 'a'), '{}')$$, 'SW003', '(stepwise\.skip_step\([^()]*\))', NULL),
+('submit a nested plan that has ended', $$SELECT stepwise.define_workflow('{"name": "hw", "steps": [{"name": "x"}]}'), pg_temp.make('h', '[{"name": "a", "workflow": "hw"}]'), pg_temp.next('h'), stepwise.cancel_plan(pg_temp.plan('h'))$$, $$stepwise.submit_step_result(pg_temp.step('h', 'a'), '{}')$$, 'SW003', '(stepwise\.why\([^()]*\))', NULL),
+('retry what was in progress at the end', $$SELECT pg_temp.make('h', '[{"name": "a"}, {"name": "b"}]', on_failure => 'fail'), pg_temp.next('h'), pg_temp.next('h'), pg_temp.fail('h', 'a')$$, $$stepwise.retry_step(pg_temp.step('h', 'b'))$$, 'SW003', NULL, NULL),
+('remove what is needed before a gate', $$SELECT pg_temp.make('h', '[{"name": "a"}, {"name": "b", "arguments": {"x": "${steps.a.outputs}"}}, {"name": "c", "prompt": "So?"}]')$$, $$stepwise.modify_plan(pg_temp.plan('h'), 'remove_step', '{"step": "a"}')$$, 'SW006', NULL, NULL),
+('drop a workflow with a gate in use', $$SELECT stepwise.define_workflow('{"name": "hw", "steps": [{"name": "x", "prompt": "So?"}]}'), pg_temp.make('h', '[{"name": "a", "workflow": "hw"}]'), pg_temp.next('h')$$, $$stepwise.drop_workflow('hw')$$, 'SW004', NULL, NULL),
 -- ---------- values ----------
 ('confidence in percent', $$SELECT pg_temp.make('h', '[{"name": "a"}]')$$, $$stepwise.submit_step_result(pg_temp.step('h', 'a'), '{}', confidence => 85)$$, 'SW005', '(0\.\d+)', $$stepwise.submit_step_result(pg_temp.step('h', 'a'), '{}', confidence => %s)$$),
 ('no result', $$SELECT pg_temp.make('h', '[{"name": "a"}]')$$, $$stepwise.submit_step_result(pg_temp.step('h', 'a'), NULL)$$, 'SW005', '(\{\})', $$stepwise.submit_step_result(pg_temp.step('h', 'a'), '%s')$$),
@@ -154,11 +196,18 @@ INSERT INTO situation (name, before, fails, code, take, follow) VALUES
 ('an approval of something else', $$SELECT pg_temp.make('h', '[{"name": "a", "instructions": "x", "review": {"when": "after"}}, {"name": "b"}]'), pg_temp.next('h'), pg_temp.submit('h', 'a');
     SET LOCAL session_replication_role = replica; UPDATE stepwise.step SET instructions = 'y' WHERE id = pg_temp.step('h', 'a'); SET LOCAL session_replication_role = origin$$, $$stepwise.submit_user_decision(pg_temp.waiting('h', 'a'), 'approve')$$, 'SW014', NULL, NULL),
 ('no right to decide', $$SELECT pg_temp.make('h', '[{"name": "a", "prompt": "So?"}]'), pg_temp.next('h'); SET LOCAL ROLE regress_hint_agent$$, $$stepwise.skip_step(pg_temp.step('h', 'a'))$$, 'SW014', NULL, NULL),
+('the wrong answer by a reviewer with a part', $$SET LOCAL ROLE regress_hint_other; SELECT pg_temp.make('h', '[{"name": "a", "review": {"when": "before"}}]', separate_reviewer => true); SELECT pg_temp.next('h')$$, $$stepwise.resume((SELECT c.checkpoint_id FROM stepwise.checkpoints AS c WHERE c.plan_id = pg_temp.plan('h')), '1')$$, 'SW009', '^Ask a person who may decide; (stepwise\.why\([^()]*\))', NULL),
+('a retry by a reviewer with a part', $$SET LOCAL ROLE regress_hint_other; SELECT pg_temp.make('h', '[{"name": "a", "review": {"when": "before"}}]', separate_reviewer => true); SELECT pg_temp.next('h')$$, $$stepwise.retry_step(pg_temp.step('h', 'a'))$$, 'SW003', '^It waits for a person. Ask a person who may decide; (stepwise\.why\([^()]*\))', NULL),
+('a retry of a prompt without the right to decide', $$SELECT pg_temp.make('h', '[{"name": "a", "prompt": "So?"}]'), pg_temp.next('h'); SET LOCAL ROLE regress_hint_agent$$, $$stepwise.retry_step(pg_temp.step('h', 'a'))$$, 'SW003', '^It waits for a person. Ask a person who may decide; (stepwise\.why\([^()]*\))', NULL),
+('a failed gate without the right to decide', $$SELECT pg_temp.make('h', '[{"name": "a", "review": {"when": "after"}}, {"name": "b"}]'), pg_temp.next('h'), pg_temp.fail('h', 'a'); SET LOCAL ROLE regress_hint_agent$$, $$stepwise.submit_step_result(pg_temp.step('h', 'a'), '{}')$$, 'SW003', '(stepwise\.retry_step\([^()]*\))\. Ask a person', NULL),
+('a reader asks for nothing', $$SET LOCAL ROLE regress_hint_reader$$, $$stepwise.get_plan_status(gen_random_uuid())$$, 'SW001', NULL, NULL),
 ('a reviewer with a part', $$SET LOCAL ROLE regress_hint_other; SELECT pg_temp.make('h', '[{"name": "a", "review": {"when": "before"}}]', separate_reviewer => true); SELECT pg_temp.next('h')$$, $$stepwise.submit_user_decision((SELECT c.checkpoint_id FROM stepwise.checkpoints AS c WHERE c.plan_id = pg_temp.plan('h')), 'approve')$$, 'SW014', NULL, NULL);
 GRANT SELECT ON situation TO PUBLIC;
 \set ECHO all
 
 SELECT format('%s: %s', s.name, pg_temp.followed(s)) FROM situation AS s ORDER BY s.number;
+-- whoever may not decide, only reads, or has a part in what is reviewed, gets no hint with a call that is refused: no row
+SELECT unnest(pg_temp.refused(s, role)) FROM situation AS s, unnest('{regress_hint_agent,regress_hint_reader,regress_hint_other}'::text[]) AS role;
 -- all is rolled back
 SELECT count(*) FROM stepwise.plan AS p, began WHERE p.created_at >= began.at;
 

@@ -3,7 +3,8 @@
 -- Every error is of class SW, the tables stay consistent, the chains are valid, and every plan can still be brought to its end. What
 -- the functions tell agrees with what they do: the calls that why names, the alternatives too, change something, or why says to wait; handoff,
 -- get_plan_context, get_next_step and run name the same call; the pause reason of a plan is that of its first blocking step, and no ready step is
--- passed over. All that holds for the owner, for an agent without the right to decide, and for a person who has it.
+-- passed over. All that holds for the owner, for an agent without the right to decide, and for a person who has it. The hint of an error names no call
+-- that is refused to who got it, and a reader is told to leave the plan to others.
 -- The seed is fixed: each run makes the same calls, whatever the clock and the ids are. So every choice among rows sorts them by id first; the ids of
 -- one session are in the order in which they were made. "make walk SEEDS=..." takes other walks.
 
@@ -16,15 +17,16 @@ SET jit = off;
 CREATE SCHEMA walk;
 SET search_path = walk, public;
 
--- The roles of the walk: one that may not decide, one that may, and a judge, who has no part in anything. Their names have the number of the
+-- The roles of the walk: one that may not decide, one that may, a judge, who has no part in anything, and a reader. Their names have the number of the
 -- database, since roles belong to the cluster.
 CREATE FUNCTION role(part text) RETURNS text STABLE LANGUAGE sql AS $$
     SELECT format('walk_%s_%s', part, oid) FROM pg_database WHERE datname = current_database() AND part IS NOT NULL
 $$;
-SELECT format('CREATE ROLE %I', role(part)) FROM unnest('{agent,person,judge}'::text[]) AS part \gexec
-SELECT stepwise.grant_agent(role(part)::regrole, decide => part <> 'agent') IS NOT NULL, stepwise.add_member(role(part)::regrole, 'default') IS NOT NULL
-FROM unnest('{agent,person,judge}'::text[]) AS part \g /dev/null
-SELECT format('GRANT USAGE ON SCHEMA walk TO %I', role(part)) FROM unnest('{agent,person,judge}'::text[]) AS part \gexec
+SELECT format('CREATE ROLE %I', role(part)) FROM unnest('{agent,person,judge,reader}'::text[]) AS part \gexec
+SELECT CASE part WHEN 'reader' THEN stepwise.grant_reader(role(part)::regrole) ELSE stepwise.grant_agent(role(part)::regrole, decide => part <> 'agent') END IS NOT NULL,
+       stepwise.add_member(role(part)::regrole, 'default') IS NOT NULL
+FROM unnest('{agent,person,judge,reader}'::text[]) AS part \g /dev/null
+SELECT format('GRANT USAGE ON SCHEMA walk TO %I', role(part)) FROM unnest('{agent,person,judge,reader}'::text[]) AS part \gexec
 
 CREATE TABLE made (id int GENERATED ALWAYS AS IDENTITY, root uuid, part text, call text, answer text);
 CREATE TABLE trouble (what text, root uuid, detail text);
@@ -141,16 +143,41 @@ BEGIN
     RETURN answer;
 END $$;
 
+-- The calls that a hint names, with something in the place of what is left open.
+CREATE FUNCTION hinted(root uuid, hint text) RETURNS SETOF text LANGUAGE sql AS $$
+    SELECT regexp_replace(replace(replace(replace(replace(replace(m[1], ', tool, result', ', ''client'', ''{}'''), ', result)', ', ''{}'')'), ', decision)', ', ''skip'')'), ', response)', ', ''1'')'),
+                   ', from_step)', ', ''s1'')'), '\(checkpoint_id', format('(%L', (SELECT min(k.id::text) FROM stepwise.checkpoint AS k WHERE k.root_id = root)))
+    FROM regexp_matches(hint, '(stepwise\.\w+\((?:[^()'']|''[^'']*'')*\))', 'g') AS m
+$$;
+-- No call that a hint names is refused to who got it.
+CREATE FUNCTION check_hint(root uuid, hint text, part text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+    call text;
+    said text;
+BEGIN
+    FOR call IN SELECT hinted(root, hint) LOOP
+        said := (would(root, call, part)).answer #>> '{}';
+        IF said ~ '^(SW003|SW004|SW014|42)' THEN
+            RETURN NEXT format('the hint names %s: %s', call, said);
+        END IF;
+    END LOOP;
+END $$;
+
 -- Call, note it, and take an error of class SW for an answer.
 CREATE FUNCTION try(root uuid, call text, part text = NULL) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
     answer jsonb;
+    hint text;
 BEGIN
     answer := called(call, part);
     INSERT INTO made (root, part, call, answer) VALUES (root, part, call, answer);
     RETURN answer;
 EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
     INSERT INTO made (root, part, call, answer) VALUES (root, part, call, sqlstate || ' ' || sqlerrm);
+    INSERT INTO trouble SELECT 'hint', root, concat_ws(' ', part || ':', call || ':', problem) FROM check_hint(root, hint, part) AS problem
+    -- the guard of plain SQL looks at the row only
+    WHERE call NOT LIKE 'walk.%';
     IF sqlstate NOT LIKE 'SW%' THEN
         INSERT INTO trouble VALUES ('error', root, call || ': ' || sqlstate || ' ' || sqlerrm);
     END IF;
@@ -322,6 +349,19 @@ BEGIN
     END LOOP;
 END $$;
 
+-- A reader is told by all to wait for others, and is named no call.
+CREATE FUNCTION check_reader(plan uuid) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+    why jsonb := called(format('stepwise.why(%L)', plan), 'reader');
+    told text := called(format('stepwise.handoff(%L)', plan), 'reader') #>> '{}';
+    context jsonb := called(format('stepwise.get_plan_context(%L)', plan), 'reader') -> 'nextCall';
+BEGIN
+    IF why -> 'nextCall' <> 'null' OR why -> 'alternatives' <> '[]' OR context <> 'null' OR told LIKE '%Call %'
+       OR why ->> 'waitingOn' <> 'nobody' AND (why ->> 'message' || told) NOT LIKE '%wait for somebody who may.%wait for somebody who may.%' THEN
+        RETURN NEXT format('a reader is told %s, %s, %s', why, told, context);
+    END IF;
+END $$;
+
 -- The other functions name the call that why names, and handoff names the alternatives too.
 CREATE FUNCTION check_same(root uuid, plan uuid, part text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
@@ -468,6 +508,7 @@ BEGIN
           UNION ALL SELECT * FROM check_next_call(root, answer, part)
           UNION ALL SELECT * FROM check_why(root, plan, asks)
           UNION ALL SELECT * FROM check_same(root, plan, asks)
+          UNION ALL SELECT * FROM check_reader(plan)
           UNION ALL SELECT * FROM check_passed_over(root)
           UNION ALL SELECT * FROM check_forgotten(root)) AS x (problem);
 END $$;
@@ -656,5 +697,5 @@ WHERE CASE WHEN p.root_id IN (SELECT root FROM made) THEN NOT (stepwise.verify_a
 SELECT stepwise.drop_tool('fine') IS NOT NULL, stepwise.drop_tool('broken') IS NOT NULL \g /dev/null
 SET client_min_messages = error;
 \set ECHO none
-SELECT format('DROP OWNED BY %1$I; DROP ROLE %1$I', role(part)) FROM unnest('{agent,person,judge}'::text[]) AS part \gexec
+SELECT format('DROP OWNED BY %1$I; DROP ROLE %1$I', role(part)) FROM unnest('{agent,person,judge,reader}'::text[]) AS part \gexec
 DROP SCHEMA walk CASCADE;

@@ -16,9 +16,9 @@
  * A role that is renamed later is another role here, because the audit log has
  * the names of roles.
  *
- * Locks: who refuses holds the root of the tree; who only asks holds none.
+ * Locks: none. Who refuses holds the root of the tree.
  */
-#include "api/api.h"
+#include "engine/engine.h"
 
 /*
  * Say whether the caller may change plans. A reader has EXECUTE on functions
@@ -156,15 +156,17 @@ ReviewedStep(Call *call, const StepRow *step)
 }
 
 /*
- * Say what part the caller has had in a step that waits for a review; NULL if
- * none. Who makes a gate before a step open (pending to awaiting_input) has
+ * Say what part the caller has had in a step that waits for a review, by which
+ * it may not decide; NULL if it may. Who makes a gate before a step open (pending to awaiting_input) has
  * no part in the step: that is whoever happens to ask.
  */
-static const char *
+const char *
 PartOfCaller(Call *call, const PlanRow *plan, const StepRow *step)
 {
-	const StepRow *reviewed = ReviewedStep(call, step);
+	const StepRow *reviewed = plan->separate_reviewer ? ReviewedStep(call, step) : NULL;
 
+	if (!plan->separate_reviewer)
+		return NULL;
 	if (HasCreated(call, plan))
 		return "created the plan";
 	if (HasWorked(call, step))
@@ -178,19 +180,5 @@ PartOfCaller(Call *call, const PlanRow *plan, const StepRow *step)
 bool
 CallerMayReview(Call *call, const PlanRow *plan, const StepRow *step)
 {
-	return CallerMayDecide(call) && !(plan->separate_reviewer && PartOfCaller(call, plan, step) != NULL);
-}
-
-/* Refuse to end the review of a step, if the plan wants a separate reviewer and the caller is none. */
-void
-CheckSeparateReviewer(Call *call, const PlanRow *plan, const StepRow *step)
-{
-	const char *part = plan->separate_reviewer ? PartOfCaller(call, plan, step) : NULL;
-
-	if (part != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_APPROVAL_MISMATCH),
-				 errmsg("role \"%s\" may not decide the review of step \"%s\"", RoleText(call->caller), step->name),
-				 errdetail("The plan wants a separate reviewer, and this role %s.", part),
-				 errhint("%s", StepHint(step, "The review waits for a person who has no part in the step; stepwise.why(root_id) shows it."))));
+	return CallerMayDecide(call) && PartOfCaller(call, plan, step) == NULL;
 }
