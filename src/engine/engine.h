@@ -369,6 +369,7 @@ extern StepRow *StepMustRead(Call *call, const pg_uuid_t *step_id); /* SW002 */
 extern StepRow *StepReadByName(Call *call, const pg_uuid_t *plan_id, const char *name);
 extern StepRow *StepReadByBinding(Call *call, const pg_uuid_t *plan_id, const char *binding);
 extern StepRow *StepReadByOrder(Call *call, const pg_uuid_t *plan_id, int order);
+extern List *StepsInProgress(Call *call, const PlanRow *plan);	/* of StepRow */
 extern StepRow *StepNextPending(Call *call, const PlanRow *plan, int from_order);
 extern StepRow *StepNextReady(Call *call, const PlanRow *plan, int from_order);
 extern StepRow *StepFromTuple(HeapTuple tuple, TupleDesc desc);
