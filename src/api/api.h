@@ -64,10 +64,6 @@ extern Jsonb *ReadyBound(Jsonb *answer, const StepRow *step);
 
 /* ---------- listed.c: the steps, checkpoints and artifacts of a plan, as answers list them ---------- */
 
-#define STATE_BIT(state)	(1 << (state))
-#define STATES_ENDED		(STATE_BIT(STEP_COMPLETED) | STATE_BIT(STEP_SKIPPED) | STATE_BIT(STEP_FAILED))
-#define STATES_OPEN			(STATE_BIT(STEP_PENDING) | STATE_BIT(STEP_IN_PROGRESS) | STATE_BIT(STEP_AWAITING_INPUT))
-
 /* a step of a plan in short */
 typedef struct ListedStep
 {
@@ -141,6 +137,7 @@ extern int	StepsByOrder(const ListCell *a, const ListCell *b); /* of ListedStep;
 extern int	StepsByEnd(const ListCell *a, const ListCell *b);
 extern int	StepsByBegin(const ListCell *a, const ListCell *b);
 extern List *PickSteps(const List *steps, int states, list_sort_comparator order, int max);	/* of ListedStep */
+extern int	RowsByOrder(const ListCell *a, const ListCell *b);	/* of StepRow */
 extern void PutListedStep(JsonBuilder *b, const StepRow *step, int cut);
 extern void PutNestedPlan(JsonBuilder *b, Call *call, const StepRow *step);
 extern List *ParentsOf(Call *call, const pg_uuid_t *step_id);	/* of Parent */

@@ -649,13 +649,6 @@ ReadBefore(StepContextOf *of)
 	list_sort(of->before, BeforeByRank);
 }
 
-/* Compare steps by their order. */
-static int
-RowsByOrder(const ListCell *a, const ListCell *b)
-{
-	return ((const StepRow *) lfirst(a))->order < ((const StepRow *) lfirst(b))->order ? -1 : 1;
-}
-
 /* Read the steps that depend on it. */
 static void
 ReadAfter(StepContextOf *of)

@@ -210,6 +210,13 @@ PickSteps(const List *steps, int states, list_sort_comparator order, int max)
 	return picked;
 }
 
+/* Compare whole rows of steps by their order. */
+int
+RowsByOrder(const ListCell *a, const ListCell *b)
+{
+	return ((const StepRow *) lfirst(a))->order < ((const StepRow *) lfirst(b))->order ? -1 : 1;
+}
+
 /* ---------- a step ---------- */
 
 /* Put what a step was to do. That of a step that has ended is of less interest. */

@@ -380,29 +380,18 @@ PutReclaimed(JsonBuilder *b, const PlanRow *plan, const StepRow *step)
 	JsonObjectEnd(b);
 }
 
-/* Check the claim again under the lock: it may have shown life, or have ended. */
-static bool
-StillStalled(Call *call, const StepRow *step, Interval *older_than)
-{
-	static KeptQuery find = {
-		"SELECT FROM stepwise.step AS s JOIN stepwise.plan AS p ON p.tenant = $1 AND p.id = s.plan_id"
-		" WHERE s.tenant = $1 AND s.id = $2" IS_STALLED("$3", "$4"),
-		4, {TEXTOID, UUIDOID, INTERVALOID, INTERVALOID}
-	};
-	Params		params = {0};
-	Rows		rows;
-
-	ParamKey(&params, call, &step->id);
-	ParamInterval(&params, older_than);
-	ParamInterval(&params, DefaultStallAfter());
-	rows = QueryRun(&find, &params);
-	return rows.count > 0;
-}
-
 static bool
 IsExpired(const StepRow *step)
 {
 	return TimeIsSet(step->lease_expires_at) && step->lease_expires_at < GetCurrentTimestamp();
+}
+
+/* Check the claim again under the lock: it may have shown life, or have ended. */
+static bool
+StillStalled(const PlanRow *plan, const StepRow *step, Interval *older_than)
+{
+	return step->status == STEP_IN_PROGRESS && step->workflow == NULL && !step->sent_back && !TimeIsSet(plan->completed_at) &&
+		(IsExpired(step) || IsSilent(plan, step, older_than));
 }
 
 /* the progress of reclaim_stalled */
@@ -446,7 +435,7 @@ ReclaimStep(Reclaim *r, const pg_uuid_t *root_id, const pg_uuid_t *plan_id, cons
 	if (plan == NULL && found)
 		ReclaimSkip(r, root_id);
 	step = plan ? StepRead(r->call, step_id) : NULL;
-	if (step == NULL || !StillStalled(r->call, step, r->older_than))
+	if (step == NULL || !StillStalled(plan, step, r->older_than))
 		return;
 	StepReclaim(r->call, plan, step, IsExpired(step) ? "lease expired" : "stalled");
 	PlanSettle(r->call, plan);
@@ -489,7 +478,7 @@ FindStalled(Call *call, Interval *older_than)
 
 /* Find the stalled and expired claims of a plan and of the plans nested in it. */
 static Rows
-FindStalledIn(Call *call, const pg_uuid_t *plan_id, Interval *older_than)
+FindStalledIn(Call *call, const PlanRow *plan, Interval *older_than)
 {
 	static KeptQuery find = {
 		"WITH RECURSIVE tree AS (SELECT $4 AS id UNION ALL SELECT n.id FROM tree AS t CROSS JOIN LATERAL ("
@@ -506,8 +495,39 @@ FindStalledIn(Call *call, const pg_uuid_t *plan_id, Interval *older_than)
 	ParamTenant(&params, call);
 	ParamInterval(&params, older_than);
 	ParamInterval(&params, DefaultStallAfter());
-	ParamUuid(&params, &PlanMustRead(call, plan_id)->id);
+	ParamUuid(&params, &plan->id);
 	return QueryRun(&find, &params);
+}
+
+/* Take back the claims that a query has found. */
+static void
+ReclaimRows(Reclaim *r, const Rows *rows)
+{
+	for (uint64 i = 0; i < rows->count; i++)
+	{
+		pg_uuid_t	root_id = RowUuid(rows, i, R_ROOT_ID);
+		pg_uuid_t	claim_plan_id = RowUuid(rows, i, R_PLAN_ID);
+		pg_uuid_t	step_id = RowUuid(rows, i, R_STEP_ID);
+
+		ReclaimStep(r, &root_id, &claim_plan_id, &step_id);
+	}
+}
+
+/* Take back the stalled and expired claims of a plan that has no nested plans. */
+static void
+ReclaimInPlan(Reclaim *r, const PlanRow *plan)
+{
+	List	   *claims = ClaimsInPlan(r->call, plan);
+	ListCell   *cell;
+
+	list_sort(claims, RowsByOrder);
+	foreach(cell, claims)
+	{
+		const StepRow *step = lfirst(cell);
+
+		if (StillStalled(plan, step, r->older_than))
+			ReclaimStep(r, &plan->root_id, &plan->id, &step->id);
+	}
 }
 
 /*
@@ -518,18 +538,18 @@ static Jsonb *
 ReclaimStalled(Call *call, Interval *older_than, const pg_uuid_t *plan_id)
 {
 	Reclaim		reclaim = {.call = call, .older_than = older_than};
-	Rows		rows = plan_id ? FindStalledIn(call, plan_id, older_than) : FindStalled(call, older_than);
+	const PlanRow *plan = plan_id ? PlanMustRead(call, plan_id) : NULL;
+	Rows		rows = {0};
 
 	JsonObjectStart(&reclaim.reclaimed, NULL);
 	JsonArrayStart(&reclaim.reclaimed, "reclaimed");
-	for (uint64 i = 0; i < rows.count; i++)
-	{
-		pg_uuid_t	root_id = RowUuid(&rows, i, R_ROOT_ID);
-		pg_uuid_t	claim_plan_id = RowUuid(&rows, i, R_PLAN_ID);
-		pg_uuid_t	step_id = RowUuid(&rows, i, R_STEP_ID);
-
-		ReclaimStep(&reclaim, &root_id, &claim_plan_id, &step_id);
-	}
+	if (plan == NULL)
+		rows = FindStalled(call, older_than);
+	else if (PlanMustRead(call, &plan->root_id)->nests)
+		rows = FindStalledIn(call, plan, older_than);
+	else
+		ReclaimInPlan(&reclaim, plan);
+	ReclaimRows(&reclaim, &rows);
 	return ReclaimAnswer(&reclaim);
 }
 
