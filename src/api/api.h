@@ -126,7 +126,7 @@ typedef struct ListedDetail
 } ListedDetail;
 
 /* "cut" is the number of bytes of a text or value that are not cut; at 0 it is left out */
-extern void PutCut(JsonBuilder *b, const char *key, const char *text, int cut, const char *reader);
+extern void PutCutText(JsonBuilder *b, const char *key, const char *text, int cut, const char *reader);
 extern void PutCutField(JsonBuilder *b, const char *key, const struct varlena *field, int cut, const char *reader);
 extern void PutCutJson(JsonBuilder *b, const char *key, const struct varlena *field, int cut, const ReadingFunction *reader);
 extern int	BesideSteps(int entries, int cut);

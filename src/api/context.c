@@ -330,7 +330,7 @@ PutOpenClaims(JsonBuilder *b, const PlanContextOf *of, int entries, int cut)
 		JsonPutUuid(b, "planId", &step->plan_id);
 		JsonPutText(b, "name", step->name);
 		PutCutPath(b, claim->plan, step, cut);
-		PutCut(b, "worker", step->worker, cut, "get_step_context");
+		PutCutText(b, "worker", step->worker, cut, "get_step_context");
 		JsonPutInt(b, "attempt", step->attempt);
 		JsonPutTimeIfSet(b, "since", step->started_at);
 		JsonPutTimeIfSet(b, "leaseExpiresAt", step->lease_expires_at);
@@ -395,16 +395,16 @@ PutPlanTexts(JsonBuilder *b, const PlanContextOf *of, int cut)
 	ReadingFunction variables = {"task_variables", "plan_id", reader.id, NULL};
 	ReadingFunction why = {"why", "plan_id", reader.id, NULL};
 
-	PutCut(b, "name", plan->name, Max(cut, 40), reader.function);
-	PutCut(b, "goal", plan->goal, cut, reader.function);
-	PutCut(b, "workflow", plan->workflow, cut, reader.function);
+	PutCutText(b, "name", plan->name, Max(cut, 40), reader.function);
+	PutCutText(b, "goal", plan->goal, cut, reader.function);
+	PutCutText(b, "workflow", plan->workflow, cut, reader.function);
 	PutCutField(b, "description", detail->description, cut, reader.function);
 	PutCutField(b, "designRationale", detail->design_rationale, cut, reader.function);
 	PutCutJson(b, "inputs", plan->inputs, cut, &reader);
 	PutCutJson(b, "outputs", plan->outputs, cut, &reader);
 	PutCutJson(b, "variables", detail->variables, cut, &variables);
-	PutCut(b, "sessionId", plan->session_id, cut, reader.function);
-	PutCut(b, "message", plan->message, cut, reader.function);
+	PutCutText(b, "sessionId", plan->session_id, cut, reader.function);
+	PutCutText(b, "message", plan->message, cut, reader.function);
 	PutCutJson(b, "pauseReason", plan->pause_reason, cut, &why);
 	JsonPutText(b, "outputFormattingNotes", cut > 0 ? CutField(detail->output_formatting_notes, cut, reader.function) : NULL);
 	if (detail->final_output == NULL)
@@ -752,8 +752,8 @@ PutPlanOfStep(JsonBuilder *b, const PlanRow *plan, int cut)
 	JsonObjectStart(b, "plan");
 	JsonPutUuid(b, "planId", &plan->id);
 	JsonPutUuid(b, "rootPlanId", &plan->root_id);
-	PutCut(b, "name", plan->name, Max(cut, 40), reader.function);
-	PutCut(b, "goal", plan->goal, cut, reader.function);
+	PutCutText(b, "name", plan->name, Max(cut, 40), reader.function);
+	PutCutText(b, "goal", plan->goal, cut, reader.function);
 	JsonPutText(b, "status", PlanStatusName[plan->status]);
 	PutCutJson(b, "inputs", plan->inputs, cut, &reader);
 	PutCutJson(b, "pauseReason", plan->pause_reason, cut, &why);

@@ -80,7 +80,7 @@ KeyOf(Call *call, const pg_uuid_t *id)
 
 /* Put a text, cut; nothing if there is none, or no text is shown. */
 void
-PutCut(JsonBuilder *b, const char *key, const char *text, int cut, const char *reader)
+PutCutText(JsonBuilder *b, const char *key, const char *text, int cut, const char *reader)
 {
 	if (text != NULL && cut > 0)
 		JsonPutText(b, key, CutText(text, cut, reader));
@@ -278,13 +278,13 @@ PutListedStep(JsonBuilder *b, const StepRow *step, int cut)
 	JsonPutText(b, "status", StepStatusName[step->status]);
 	if (step->outcome != OUTCOME_NA)
 		JsonPutText(b, "outcome", OutcomeName[step->outcome]);
-	PutCut(b, "tool", step->tool, cut, reader.function);
-	PutCut(b, "workflow", step->workflow, cut, reader.function);
+	PutCutText(b, "tool", step->tool, cut, reader.function);
+	PutCutText(b, "workflow", step->workflow, cut, reader.function);
 	PutIfPositive(b, "version", step->version);
 	JsonPutTextIfSet(b, "binding", step->binding);
-	PutCut(b, "worker", step->worker, cut, reader.function);
+	PutCutText(b, "worker", step->worker, cut, reader.function);
 	PutRun(b, step);
-	PutCut(b, "message", step->message, cut, reader.function);
+	PutCutText(b, "message", step->message, cut, reader.function);
 	PutCutJson(b, "pauseReason", step->pause_reason, cut >= 300 ? cut : 0, &reader);
 	PutCutField(b, "resultSummary", step->result_summary, cut, reader.function);
 	PutTask(b, step, cut, &reader);

@@ -197,14 +197,14 @@ PutStatusStep(JsonBuilder *b, const char *key, const StepRow *step, int cut)
 	JsonPutText(b, "status", StepStatusName[step->status]);
 	if (step->status == STEP_IN_PROGRESS || step->status == STEP_AWAITING_INPUT)
 	{
-		PutCut(b, "worker", step->worker, cut, "get_step_context");
+		PutCutText(b, "worker", step->worker, cut, "get_step_context");
 		JsonPutInt(b, "attempt", step->attempt);
 		JsonPutTimeIfSet(b, "since", step->started_at);
 		JsonPutTimeIfSet(b, "leaseExpiresAt", step->lease_expires_at);
 	}
 	else if (step->status == STEP_FAILED)
 	{
-		PutCut(b, "error", step->message, cut, "get_step_context");
+		PutCutText(b, "error", step->message, cut, "get_step_context");
 		JsonPutBool(b, "retryable", step->retryable == 1);
 		JsonPutInt(b, "attempt", step->attempt);
 	}
