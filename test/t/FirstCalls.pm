@@ -10,6 +10,7 @@ our @EXPORT_OK = qw(FIXTURES functions calls);
 # What the calls are about. Each call of first.of makes a new one, and returns its id.
 use constant FIXTURES => <<'SQL';
 CREATE SCHEMA first;
+GRANT USAGE ON SCHEMA first TO PUBLIC;
 CREATE FUNCTION first.nothing(jsonb) RETURNS jsonb LANGUAGE internal IMMUTABLE AS 'jsonb_build_object_noargs';
 SELECT stepwise.state_write('{"name": "first", "value": 1}') \g /dev/null
 SELECT stepwise.register_tool('first_tool', 'first.nothing(jsonb)') \g /dev/null
