@@ -43,10 +43,6 @@ CREATE FUNCTION stepwise.time_text(at timestamptz) RETURNS text
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'stepwise_time_text';
 COMMENT ON FUNCTION stepwise.time_text(timestamptz) IS 'internal: a time in its JSON form: UTC, ISO 8601 with microseconds';
 
-CREATE FUNCTION stepwise.interval_text(value interval) RETURNS text
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'stepwise_interval_text';
-COMMENT ON FUNCTION stepwise.interval_text(interval) IS 'internal: an interval in its JSON form, which does not depend on IntervalStyle';
-
 CREATE FUNCTION stepwise.json_size(value jsonb) RETURNS int
 LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'stepwise_json_size';
 COMMENT ON FUNCTION stepwise.json_size(jsonb) IS 'internal: size of a value when it is read; pg_column_size tells its stored size';

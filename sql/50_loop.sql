@@ -46,7 +46,7 @@ COMMENT ON FUNCTION stepwise.cancel_plan(uuid, text) IS 'end a plan; its open st
 
 -- Internal: the tenant is an argument. The engine reads its answers from these functions.
 
-CREATE FUNCTION stepwise.oldest_checkpoint_json(tenant text, plan_id uuid) RETURNS SETOF jsonb
+CREATE FUNCTION stepwise.oldest_checkpoint(tenant text, plan_id uuid) RETURNS SETOF uuid
 LANGUAGE sql STABLE
 BEGIN ATOMIC
     WITH RECURSIVE tree AS (
@@ -59,9 +59,7 @@ BEGIN ATOMIC
             JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = s.id AND n.completed_at IS NULL
             WHERE s.tenant = $1 AND s.plan_id = t.id AND s.status = 'awaiting_input' AND s.workflow IS NOT NULL AND s.pause_reason IS NOT NULL
             OFFSET 0) AS x)     -- plan by plan, however many the planner expects
-    SELECT jsonb_build_object('checkpointId', k.id, 'prompt', stepwise.cut_text(k.prompt, 8000, 'get_step_context'), 'kind', k.kind,
-                              'stepId', k.step_id,
-                              'questions', stepwise.cut_json(k.questions, 8000, 'get_step_context', 'step_id', k.step_id::text, 'max_bytes'))
+    SELECT k.step_id
     FROM stepwise.checkpoint AS k
     WHERE k.tenant = $1 AND k.root_id = (SELECT p.root_id FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.id = $2)
       AND CASE WHEN k.root_id = $2
@@ -70,4 +68,4 @@ BEGIN ATOMIC
                ELSE k.plan_id IN (SELECT t.id FROM tree AS t) END
     ORDER BY k.id LIMIT 1;
 END;
-COMMENT ON FUNCTION stepwise.oldest_checkpoint_json(text, uuid) IS 'internal: the oldest open checkpoint';
+COMMENT ON FUNCTION stepwise.oldest_checkpoint(text, uuid) IS 'internal: the step of the oldest open checkpoint in a tree with nested plans';

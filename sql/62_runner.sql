@@ -8,23 +8,7 @@ CREATE PROCEDURE stepwise.run_steps(plan_id uuid, max_steps int = NULL, tenant t
 LANGUAGE C AS 'MODULE_PATHNAME', 'stepwise_run_steps';
 COMMENT ON PROCEDURE stepwise.run_steps(uuid, int, text, jsonb) IS 'like run, but each step runs in its own transaction';
 
--- Internal, for the answers of run and of record_tool_result; the tenant is an argument.
-
--- The last steps done and the next to come.
-CREATE FUNCTION stepwise.task_steps(tenant text, plan_id uuid, max int) RETURNS jsonb
-LANGUAGE sql STABLE
-BEGIN ATOMIC
-    SELECT coalesce(jsonb_agg(jsonb_build_object('name', s.name, 'status', s.status) ORDER BY s.step_order), '[]')
-    FROM stepwise.plan AS p,
-         (SELECT x.name, x.status, x.step_order, x.completed_at IS NULL AS open,
-                 row_number() OVER (PARTITION BY x.completed_at IS NULL
-                                    ORDER BY x.completed_at DESC, x.status = 'pending', x.step_order) AS n
-          FROM stepwise.step AS x WHERE x.tenant = $1 AND x.plan_id = $2) AS s
-    WHERE p.tenant = $1 AND p.id = $2
-      AND s.n <= greatest($3 / 2, $3 - CASE WHEN s.open THEN p.completed + p.failed + p.skipped
-                                            ELSE p.pending + p.in_progress + p.awaiting_input END);
-END;
-COMMENT ON FUNCTION stepwise.task_steps(text, uuid, int) IS 'internal: steps in an answer that does not show all of them';
+-- Internal, for the answer of run; the tenant is an argument.
 
 -- The steps that workers hold, also in nested plans; null if there are none. Of a long path the end is shown.
 CREATE FUNCTION stepwise.task_claimed(tenant text, plan_id uuid) RETURNS jsonb

@@ -62,6 +62,96 @@ extern Jsonb *OutputsShown(const PlanRow *plan);	/* NULL: it has none */
 extern char *WorkerShown(const StepRow *step);	/* NULL: it has none */
 extern Jsonb *ReadyBound(Jsonb *answer, const StepRow *step);
 
+/* ---------- listed.c: the steps, checkpoints and artifacts of a plan, as answers list them ---------- */
+
+/* a step of a plan in short */
+typedef struct ListedStep
+{
+	pg_uuid_t	id;
+	int			order;
+	StepStatus	status;
+	TimestampTz completed_at;	/* or NO_TIME */
+	StepRow    *row;			/* the whole row; NULL: not read yet (ListedRow) */
+	List	   *parents;		/* of Parent; what it depends on, if the row was read */
+} ListedStep;
+
+/* a step that another one depends on */
+typedef struct Parent
+{
+	pg_uuid_t	id;
+	bool		required;
+	bool		ended;
+	StepRow    *row;
+	const char *via;			/* what makes it a parent; NULL: dependsOn */
+	int			rank;			/* lower ones come first */
+} Parent;
+
+/* a row of stepwise.checkpoint */
+typedef struct ListedCheckpoint
+{
+	pg_uuid_t	id;
+	pg_uuid_t	plan_id;
+	pg_uuid_t	step_id;
+	TimestampTz since;
+	char	   *kind;
+	char	   *gate;			/* or NULL */
+	/* may be toasted */
+	struct varlena *prompt;
+	struct varlena *questions;
+	struct varlena *submission; /* or NULL */
+} ListedCheckpoint;
+
+/* a row of stepwise.artifact, without its content */
+typedef struct ListedArtifact
+{
+	pg_uuid_t	id;
+	pg_uuid_t	plan_id;
+	pg_uuid_t	step_id;
+	bool		has_step;
+	int			version;
+	int64		size;			/* of the content, in bytes */
+	struct varlena *name;		/* text, may be toasted */
+	struct varlena *media_type; /* likewise, or NULL */
+} ListedArtifact;
+
+/* a row of stepwise.plan_detail; all but variables may be NULL, and may be toasted */
+typedef struct ListedDetail
+{
+	struct varlena *variables;
+	struct varlena *description;
+	struct varlena *design_rationale;
+	struct varlena *output_formatting_notes;
+	struct varlena *final_output;
+	struct varlena *final_media_type;
+} ListedDetail;
+
+/* "cut" is the number of bytes of a text or value that are not cut; at 0 it is left out */
+extern void PutCutText(JsonBuilder *b, const char *key, const char *text, int cut, const char *reader);
+extern void PutCutField(JsonBuilder *b, const char *key, const struct varlena *field, int cut, const char *reader);
+extern void PutCutJson(JsonBuilder *b, const char *key, const struct varlena *field, int cut, const ReadingFunction *reader);
+extern int	BesideSteps(int entries, int cut);
+extern int	PlanPercent(const PlanRow *plan);
+extern List *ListedSteps(Call *call, const pg_uuid_t *plan_id); /* of ListedStep */
+extern StepRow *ListedRow(Call *call, ListedStep *step);
+extern int	StepsByOrder(const ListCell *a, const ListCell *b); /* of ListedStep; likewise the next two */
+extern int	StepsByEnd(const ListCell *a, const ListCell *b);
+extern int	StepsByBegin(const ListCell *a, const ListCell *b);
+extern List *PickSteps(const List *steps, int states, list_sort_comparator order, int max);	/* of ListedStep */
+extern int	RowsByOrder(const ListCell *a, const ListCell *b);	/* of StepRow */
+extern void PutListedStep(JsonBuilder *b, const StepRow *step, int cut);
+extern void PutNestedPlan(JsonBuilder *b, Call *call, const StepRow *step);
+extern List *ParentsOf(Call *call, const pg_uuid_t *step_id);	/* of Parent */
+extern void PutNeed(JsonBuilder *b, const Parent *parent);
+extern void PutDependsOn(JsonBuilder *b, const List *parents, int cut);
+extern List *CheckpointsByKey(const char *index, Key *key, int max);	/* of ListedCheckpoint */
+extern List *CheckpointsInTree(Call *call, const pg_uuid_t *root_id);	/* of ListedCheckpoint */
+extern ListedCheckpoint *CheckpointOfStep(Call *call, const pg_uuid_t *step_id);	/* NULL: none */
+extern void PutCheckpoint(JsonBuilder *b, const ListedCheckpoint *checkpoint, int cut);
+extern int	ArtifactsById(const ListCell *a, const ListCell *b);	/* of ListedArtifact */
+extern List *ArtifactsOfPlan(Call *call, const pg_uuid_t *plan_id); /* of ListedArtifact */
+extern ListedDetail *DetailOf(Call *call, const pg_uuid_t *plan_id);
+extern void PutArtifacts(JsonBuilder *b, const List *artifacts, int entries, int cut);
+
 /* ---------- find.c: lists and searches ---------- */
 
 typedef enum SearchWay
@@ -129,6 +219,10 @@ extern void ExplainReason(Wait *w);
 
 /* ---------- claims.c: the claims for which a plan waits ---------- */
 
+extern TimestampTz ActiveSince(const StepRow *step);
+extern int	ClaimsBySilence(const ListCell *a, const ListCell *b);	/* of StepRow */
+extern List *ClaimsInPlan(Call *call, const PlanRow *plan); /* of StepRow, the most silent first */
+extern bool IsSilent(const PlanRow *plan, const StepRow *step, Interval *stall_after);	/* NULL: by its own threshold */
 extern Claims *ClaimsOf(Call *call, const PlanRow *asked);
 extern StepRow *OldestClaim(Call *call, const Claims *claims);	/* NULL: none */
 extern void PutRetryAfter(JsonBuilder *b, const Claims *claims);	/* "retryAfterMs", if a claim ends by itself */

@@ -5,7 +5,8 @@
  * A claim is a step in progress that has no nested plan, and that no review has
  * sent back. Who has to wait wants to know of the claims in a plan and in the
  * plans nested in it: which is lost, which may be the caller's own, when the
- * first one ends by itself. One query answers that, once per call.
+ * first one ends by itself. That is looked up once per call: in a plan alone by
+ * index, in a tree by one query.
  *
  * There is no index of claims, since it would make every claim write into it.
  * In each plan, the search goes from the next pending step backwards, then
@@ -19,6 +20,7 @@
 #include "api/api.h"
 
 #include "utils/array.h"
+#include "utils/fmgrprotos.h"
 
 #define CLAIMS_SHOWN	10		/* waitingFor names at most this many claims */
 
@@ -47,17 +49,6 @@ enum
 	" WHERE p.in_progress > 0 AND x.claimed ORDER BY x.since, x.id) AS c"
 
 #define THIS_PLAN	"SELECT p.* FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.id = $2"
-
-/* Read the claims of a plan in a tree without nested plans. */
-static Rows
-ClaimsInPlan(const Params *params)
-{
-	static KeptQuery find = {
-		CLAIMS_IN(THIS_PLAN), 4, {TEXTOID, UUIDOID, INTERVALOID, INT4OID}, .in_order = true
-	};
-
-	return QueryRun(&find, params);
-}
 
 /* Read the claims of a whole tree: the plans above an open one are open too. */
 static Rows
@@ -116,30 +107,119 @@ ClaimAt(Call *call, const Rows *rows, int column)
 	return RowIsNull(rows, 0, column) ? NULL : StepMustRead(call, &id);
 }
 
-/* Find the claims in a plan and below it. */
-Claims *
-ClaimsOf(Call *call, const PlanRow *asked)
+/* Read the claims of a tree with nested plans. */
+static void
+ClaimsRead(Call *call, const PlanRow *asked, Claims *claims)
 {
-	Claims	   *claims = palloc0(sizeof(Claims));
 	Params		params = {0};
 	Rows		rows;
 
-	claims->end = NO_TIME;
-	if (asked->counts[STEP_IN_PROGRESS] + asked->counts[STEP_AWAITING_INPUT] == 0)
-		return claims;
 	ParamKey(&params, call, &asked->id);
 	ParamDatum(&params, IntervalPGetDatum(DefaultStallAfter()));
 	ParamInt(&params, CLAIMS_SHOWN);
-	if (!PlanMustRead(call, &asked->root_id)->nests)
-		rows = ClaimsInPlan(&params);
-	else
-		rows = asked->nested ? ClaimsBelow(&params) : ClaimsInTree(&params);
+	rows = asked->nested ? ClaimsBelow(&params) : ClaimsInTree(&params);
 	claims->count = RowInt(&rows, 0, CLAIMS_COUNT);
 	claims->end = RowTime(&rows, 0, CLAIMS_END);
 	claims->ids = OldestIds(&rows);
 	claims->lost = ClaimAt(call, &rows, CLAIMS_LOST);
 	claims->unheld = ClaimAt(call, &rows, CLAIMS_UNHELD);
 	RowsFree(&rows);
+}
+
+/* Return the last sign of life of a claim. */
+TimestampTz
+ActiveSince(const StepRow *step)
+{
+	return TimeIsSet(step->active_at) ? step->active_at : step->started_at;
+}
+
+/*
+ * Say whether a claim has been silent for at least its threshold: the one given,
+ * or that of the step, or that of the plan, or the setting.
+ */
+bool
+IsSilent(const PlanRow *plan, const StepRow *step, Interval *stall_after)
+{
+	Interval   *own = step->stall_after ? step->stall_after : plan->stall_after;
+	Interval   *threshold = stall_after ? stall_after : own ? own : DefaultStallAfter();
+	Datum		silent_for = DirectFunctionCall2(timestamp_mi, TimestampTzGetDatum(GetCurrentTimestamp()),
+												 TimestampTzGetDatum(ActiveSince(step)));
+
+	return DatumGetInt32(DirectFunctionCall2(interval_cmp, silent_for, IntervalPGetDatum(threshold))) >= 0;
+}
+
+/* Compare claims: those that are silent for longest come first. */
+int
+ClaimsBySilence(const ListCell *a, const ListCell *b)
+{
+	const StepRow *one = lfirst(a);
+	const StepRow *other = lfirst(b);
+
+	if (ActiveSince(one) != ActiveSince(other))
+		return ActiveSince(one) < ActiveSince(other) ? -1 : 1;
+	return memcmp(&one->id, &other->id, sizeof(pg_uuid_t));
+}
+
+/* List the claims of a plan alone. */
+List *
+ClaimsInPlan(Call *call, const PlanRow *plan)
+{
+	List	   *claims = NIL;
+	ListCell   *cell;
+
+	foreach(cell, StepsInProgress(call, plan))
+	{
+		StepRow    *step = lfirst(cell);
+
+		if (step->workflow == NULL && !step->sent_back)
+			claims = lappend(claims, step);
+	}
+	list_sort(claims, ClaimsBySilence);
+	return claims;
+}
+
+/* Take the earlier of two times; NO_TIME is none. */
+static TimestampTz
+Earlier(TimestampTz a, TimestampTz b)
+{
+	if (!TimeIsSet(a) || !TimeIsSet(b))
+		return TimeIsSet(a) ? a : b;
+	return Min(a, b);
+}
+
+/* Add a claim of a plan to those that are known. In a strict sequence a claim also ends when it stalls. */
+static void
+ClaimAdd(Claims *claims, const PlanRow *plan, StepRow *step)
+{
+	Interval   *threshold = step->stall_after ? step->stall_after : plan->stall_after;
+	TimestampTz stalls = TimeAfter(ActiveSince(step), threshold ? threshold : DefaultStallAfter());
+	TimestampTz now = GetCurrentTimestamp();
+
+	claims->count++;
+	if (claims->count <= CLAIMS_SHOWN)
+		claims->ids = lappend(claims->ids, &step->id);
+	claims->end = Earlier(claims->end, Earlier(step->lease_expires_at, plan->strict_order ? stalls : NO_TIME));
+	if (claims->lost == NULL && (stalls <= now || (TimeIsSet(step->lease_expires_at) && step->lease_expires_at < now)))
+		claims->lost = step;
+	if (claims->unheld == NULL && step->worker == NULL && !TimeIsSet(step->lease_expires_at))
+		claims->unheld = step;
+}
+
+/* Find the claims in a plan and below it. */
+Claims *
+ClaimsOf(Call *call, const PlanRow *asked)
+{
+	Claims	   *claims = palloc0(sizeof(Claims));
+	ListCell   *cell;
+
+	claims->end = NO_TIME;
+	if (asked->counts[STEP_IN_PROGRESS] + asked->counts[STEP_AWAITING_INPUT] == 0)
+		return claims;
+	if (PlanMustRead(call, &asked->root_id)->nests)
+		ClaimsRead(call, asked, claims);
+	else
+		foreach(cell, ClaimsInPlan(call, asked))
+			ClaimAdd(claims, asked, lfirst(cell));
 	return claims;
 }
 

@@ -2,18 +2,15 @@
  * context.c
  *	  what a session needs to continue a plan: the plan, or a step of it
  *
- * The answers are built by internal SQL functions in sql/56_context.sql, which
- * take the tenant as an argument, and cut. This file looks up the ids first, so
- * that an id of another tenant is not found, checks the other arguments, and
- * fills in what was cut (bound.c).
+ * All rows that an answer may show are read first, by index (listed.c). Then the
+ * answer is built and cut, at lower and lower levels until it fits, and what was
+ * cut is filled in again as far as there is room (bound.c).
  *
  * Nothing is locked, with one exception: get_plan_context locks the tree if
  * another session takes over the plan. It records that first, and reads the
  * answer afterwards.
  */
 #include "api/api.h"
-
-#include "utils/array.h"
 
 /* Return the length of a full list in an answer of so many bytes. */
 static int
@@ -22,94 +19,99 @@ EntriesIn(int max_bytes)
 	return Max(LIST_MAX, Min(max_bytes / (CONTEXT_BYTES / LIST_MAX), 1000));
 }
 
+/* Make a field of a text; NULL for NULL. */
+static struct varlena *
+FieldOf(const char *text)
+{
+	return text ? (struct varlena *) cstring_to_text(text) : NULL;
+}
+
 /* ---------- fill what was cut ---------- */
 
-/* a member that can be filled in, in the order of the columns that a query returns */
+/* a member that can be filled in */
 typedef struct Member
 {
 	const char *key;
 	FieldKind	kind;
+	const struct varlena *field;	/* or NULL */
 } Member;
 
-/* Fill the members of one row, from a column on. */
+/* Fill members of an object, in this order. */
 static void
-FillRow(Filling *filling, FillTarget *target, const Rows *rows, uint64 row, int column, const Member *members, int count,
-		int parts)
+FillMembers(Filling *filling, FillTarget *target, const Member *members, int count, int parts)
 {
 	for (int i = 0; i < count; i++)
-		FillMember(filling, target, members[i].key, RowVarlena(rows, row, column + i), members[i].kind, parts);
+		FillMember(filling, target, members[i].key, members[i].field, members[i].kind, parts);
 }
 
-static const Member StepMembers[] = {
-	{"result", FIELD_JSON},
-	{"resultSummary", FIELD_TEXT},
-	{"message", FIELD_TEXT},
-	{"pauseReason", FIELD_JSON},
-	{"prompt", FIELD_TEXT},
-	{"instructions", FIELD_TEXT},
-	{"arguments", FIELD_JSON},
-	{"inputs", FIELD_JSON},
-	{"resources", FIELD_JSON},
-	{"condition", FIELD_TEXT},
-	{"tool", FIELD_TEXT},
-	{"workflow", FIELD_TEXT},
-	{"worker", FIELD_TEXT},
-	{"executionReport", FIELD_JSON},
-	{"outputFormattingNotes", FIELD_TEXT},
-};
-
-/* Read what can be filled in of steps: 1 number in ids, then StepMembers. With latest, those that ended last come first. */
-static Rows
-StepFields(Call *call, Datum ids, bool latest)
+/* Fill the members of a step, but its result. */
+static void
+FillStep(Filling *filling, FillTarget *target, const StepRow *step)
 {
-	static KeptQuery read = {
-		"SELECT pg_catalog.array_position($2, s.id), s.result, s.result_summary, s.message, s.pause_reason, s.prompt, s.instructions,"
-		" s.arguments, s.inputs, s.resources, s.condition, s.tool, s.workflow, s.worker, s.execution_report,"
-		" s.output_formatting_notes"
-		" FROM stepwise.step AS s WHERE s.tenant = $1 AND s.id = ANY ($2)"
-		" ORDER BY CASE WHEN $3 THEN s.completed_at END DESC NULLS LAST, 1",
-		3, {TEXTOID, UUIDARRAYOID, BOOLOID}
+	const Member members[] = {
+		{"resultSummary", FIELD_TEXT, step->result_summary},
+		{"message", FIELD_TEXT, FieldOf(step->message)},
+		{"pauseReason", FIELD_JSON, step->pause_reason},
+		{"prompt", FIELD_TEXT, step->prompt},
+		{"instructions", FIELD_TEXT, step->instructions},
+		{"arguments", FIELD_JSON, step->arguments},
+		{"inputs", FIELD_JSON, step->inputs},
+		{"resources", FIELD_JSON, step->resources},
+		{"condition", FIELD_TEXT, step->condition},
+		{"tool", FIELD_TEXT, FieldOf(step->tool)},
+		{"workflow", FIELD_TEXT, FieldOf(step->workflow)},
+		{"worker", FIELD_TEXT, FieldOf(step->worker)},
+		{"executionReport", FIELD_JSON, step->execution_report},
+		{"outputFormattingNotes", FIELD_TEXT, step->output_formatting_notes},
 	};
-	Params		params = {0};
 
-	ParamTenant(&params, call);
-	ParamDatum(&params, ids);
-	ParamBool(&params, latest);
-	return QueryRun(&read, &params);
+	FillMembers(filling, target, members, lengthof(members), 1);
 }
 
-/* Collect the ids of the steps in a list of the answer. */
-static Datum
-ListedIds(const Jsonb *list, int *count)
+/* a step in a list of the answer */
+typedef struct ShownStep
 {
-	Datum	   *ids = palloc(sizeof(Datum) * (list ? JB_ROOT_COUNT(list) + 1 : 1));
-	JsonbValue	element;
+	const StepRow *row;
+	FillTarget *target;
+} ShownStep;
 
-	for (*count = 0; JsonGetIndex(list, *count, &element); (*count)++)
-	{
-		pg_uuid_t  *id = palloc(sizeof(pg_uuid_t));
+/* Compare steps of a list: those that ended last come first. */
+static int
+ShownByEnd(const ListCell *a, const ListCell *b)
+{
+	const StepRow *one = ((const ShownStep *) lfirst(a))->row;
+	const StepRow *other = ((const ShownStep *) lfirst(b))->row;
 
-		UuidParse(JsonGetText(JsonFromValue(&element), "stepId"), id);
-		ids[*count] = UUIDPGetDatum(id);
-	}
-	return PointerGetDatum(construct_array(ids, *count, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR));
+	if (one->completed_at != other->completed_at)
+		return one->completed_at > other->completed_at ? -1 : 1;
+	return one->order < other->order ? -1 : 1;
 }
 
-/* Fill the steps of a list: first all results, then all else. */
+/* Fill the steps of a list: first all results, then all else. With latest, those that ended last come first. */
 static void
-FillSteps(Call *call, Filling *filling, const char *list, bool latest)
+FillSteps(Filling *filling, const char *list, const List *rows, bool latest)
 {
-	int			count;
-	Datum		ids = ListedIds(JsonGetJson(filling->answer, list), &count);
-	FillTarget **targets = palloc(sizeof(FillTarget *) * (count + 1));
-	Rows		rows = StepFields(call, ids, latest);
+	List	   *shown = NIL;
+	ListCell   *cell;
 
-	for (int i = 0; i < count; i++)
-		targets[i] = FillAt(filling, list, i);
-	for (uint64 i = 0; i < rows.count; i++)
-		FillRow(filling, targets[RowInt(&rows, i, 1) - 1], &rows, i, 2, StepMembers, 1, 1);
-	for (uint64 i = 0; i < rows.count; i++)
-		FillRow(filling, targets[RowInt(&rows, i, 1) - 1], &rows, i, 3, StepMembers + 1, lengthof(StepMembers) - 1, 1);
+	foreach(cell, rows)
+	{
+		ShownStep  *step = palloc(sizeof(ShownStep));
+
+		step->row = lfirst(cell);
+		step->target = FillAt(filling, list, foreach_current_index(cell));
+		shown = lappend(shown, step);
+	}
+	if (latest)
+		list_sort(shown, ShownByEnd);
+	foreach(cell, shown)
+	{
+		const ShownStep *step = lfirst(cell);
+
+		FillMember(filling, step->target, "result", step->row->result, FIELD_JSON, 1);
+	}
+	foreach(cell, shown)
+		FillStep(filling, ((ShownStep *) lfirst(cell))->target, ((ShownStep *) lfirst(cell))->row);
 }
 
 /* ---------- get_plan_context ---------- */
@@ -127,103 +129,390 @@ NoteSession(Call *call, const PlanRow *plan)
 	PlanNoteSession(call, locked);
 }
 
-/* what an answer of the context functions is built from */
-typedef struct Context
+/* what the answer of get_plan_context is built from */
+typedef struct PlanContextOf
 {
 	Call	   *call;
-	const PlanRow *plan;		/* of get_plan_context */
-	const StepRow *step;		/* of get_step_context */
-	Jsonb	   *more;			/* members that are not read by the query, and are not cut */
-	char	   *instructions;	/* of get_step_context, filled; or NULL */
-	Jsonb	   *arguments;		/* likewise */
-	Jsonb	   *resources;		/* likewise */
-} Context;
+	const PlanRow *plan;
+	const ListedDetail *detail;
+	Jsonb	   *more;			/* members that are not cut */
+	List	   *tree;			/* of PlanRow: the plan, and those nested in it */
+	List	   *steps;			/* of ListedStep, all of the plan */
+	List	   *claims;			/* of OpenClaim, in the tree */
+	List	   *checkpoints;	/* of ListedCheckpoint, in the tree */
+	List	   *artifacts;		/* of ListedArtifact, in the tree */
+	bool		has_skill;
+	List	   *shown;			/* of StepRow: the steps in the answer that was built last */
+} PlanContextOf;
+
+/* a claim in a tree */
+typedef struct OpenClaim
+{
+	const PlanRow *plan;
+	const StepRow *step;
+	bool		stalled;
+	bool		expired;
+} OpenClaim;
+
+/* List the plan, and those that are nested in it. */
+static List *
+TreeOf(Call *call, PlanRow *plan)
+{
+	static KeptQuery find = {
+		"WITH RECURSIVE tree AS (SELECT $2 AS id, 0 AS depth UNION ALL SELECT n.id, t.depth + 1 FROM tree AS t"
+		" JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = t.id AND s.workflow IS NOT NULL"
+		" JOIN stepwise.plan AS n ON n.tenant = $1 AND n.parent_step_id = s.id)"
+		" SELECT t.id FROM tree AS t WHERE t.depth > 0",
+		2, {TEXTOID, UUIDOID}
+	};
+	List	   *tree = list_make1(plan);
+	Rows		rows;
+
+	if (!PlanMustRead(call, &plan->root_id)->nests)
+		return tree;
+	rows = QueryById(call, &find, &plan->id);
+	for (uint64 i = 0; i < rows.count; i++)
+	{
+		pg_uuid_t	id = RowUuid(&rows, i, 1);
+
+		tree = lappend(tree, PlanMustRead(call, &id));
+	}
+	RowsFree(&rows);
+	return tree;
+}
+
+/* Compare claims: those that are stalled or expired come first, then those that are silent for longest. */
+static int
+ClaimsByNeed(const ListCell *a, const ListCell *b)
+{
+	const OpenClaim *one = lfirst(a);
+	const OpenClaim *other = lfirst(b);
+	ListCell	first = {.ptr_value = unconstify(StepRow *, one->step)};
+	ListCell	second = {.ptr_value = unconstify(StepRow *, other->step)};
+
+	if ((one->stalled || one->expired) != (other->stalled || other->expired))
+		return one->stalled || one->expired ? -1 : 1;
+	return ClaimsBySilence(&first, &second);
+}
+
+/* Add the claims of an open plan. */
+static void
+ReadClaims(PlanContextOf *of, const PlanRow *plan)
+{
+	ListCell   *cell;
+
+	foreach(cell, ClaimsInPlan(of->call, plan))
+	{
+		const StepRow *step = lfirst(cell);
+		OpenClaim  *claim = palloc(sizeof(OpenClaim));
+
+		claim->plan = plan;
+		claim->step = step;
+		claim->stalled = IsSilent(plan, step, NULL);
+		claim->expired = TimeIsSet(step->lease_expires_at) && step->lease_expires_at < GetCurrentTimestamp();
+		of->claims = lappend(of->claims, claim);
+	}
+}
+
+/* Find a plan of the tree by its id; NULL if it is not there. */
+static const PlanRow *
+PlanOfTree(const PlanContextOf *of, const pg_uuid_t *id)
+{
+	ListCell   *cell;
+
+	foreach(cell, of->tree)
+		if (UuidEqual(&((PlanRow *) lfirst(cell))->id, id))
+			return lfirst(cell);
+	return NULL;
+}
+
+/* Read the checkpoints of the plans that have not ended. A plan alone has one only if a step waits. */
+static void
+ReadCheckpoints(PlanContextOf *of)
+{
+	ListCell   *cell;
+
+	if (list_length(of->tree) == 1 && of->plan->counts[STEP_AWAITING_INPUT] == 0)
+		return;
+	foreach(cell, CheckpointsInTree(of->call, &of->plan->root_id))
+	{
+		ListedCheckpoint *checkpoint = lfirst(cell);
+		const PlanRow *plan = PlanOfTree(of, &checkpoint->plan_id);
+
+		if (plan != NULL && !TimeIsSet(plan->completed_at))
+			of->checkpoints = lappend(of->checkpoints, checkpoint);
+	}
+}
+
+/* Read the rows from which the answer is built. */
+static PlanContextOf
+PlanContextRead(Call *call, PlanRow *plan)
+{
+	PlanContextOf of = {.call = call, .plan = plan};
+	ListCell   *cell;
+
+	of.detail = DetailOf(call, &plan->id);
+	of.tree = TreeOf(call, plan);
+	of.steps = ListedSteps(call, &plan->id);
+	foreach(cell, of.tree)
+	{
+		const PlanRow *each = lfirst(cell);
+
+		if (!TimeIsSet(each->completed_at))
+			ReadClaims(&of, each);
+		of.artifacts = list_concat(of.artifacts, ArtifactsOfPlan(call, &each->id));
+	}
+	list_sort(of.claims, ClaimsByNeed);
+	list_sort(of.artifacts, ArtifactsById);
+	ReadCheckpoints(&of);
+	of.has_skill = SkillMetadata(call, &plan->id) != NULL;
+	return of;
+}
+
+/* Put a step of the plan. What it depends on is read once. */
+static void
+PutContextStep(JsonBuilder *b, PlanContextOf *of, ListedStep *step, int cut)
+{
+	if (step->row == NULL && !of->plan->sequential)
+		step->parents = ParentsOf(of->call, &step->id);
+	of->shown = lappend(of->shown, ListedRow(of->call, step));
+	JsonObjectStart(b, NULL);
+	PutListedStep(b, step->row, cut);
+	PutDependsOn(b, step->parents, cut);
+	PutNestedPlan(b, of->call, step->row);
+	JsonObjectEnd(b);
+}
+
+/* Put the steps that ended last, and the next to come. */
+static void
+PutContextSteps(JsonBuilder *b, PlanContextOf *of, int entries, int cut)
+{
+	const int  *counts = of->plan->counts;
+	int			ended = counts[STEP_COMPLETED] + counts[STEP_SKIPPED] + counts[STEP_FAILED];
+	int			open = StepTotal(counts) - ended;
+	List	   *picked = PickSteps(of->steps, STATES_OPEN, StepsByBegin, Max((entries + 1) / 2, entries - ended));
+	ListCell   *cell;
+
+	picked = list_concat(picked, PickSteps(of->steps, STATES_ENDED, StepsByEnd, Max(entries / 2, entries - open)));
+	list_sort(picked, StepsByOrder);
+	of->shown = NIL;
+	JsonArrayStart(b, "steps");
+	foreach(cell, picked)
+		PutContextStep(b, of, lfirst(cell), cut);
+	JsonArrayEnd(b);
+}
+
+/* Put the path of a step, cut. */
+static void
+PutCutPath(JsonBuilder *b, const PlanRow *plan, const StepRow *step, int cut)
+{
+	ReadingFunction reader = {"get_step_context", "step_id", UuidText(&step->id), "max_bytes"};
+
+	PutCutJson(b, "path", ParentNamesBelow(plan, step), cut, &reader);
+}
+
+/* Put the claims of the tree. */
+static void
+PutOpenClaims(JsonBuilder *b, const PlanContextOf *of, int entries, int cut)
+{
+	ListCell   *cell;
+
+	JsonArrayStart(b, "openClaims");
+	foreach(cell, of->claims)
+	{
+		const OpenClaim *claim = lfirst(cell);
+		const StepRow *step = claim->step;
+
+		if (foreach_current_index(cell) >= entries)
+			break;
+		JsonObjectStart(b, NULL);
+		JsonPutUuid(b, "stepId", &step->id);
+		JsonPutUuid(b, "planId", &step->plan_id);
+		JsonPutText(b, "name", step->name);
+		PutCutPath(b, claim->plan, step, cut);
+		PutCutText(b, "worker", step->worker, cut, "get_step_context");
+		JsonPutInt(b, "attempt", step->attempt);
+		JsonPutTimeIfSet(b, "since", step->started_at);
+		JsonPutTimeIfSet(b, "leaseExpiresAt", step->lease_expires_at);
+		JsonPutTimeIfSet(b, "activeAt", ActiveSince(step));
+		JsonPutBool(b, "stalled", claim->stalled);
+		JsonPutBool(b, "expired", claim->expired);
+		JsonObjectEnd(b);
+	}
+	JsonArrayEnd(b);
+	JsonPutInt(b, "openClaimCount", list_length(of->claims));
+}
+
+/* Put the checkpoints of the tree. */
+static void
+PutCheckpoints(JsonBuilder *b, const PlanContextOf *of, int entries, int cut)
+{
+	ListCell   *cell;
+
+	JsonArrayStart(b, "checkpoints");
+	foreach(cell, of->checkpoints)
+	{
+		const ListedCheckpoint *checkpoint = lfirst(cell);
+
+		if (foreach_current_index(cell) >= entries)
+			break;
+		JsonObjectStart(b, NULL);
+		JsonPutUuid(b, "planId", &checkpoint->plan_id);
+		JsonPutUuid(b, "stepId", &checkpoint->step_id);
+		PutCutPath(b, PlanOfTree(of, &checkpoint->plan_id), StepMustRead(of->call, &checkpoint->step_id), cut);
+		PutCheckpoint(b, checkpoint, cut);
+		JsonObjectEnd(b);
+	}
+	JsonArrayEnd(b);
+	JsonPutInt(b, "checkpointCount", list_length(of->checkpoints));
+}
+
+/* Put the newest execution of a skill that made the plan or works on it, if there is one. */
+static void
+PutSkill(JsonBuilder *b, const PlanContextOf *of, int cut)
+{
+	static KeptQuery read = {
+		"SELECT stepwise.drop_nulls(stepwise.skill_json(e, $3)) FROM stepwise.skill_execution AS e"
+		" WHERE e.tenant = $1 AND e.plan_id = $2 ORDER BY e.id DESC LIMIT 1",
+		3, {TEXTOID, UUIDOID, INT4OID}
+	};
+	Params		params = {0};
+
+	if (!of->has_skill || cut <= 0)
+		return;
+	ParamKey(&params, of->call, &of->plan->id);
+	ParamInt(&params, cut);
+	JsonPutJsonIfSet(b, "skill", QueryJson(&read, &params));
+}
+
+/* Put the texts and values of the plan. */
+static void
+PutPlanTexts(JsonBuilder *b, const PlanContextOf *of, int cut)
+{
+	const PlanRow *plan = of->plan;
+	const ListedDetail *detail = of->detail;
+	ReadingFunction reader = {"get_plan_context", "plan_id", UuidText(&plan->id), "max_bytes"};
+	ReadingFunction variables = {"task_variables", "plan_id", reader.id, NULL};
+	ReadingFunction why = {"why", "plan_id", reader.id, NULL};
+
+	PutCutText(b, "name", plan->name, Max(cut, 40), reader.function);
+	PutCutText(b, "goal", plan->goal, cut, reader.function);
+	PutCutText(b, "workflow", plan->workflow, cut, reader.function);
+	PutCutField(b, "description", detail->description, cut, reader.function);
+	PutCutField(b, "designRationale", detail->design_rationale, cut, reader.function);
+	PutCutJson(b, "inputs", plan->inputs, cut, &reader);
+	PutCutJson(b, "outputs", plan->outputs, cut, &reader);
+	PutCutJson(b, "variables", detail->variables, cut, &variables);
+	PutCutText(b, "sessionId", plan->session_id, cut, reader.function);
+	PutCutText(b, "message", plan->message, cut, reader.function);
+	PutCutJson(b, "pauseReason", plan->pause_reason, cut, &why);
+	JsonPutText(b, "outputFormattingNotes", cut > 0 ? CutField(detail->output_formatting_notes, cut, reader.function) : NULL);
+	if (detail->final_output == NULL)
+	{
+		JsonPutNull(b, "finalOutput");
+		return;
+	}
+	JsonObjectStart(b, "finalOutput");
+	JsonPutText(b, "content", cut > 0 ? CutField(detail->final_output, cut, "get_output") : NULL);
+	JsonPutText(b, "mediaType", cut > 0 ? CutField(detail->final_media_type, cut, "get_output") : NULL);
+	JsonObjectEnd(b);
+}
+
+/* Put the state of the plan. */
+static void
+PutPlanState(JsonBuilder *b, const PlanRow *plan)
+{
+	JsonPutUuid(b, "planId", &plan->id);
+	JsonPutUuid(b, "rootPlanId", &plan->root_id);
+	if (plan->nested)
+		JsonPutUuid(b, "parentStepId", &plan->parent_step_id);
+	JsonPutText(b, "status", PlanStatusName[plan->status]);
+	JsonPutText(b, "planStatus", PlanStatusName[plan->status]);
+	JsonPutText(b, "outcome", OutcomeName[plan->outcome]);
+	JsonPutText(b, "onFailure", OnFailureName[plan->on_failure]);
+	if (plan->version > 0)
+		JsonPutInt(b, "version", plan->version);
+	JsonPutTimeIfSet(b, "createdAt", plan->created_at);
+	JsonPutTimeIfSet(b, "startedAt", plan->started_at);
+	JsonPutTimeIfSet(b, "completedAt", plan->completed_at);
+	JsonPutTimeIfSet(b, "updatedAt", plan->updated_at);
+	JsonPutInt(b, "totalSteps", StepTotal(plan->counts));
+	JsonPutInt(b, "progress", PlanPercent(plan));
+}
 
 /* Build the answer of get_plan_context at one level. */
 static Jsonb *
 PlanContextAt(void *arg, int entries, int text)
 {
-	static KeptQuery read = {
-		"SELECT j FROM stepwise.plan_context_json($1, $2, $3, $4) AS j",
-		4, {TEXTOID, UUIDOID, INT4OID, INT4OID}
-	};
-	Context    *context = arg;
-	Params		params = {0};
-	Jsonb	   *answer;
+	PlanContextOf *of = arg;
+	int			beside = BesideSteps(entries, text);
+	JsonBuilder b = {0};
 
-	ParamKey(&params, context->call, &context->plan->id);
-	ParamInt(&params, entries);
-	ParamInt(&params, text);
-	answer = QueryJson(&read, &params);
-	return answer ? JsonMerge(answer, context->more) : NULL;
+	JsonObjectStart(&b, NULL);
+	PutPlanState(&b, of->plan);
+	PutPlanTexts(&b, of, text);
+	PutContextSteps(&b, of, entries, text);
+	PutOpenClaims(&b, of, beside, text);
+	PutCheckpoints(&b, of, beside, text);
+	PutArtifacts(&b, of->artifacts, beside, text);
+	PutSkill(&b, of, text);
+	JsonPutMembers(&b, of->more);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
 }
 
-/* what comes before the results of steps, if it is not too long; then what comes after them */
-static const Member PlanMembers[] = {
-	{"pauseReason", FIELD_JSON},
-	{"outputFormattingNotes", FIELD_TEXT},
-	{"goal", FIELD_TEXT},
-	{"message", FIELD_TEXT},
-	{"inputs", FIELD_JSON},
-	{"outputs", FIELD_JSON},
-	{"variables", FIELD_JSON},
-	{"description", FIELD_TEXT},
-	{"designRationale", FIELD_TEXT},
-	{"name", FIELD_TEXT},
-	{"workflow", FIELD_TEXT},
-	{"sessionId", FIELD_TEXT},
-};
-#define FINAL_OUTPUT	(lengthof(PlanMembers) + 1)	/* the column after them */
-
-/* Read what can be filled in of a plan: PlanMembers, then the final output. */
-static Rows
-PlanFields(Call *call, const PlanRow *plan)
+/* Fill the members of the plan. They come before the results of its steps, if they are not too long. */
+static void
+FillPlan(Filling *filling, const PlanContextOf *of)
 {
-	static KeptQuery read = {
-		"SELECT p.pause_reason, d.output_formatting_notes, p.goal, p.message, p.inputs, p.outputs, coalesce(d.variables, '{}'), d.description,"
-		" d.design_rationale, p.name, p.workflow, p.session_id, d.final_output"
-		" FROM stepwise.plan AS p LEFT JOIN stepwise.plan_detail AS d ON d.tenant = $1 AND d.plan_id = $2"
-		" WHERE p.tenant = $1 AND p.id = $2",
-		2, {TEXTOID, UUIDOID}
+	const PlanRow *plan = of->plan;
+	const ListedDetail *detail = of->detail;
+	const Member members[] = {
+		{"pauseReason", FIELD_JSON, plan->pause_reason},
+		{"outputFormattingNotes", FIELD_TEXT, detail->output_formatting_notes},
+		{"goal", FIELD_TEXT, FieldOf(plan->goal)},
+		{"message", FIELD_TEXT, FieldOf(plan->message)},
+		{"inputs", FIELD_JSON, plan->inputs},
+		{"outputs", FIELD_JSON, plan->outputs},
+		{"variables", FIELD_JSON, detail->variables},
+		{"description", FIELD_TEXT, detail->description},
+		{"designRationale", FIELD_TEXT, detail->design_rationale},
+		{"name", FIELD_TEXT, FieldOf(plan->name)},
+		{"workflow", FIELD_TEXT, FieldOf(plan->workflow)},
+		{"sessionId", FIELD_TEXT, FieldOf(plan->session_id)},
 	};
-	return QueryById(call, &read, &plan->id);
+
+	FillMembers(filling, FillAt(filling, NULL, -1), members, lengthof(members), 4);
+	FillMember(filling, FillAt(filling, "finalOutput", -1), "content", detail->final_output, FIELD_TEXT, 4);
 }
 
 /* Fill what people are asked. */
 static void
-FillCheckpoints(Call *call, Filling *filling)
+FillCheckpoints(Filling *filling, const PlanContextOf *of)
 {
-	static const Member members[] = {{"prompt", FIELD_TEXT}, {"questions", FIELD_JSON}};
-	static KeptQuery read = {
-		"SELECT pg_catalog.array_position($2, k.step_id), k.prompt, k.questions FROM stepwise.checkpoint AS k"
-		" WHERE k.tenant = $1 AND k.step_id = ANY ($2) ORDER BY 1",
-		2, {TEXTOID, UUIDARRAYOID}
-	};
-	Params		params = {0};
-	Rows		rows;
-	int			count;
+	ListCell   *cell;
 
-	ParamTenant(&params, call);
-	ParamDatum(&params, ListedIds(JsonGetJson(filling->answer, "checkpoints"), &count));
-	rows = QueryRun(&read, &params);
-	for (uint64 i = 0; i < rows.count; i++)
-		FillRow(filling, FillAt(filling, "checkpoints", RowInt(&rows, i, 1) - 1), &rows, i, 2, members, lengthof(members), 4);
+	foreach(cell, of->checkpoints)
+	{
+		const ListedCheckpoint *checkpoint = lfirst(cell);
+		FillTarget *target = FillAt(filling, "checkpoints", foreach_current_index(cell));
+
+		if (target == NULL)
+			break;
+		FillMember(filling, target, "prompt", checkpoint->prompt, FIELD_TEXT, 4);
+		FillMember(filling, target, "questions", checkpoint->questions, FIELD_JSON, 4);
+	}
 }
 
 /* Fill what was cut in the answer of get_plan_context. */
 static Jsonb *
-PlanContextFill(Call *call, const PlanRow *plan, Jsonb *answer, int max_bytes)
+PlanContextFill(const PlanContextOf *of, Jsonb *answer, int max_bytes)
 {
 	Filling		filling = FillBegin(answer, max_bytes);
-	FillTarget *top = FillAt(&filling, NULL, -1);
-	Rows		fields = PlanFields(call, plan);
 
-	if (fields.count == 0)
-		PlanNotFound(&plan->id);
-	FillCheckpoints(call, &filling);
-	FillRow(&filling, top, &fields, 0, 1, PlanMembers, lengthof(PlanMembers), 4);
-	FillMember(&filling, FillAt(&filling, "finalOutput", -1), "content", RowVarlena(&fields, 0, FINAL_OUTPUT), FIELD_TEXT, 4);
-	FillSteps(call, &filling, "steps", true);
+	FillCheckpoints(&filling, of);
+	FillPlan(&filling, of);
+	FillSteps(&filling, "steps", of->shown, true);
 	return FillEnd(&filling);
 }
 
@@ -246,18 +535,19 @@ ShortNextCall(const PlanRow *plan)
 static Jsonb *
 PlanContext(Call *call, const PlanRow *plan, int max_bytes)
 {
-	Context		context = {.call = call, .plan = plan};
+	PlanContextOf of;
+	PlanRow    *now;
 	Jsonb	   *answer;
 
 	NoteSession(call, plan);
 	ReadBegin(call);
-	context.more = NextCall(call, PlanMustRead(call, &plan->id));
-	answer = BoundBuild(PlanContextAt, &context, max_bytes, EntriesIn(max_bytes));
-	if (answer == NULL)
-		PlanNotFound(&plan->id);
+	now = PlanMustRead(call, &plan->id);
+	of = PlanContextRead(call, now);
+	of.more = NextCall(call, now);
+	answer = BoundBuild(PlanContextAt, &of, max_bytes, EntriesIn(max_bytes));
 	if (JsonTextLength(answer) > max_bytes)
 		answer = JsonMerge(answer, ShortNextCall(plan));
-	return PlanContextFill(call, plan, answer, max_bytes);
+	return PlanContextFill(&of, answer, max_bytes);
 }
 
 /* Show all that a new session needs to continue a plan. */
@@ -278,22 +568,116 @@ stepwise_get_plan_context(PG_FUNCTION_ARGS)
 
 /* ---------- get_step_context ---------- */
 
-/* Collect the names of steps that a step mentions, or with bindings, the bindings. */
-static Datum
-MentionedNames(List *mentions, bool bindings)
+/* what the answer of get_step_context is built from */
+typedef struct StepContextOf
 {
-	Datum	   *names = palloc(sizeof(Datum) * (list_length(mentions) + 1));
-	int			count = 0;
+	Call	   *call;
+	const StepRow *step;
+	PlanRow    *plan;
+	List	   *depends_on;		/* of Parent: what the definition names */
+	List	   *before;			/* of Parent: the steps before it, those that matter most first */
+	List	   *after;			/* of StepRow: those that depend on it, in their order */
+	List	   *artifacts;		/* of ListedArtifact */
+	const ListedCheckpoint *checkpoint; /* or NULL */
+	char	   *instructions;	/* filled; or NULL */
+	Jsonb	   *arguments;		/* likewise */
+	Jsonb	   *resources;		/* likewise */
+	List	   *shown;			/* of StepRow: the steps before it in the answer that was built last */
+} StepContextOf;
+
+/* Find a step among those before it; NULL if it is not there. */
+static Parent *
+BeforeFind(const StepContextOf *of, const pg_uuid_t *id)
+{
 	ListCell   *cell;
 
-	foreach(cell, mentions)
+	foreach(cell, of->before)
+		if (UuidEqual(&((Parent *) lfirst(cell))->id, id))
+			return lfirst(cell);
+	return NULL;
+}
+
+/* Add a step to those before it, unless it is there or NULL. */
+static void
+BeforeAdd(StepContextOf *of, StepRow *row, const char *via, int rank)
+{
+	Parent	   *parent;
+
+	if (row == NULL || BeforeFind(of, &row->id) != NULL)
+		return;
+	parent = palloc0(sizeof(Parent));
+	parent->id = row->id;
+	parent->row = row;
+	parent->via = via;
+	parent->rank = rank;
+	of->before = lappend(of->before, parent);
+}
+
+/* Compare steps before a step: by their rank, then the last one first. */
+static int
+BeforeByRank(const ListCell *a, const ListCell *b)
+{
+	const Parent *one = lfirst(a);
+	const Parent *other = lfirst(b);
+
+	if (one->rank != other->rank)
+		return one->rank < other->rank ? -1 : 1;
+	return one->row->order > other->row->order ? -1 : one->row->order < other->row->order;
+}
+
+#define SEQUENCE_SHOWN	20		/* steps before it, in a sequence */
+
+/* Read the steps before it: those that it depends on, those that it refers to, and in a sequence the last ones. */
+static void
+ReadBefore(StepContextOf *of)
+{
+	const StepRow *step = of->step;
+	ListCell   *cell;
+
+	if (!of->plan->sequential)
+		of->depends_on = ParentsOf(of->call, &step->id);
+	of->before = list_copy(of->depends_on);
+	foreach(cell, StepMentions(step))
 	{
 		const Mention *mention = lfirst(cell);
 
-		if (mention->binding == bindings)
-			names[count++] = CStringGetTextDatum(mention->name);
+		BeforeAdd(of, mention->binding ? StepReadByBinding(of->call, &step->plan_id, mention->name) :
+				  StepReadByName(of->call, &step->plan_id, mention->name), "reference", 2);
 	}
-	return PointerGetDatum(construct_array(names, count, TEXTOID, -1, false, TYPALIGN_INT));
+	for (int order = Max(step->order - SEQUENCE_SHOWN, 1); of->plan->sequential && order < step->order; order++)
+		BeforeAdd(of, StepReadByOrder(of->call, &step->plan_id, order), "sequence", 3);
+	list_sort(of->before, BeforeByRank);
+}
+
+/* Read the steps that depend on it. */
+static void
+ReadAfter(StepContextOf *of)
+{
+	ListCell   *cell;
+
+	foreach(cell, of->plan->sequential ? NIL : StepDependents(of->call, &of->step->id))
+	{
+		StepRow    *row = StepRead(of->call, &((Dependent *) lfirst(cell))->step_id);
+
+		if (row != NULL)
+			of->after = lappend(of->after, row);
+	}
+	list_sort(of->after, RowsByOrder);
+}
+
+/* Read its own artifacts, those of the steps before it, and those of the plan. */
+static void
+ReadArtifacts(StepContextOf *of)
+{
+	ListCell   *cell;
+
+	foreach(cell, ArtifactsOfPlan(of->call, &of->plan->id))
+	{
+		const ListedArtifact *artifact = lfirst(cell);
+
+		if (!artifact->has_step || UuidEqual(&artifact->step_id, &of->step->id) || BeforeFind(of, &artifact->step_id) != NULL)
+			of->artifacts = lappend(of->artifacts, lfirst(cell));
+	}
 }
 
 /* Resolve the arguments of a step. Returns them as they are written if a value is not there yet. */
@@ -309,16 +693,20 @@ FilledArguments(Call *call, PlanRow *plan, const StepRow *step)
 	return filled ? filled : arguments;
 }
 
-/* Read what get_next_step hands out with the step, or has handed out. */
-static void
-ReadHandedOut(Context *context)
+/* Read the rows from which the answer is built, and what get_next_step hands out with the step, or has handed out. */
+static StepContextOf
+StepContextRead(Call *call, const StepRow *step)
 {
-	Call	   *call = context->call;
-	PlanRow    *plan = PlanMustRead(call, &context->step->plan_id);
+	StepContextOf of = {.call = call, .step = step, .plan = PlanMustRead(call, &step->plan_id)};
 
-	context->instructions = ClaimedInstructions(call, plan, context->step);
-	context->arguments = FilledArguments(call, plan, context->step);
-	context->resources = ClaimedResources(call, plan, context->step);
+	ReadBefore(&of);
+	ReadAfter(&of);
+	ReadArtifacts(&of);
+	of.checkpoint = step->status == STEP_AWAITING_INPUT ? CheckpointOfStep(call, &step->id) : NULL;
+	of.instructions = ClaimedInstructions(call, of.plan, step);
+	of.arguments = FilledArguments(call, of.plan, step);
+	of.resources = ClaimedResources(call, of.plan, step);
+	return of;
 }
 
 /*
@@ -338,103 +726,172 @@ ShownValue(const struct varlena *field, int text, const ReadingFunction *reader)
 	return JsonFinish(&b);
 }
 
-/* Build what get_next_step hands out, cut. */
-static Jsonb *
-HandedOut(const Context *context, int text)
+/* Put what get_next_step hands out, cut. */
+static void
+PutHandedOut(JsonBuilder *b, const StepContextOf *of, int text)
 {
-	ReadingFunction reader = {"get_step_context", "step_id", UuidText(&context->step->id), "max_bytes"};
-	JsonBuilder b = {0};
+	ReadingFunction reader = {"get_step_context", "step_id", UuidText(&of->step->id), "max_bytes"};
 
-	JsonObjectStart(&b, NULL);
-	JsonPutText(&b, "instructions", context->instructions ? CutText(context->instructions, text, reader.function) : NULL);
-	JsonPutJson(&b, "arguments", ShownValue((struct varlena *) context->arguments, text, &reader));
-	if (context->resources != NULL)
-		JsonPutJson(&b, "resources", ShownValue((struct varlena *) context->resources, text, &reader));
-	if (context->step->feedback != NULL)
-		JsonPutText(&b, "feedback", CutField(context->step->feedback, text, reader.function));
-	if (context->step->previous != NULL)
-		JsonPutJson(&b, "previousResult", ShownValue(context->step->previous, text, &reader));
-	JsonObjectEnd(&b);
-	return JsonFinish(&b);
+	JsonPutText(b, "instructions", of->instructions ? CutText(of->instructions, text, reader.function) : NULL);
+	JsonPutJson(b, "arguments", ShownValue((struct varlena *) of->arguments, text, &reader));
+	if (of->resources != NULL)
+		JsonPutJson(b, "resources", ShownValue((struct varlena *) of->resources, text, &reader));
+	if (of->step->feedback != NULL)
+		JsonPutText(b, "feedback", CutField(of->step->feedback, text, reader.function));
+	if (of->step->previous != NULL)
+		JsonPutJson(b, "previousResult", ShownValue(of->step->previous, text, &reader));
+}
+
+/* Put the plan of the step in short. */
+static void
+PutPlanOfStep(JsonBuilder *b, const PlanRow *plan, int cut)
+{
+	ReadingFunction reader = {"get_plan_context", "plan_id", UuidText(&plan->id), "max_bytes"};
+	ReadingFunction why = {"why", "plan_id", reader.id, NULL};
+
+	JsonObjectStart(b, "plan");
+	JsonPutUuid(b, "planId", &plan->id);
+	JsonPutUuid(b, "rootPlanId", &plan->root_id);
+	PutCutText(b, "name", plan->name, Max(cut, 40), reader.function);
+	PutCutText(b, "goal", plan->goal, cut, reader.function);
+	JsonPutText(b, "status", PlanStatusName[plan->status]);
+	PutCutJson(b, "inputs", plan->inputs, cut, &reader);
+	PutCutJson(b, "pauseReason", plan->pause_reason, cut, &why);
+	JsonPutText(b, "onFailure", OnFailureName[plan->on_failure]);
+	JsonObjectEnd(b);
+}
+
+/* Put the steps before it. */
+static void
+PutBefore(JsonBuilder *b, StepContextOf *of, int entries, int cut)
+{
+	ListCell   *cell;
+
+	of->shown = NIL;
+	JsonArrayStart(b, "dependencies");
+	foreach(cell, of->before)
+	{
+		const Parent *parent = lfirst(cell);
+
+		if (foreach_current_index(cell) >= entries)
+			break;
+		of->shown = lappend(of->shown, parent->row);
+		JsonObjectStart(b, NULL);
+		PutListedStep(b, parent->row, cut);
+		JsonPutText(b, "via", parent->via ? parent->via : "dependsOn");
+		if (parent->via == NULL)
+			PutNeed(b, parent);
+		JsonObjectEnd(b);
+	}
+	JsonArrayEnd(b);
+	JsonPutInt(b, "dependencyCount", list_length(of->before));
+}
+
+/* Put the names of the steps that depend on it. */
+static void
+PutAfter(JsonBuilder *b, const StepContextOf *of, int entries)
+{
+	ListCell   *cell;
+
+	JsonArrayStart(b, "dependents");
+	foreach(cell, of->after)
+	{
+		if (foreach_current_index(cell) >= entries)
+			break;
+		JsonPutText(b, NULL, ((StepRow *) lfirst(cell))->name);
+	}
+	JsonArrayEnd(b);
+	JsonPutInt(b, "dependentCount", list_length(of->after));
+}
+
+/* Put what a person is asked about the step; null if nobody is. */
+static void
+PutCheckpointOfStep(JsonBuilder *b, const StepContextOf *of, int cut)
+{
+	ReadingFunction reader = {"get_step_context", "step_id", UuidText(&of->step->id), "max_bytes"};
+
+	if (of->checkpoint == NULL)
+	{
+		JsonPutNull(b, "checkpoint");
+		return;
+	}
+	JsonObjectStart(b, "checkpoint");
+	PutCheckpoint(b, of->checkpoint, cut);
+	JsonPutTextIfSet(b, "gate", of->checkpoint->gate);
+	PutCutJson(b, "submission", of->checkpoint->submission, cut, &reader);
+	JsonObjectEnd(b);
 }
 
 /* Build the answer of get_step_context at one level. */
 static Jsonb *
 StepContextAt(void *arg, int entries, int text)
 {
-	static KeptQuery read = {
-		"SELECT j FROM stepwise.step_context_json($1, $2, $3, $4, $5, $6) AS j",
-		6, {TEXTOID, UUIDOID, TEXTARRAYOID, TEXTARRAYOID, INT4OID, INT4OID}
-	};
-	Context    *context = arg;
-	List	   *mentions = StepMentions(context->step);
-	Params		params = {0};
-	Jsonb	   *answer;
+	StepContextOf *of = arg;
+	int			beside = BesideSteps(entries, text);
+	JsonBuilder b = {0};
 
-	ParamKey(&params, context->call, &context->step->id);
-	ParamDatum(&params, MentionedNames(mentions, false));
-	ParamDatum(&params, MentionedNames(mentions, true));
-	ParamInt(&params, entries);
-	ParamInt(&params, text);
-	answer = QueryJson(&read, &params);
-	return answer ? JsonMerge(answer, HandedOut(context, text)) : NULL;
+	JsonObjectStart(&b, NULL);
+	JsonPutUuid(&b, "stepId", &of->step->id);
+	JsonPutText(&b, "stepStatus", StepStatusName[of->step->status]);
+	JsonPutUuid(&b, "planId", &of->plan->id);
+	JsonPutUuid(&b, "rootPlanId", &of->plan->root_id);
+	JsonPutText(&b, "planStatus", PlanStatusName[of->plan->status]);
+	JsonObjectStart(&b, "step");
+	PutListedStep(&b, of->step, text);
+	PutDependsOn(&b, of->depends_on, text);
+	PutNestedPlan(&b, of->call, of->step);
+	JsonObjectEnd(&b);
+	PutPlanOfStep(&b, of->plan, text);
+	PutBefore(&b, of, entries, text);
+	PutAfter(&b, of, beside);
+	PutCheckpointOfStep(&b, of, text);
+	PutArtifacts(&b, of->artifacts, beside, text);
+	PutHandedOut(&b, of, text);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
 }
 
 /* Fill the own members of the step, and what a person is asked about it. */
 static void
-FillOwn(Call *call, Filling *filling, const StepRow *step)
+FillOwn(Filling *filling, const StepContextOf *of)
 {
-	static const Member members[] = {{"prompt", FIELD_TEXT}, {"questions", FIELD_JSON}, {"submission", FIELD_JSON}};
-	static KeptQuery read = {
-		"SELECT k.prompt, k.questions, k.submission FROM stepwise.checkpoint AS k WHERE k.tenant = $1 AND k.step_id = $2",
-		2, {TEXTOID, UUIDOID}
-	};
-	Datum		id = UUIDPGetDatum(&step->id);
-	Rows		rows = QueryById(call, &read, &step->id);
+	FillTarget *step = FillAt(filling, "step", -1);
 
-	if (rows.count > 0)
-		FillRow(filling, FillAt(filling, "checkpoint", -1), &rows, 0, 1, members, lengthof(members), 1);
-	rows = StepFields(call, PointerGetDatum(construct_array(&id, 1, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR)), false);
-	if (rows.count > 0)
-		FillRow(filling, FillAt(filling, "step", -1), &rows, 0, 2, StepMembers, lengthof(StepMembers), 1);
+	if (of->checkpoint != NULL)
+	{
+		const Member members[] = {
+			{"prompt", FIELD_TEXT, of->checkpoint->prompt},
+			{"questions", FIELD_JSON, of->checkpoint->questions},
+			{"submission", FIELD_JSON, of->checkpoint->submission},
+		};
+
+		FillMembers(filling, FillAt(filling, "checkpoint", -1), members, lengthof(members), 1);
+	}
+	FillMember(filling, step, "result", of->step->result, FIELD_JSON, 1);
+	FillStep(filling, step, of->step);
 }
 
 /* Fill what was cut in the answer of get_step_context: what is handed out first, then the step, then those before it. */
 static Jsonb *
-StepContextFill(const Context *context, Jsonb *answer, int max_bytes)
+StepContextFill(const StepContextOf *of, Jsonb *answer, int max_bytes)
 {
-	Call	   *call = context->call;
 	Filling		filling = FillBegin(answer, max_bytes);
-	FillTarget *top = FillAt(&filling, NULL, -1);
 	FillTarget *plan = FillAt(&filling, "plan", -1);
-	PlanRow    *row = PlanMustRead(call, &context->step->plan_id);
+	const Member members[] = {
+		{"instructions", FIELD_TEXT, FieldOf(of->instructions)},
+		{"arguments", FIELD_JSON, (struct varlena *) of->arguments},
+		{"resources", FIELD_JSON, (struct varlena *) of->resources},
+		{"feedback", FIELD_TEXT, of->step->feedback},
+		{"previousResult", FIELD_JSON, of->step->previous},
+	};
 
-	if (context->instructions != NULL)
-		FillMember(&filling, top, "instructions", (struct varlena *) cstring_to_text(context->instructions), FIELD_TEXT, 1);
-	FillMember(&filling, top, "arguments", (struct varlena *) context->arguments, FIELD_JSON, 1);
-	FillMember(&filling, top, "resources", (struct varlena *) context->resources, FIELD_JSON, 1);
-	FillMember(&filling, top, "feedback", context->step->feedback, FIELD_TEXT, 1);
-	FillMember(&filling, top, "previousResult", context->step->previous, FIELD_JSON, 1);
-	FillMember(&filling, plan, "goal", cstring_to_text(row->goal), FIELD_TEXT, 4);
-	FillOwn(call, &filling, context->step);
-	FillSteps(call, &filling, "dependencies", false);
-	FillMember(&filling, plan, "inputs", row->inputs, FIELD_JSON, 1);
-	FillMember(&filling, plan, "pauseReason", row->pause_reason, FIELD_JSON, 1);
+	FillMembers(&filling, FillAt(&filling, NULL, -1), members, lengthof(members), 1);
+	FillMember(&filling, plan, "goal", FieldOf(of->plan->goal), FIELD_TEXT, 4);
+	FillOwn(&filling, of);
+	FillSteps(&filling, "dependencies", of->shown, false);
+	FillMember(&filling, plan, "inputs", of->plan->inputs, FIELD_JSON, 1);
+	FillMember(&filling, plan, "pauseReason", of->plan->pause_reason, FIELD_JSON, 1);
 	return FillEnd(&filling);
-}
-
-/* Build the answer of get_step_context. */
-static Jsonb *
-StepContext(Call *call, const StepRow *step, int max_bytes)
-{
-	Context		context = {.call = call, .step = step};
-	Jsonb	   *answer;
-
-	ReadHandedOut(&context);
-	answer = BoundBuild(StepContextAt, &context, max_bytes, EntriesIn(max_bytes));
-	if (answer == NULL)
-		StepNotFound(&step->id);
-	return StepContextFill(&context, answer, max_bytes);
 }
 
 /* Show a step, the results of the steps before it, and their artifacts. */
@@ -443,9 +900,11 @@ Datum
 stepwise_get_step_context(PG_FUNCTION_ARGS)
 {
 	Call		call;
-	StepRow    *step;
+	StepContextOf of;
+	int			max_bytes;
 
 	CallBeginReading(&call);
-	step = StepMustRead(&call, ArgumentUuid(fcinfo, 0));
-	return CallEnd(&call, StepContext(&call, step, ArgumentMaxBytes(fcinfo, 1)));
+	of = StepContextRead(&call, StepMustRead(&call, ArgumentUuid(fcinfo, 0)));
+	max_bytes = ArgumentMaxBytes(fcinfo, 1);
+	return CallEnd(&call, StepContextFill(&of, BoundBuild(StepContextAt, &of, max_bytes, EntriesIn(max_bytes)), max_bytes));
 }

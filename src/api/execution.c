@@ -153,13 +153,50 @@ FailureMessage(Call *call, const PlanRow *plan)
 	return psprintf("step \"%s\" completed with outcome failure%s", step->name, Because(step->message));
 }
 
-/* Read the oldest open checkpoint of a plan and the plans nested in it, as JSON; NULL if there is none. */
+/* Find the oldest open checkpoint of a plan and the plans nested in it; NULL if there is none. */
+static const ListedCheckpoint *
+OldestOf(Call *call, const PlanRow *plan)
+{
+	static KeptQuery find = {
+		"SELECT f.step_id FROM stepwise.oldest_checkpoint($1, $2) AS f (step_id)", 2, {TEXTOID, UUIDOID}, .reads_plans = true
+	};
+	Key			key = {.call = call};
+	List	   *first;
+	Rows		rows;
+	pg_uuid_t	step_id;
+
+	if (PlanMustRead(call, &plan->root_id)->nests)
+	{
+		rows = QueryById(call, &find, &plan->id);
+		step_id = rows.count > 0 ? RowUuid(&rows, 0, 1) : plan->id;
+		return rows.count > 0 ? CheckpointOfStep(call, &step_id) : NULL;
+	}
+	/* a failed plan leaves steps that wait as they were */
+	if (TimeIsSet(plan->completed_at))
+		return NULL;
+	KeyUuid(&key, &plan->root_id);
+	first = CheckpointsByKey("checkpoint_root", &key, 1);
+	return first ? linitial(first) : NULL;
+}
+
+/* Show the oldest open checkpoint of a plan and the plans nested in it; NULL if there is none. */
 Jsonb *
 OldestCheckpoint(Call *call, const PlanRow *plan)
 {
-	static KeptQuery read = {"SELECT j FROM stepwise.oldest_checkpoint_json($1, $2) AS j", 2, {TEXTOID, UUIDOID}, .reads_plans = true};
+	const ListedCheckpoint *checkpoint = OldestOf(call, plan);
+	ReadingFunction reader = {"get_step_context", "step_id", checkpoint ? UuidText(&checkpoint->step_id) : NULL, "max_bytes"};
+	JsonBuilder b = {0};
 
-	return QueryJsonById(call, &read, &plan->id);
+	if (checkpoint == NULL)
+		return NULL;
+	JsonObjectStart(&b, NULL);
+	JsonPutUuid(&b, "checkpointId", &checkpoint->id);
+	JsonPutUuid(&b, "stepId", &checkpoint->step_id);
+	JsonPutText(&b, "kind", checkpoint->kind);
+	JsonPutText(&b, "prompt", CutField(checkpoint->prompt, 8000, reader.function));
+	JsonPutJson(&b, "questions", CutJson(checkpoint->questions, 8000, &reader));
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
 }
 
 /* Put what a paused plan waits for: its oldest checkpoint, or else its pause reason. */

@@ -11,9 +11,9 @@
  * call looks at no more than LOOK_AT_MOST of them; then its page may be short,
  * or even empty, and the next one goes on from there.
  *
- * Each query returns the id and the item of each row, newest or best first,
- * and a search also returns the number of all matches. Nothing is locked; one
- * snapshot serves the whole answer.
+ * The query of a search returns the id and the item of each row, the best
+ * first, and the number of all matches. Nothing is locked; one snapshot serves
+ * the whole answer.
  */
 #include "api/api.h"
 
@@ -22,9 +22,10 @@
 #define ITEM_BYTES		760		/* fifty items of this size fit into 40 kB, with what is around them */
 #define ITEMS_AT_LEAST	50		/* of that size, whatever was asked for */
 #define LOOK_AT_MOST	20000	/* plans, in one call of list_plans */
+#define LOOK_AT_ONCE	100		/* rows, before the next filter is applied */
 #define SEARCH_AT_MOST	2000	/* open plans, and as many ended ones, in one call of find_plans */
 
-/* columns of every query below */
+/* columns of the queries of searches */
 enum
 {
 	ITEM_ID = 1, ITEM_JSON, ITEM_MATCHES
@@ -76,52 +77,81 @@ CheckQuery(const char *query)
 
 /* ---------- answers ---------- */
 
+/* an item of a list */
+typedef struct ListItem
+{
+	pg_uuid_t	id;
+	Jsonb	   *json;
+} ListItem;
+
+/* Add an item to a list. */
+static List *
+ItemAdd(List *items, const pg_uuid_t *id, Jsonb *json)
+{
+	ListItem   *item = palloc(sizeof(ListItem));
+
+	item->id = *id;
+	item->json = json;
+	return lappend(items, item);
+}
+
 /*
  * Put the items of a list, at most max of them, and only as many as fit. At
  * least one is put. Returns how many were put.
  */
-static uint64
-PutItems(JsonBuilder *b, const char *key, const Rows *rows, int max)
+static int
+PutItems(JsonBuilder *b, const char *key, const List *items, int max)
 {
 	size_t		room = (size_t) ITEM_BYTES * Max(max, ITEMS_AT_LEAST);
-	uint64		n;
+	int			n;
 
 	JsonArrayStart(b, key);
-	for (n = 0; n < rows->count && n < (uint64) max; n++)
+	for (n = 0; n < list_length(items) && n < max; n++)
 	{
-		Jsonb	   *item = RowJson(rows, n, ITEM_JSON);
-		size_t		size = strlen(JsonToText(item));
+		const ListItem *item = list_nth(items, n);
+		size_t		size = JsonTextLength(item->json);
 
 		if (n > 0 && size > room)
 			break;
 		room -= Min(room, size);
-		JsonPutJson(b, NULL, item);
+		JsonPutJson(b, NULL, item->json);
 	}
 	JsonArrayEnd(b);
 	return n;
 }
 
 /*
- * Build a page. The query was asked for one row more than max, so that we know
- * whether there are more. If not, "beyond" is the cursor, or NULL for none.
+ * Build a page. There is one item more than max if there are more to come. If
+ * not, "beyond" is the cursor, or NULL for none.
  */
 static Jsonb *
-PageAnswer(const char *key, const Rows *rows, int max, const pg_uuid_t *beyond)
+PageAnswer(const char *key, const List *items, int max, const pg_uuid_t *beyond)
 {
 	JsonBuilder b = {0};
-	uint64		shown;
-	pg_uuid_t	last;
+	int			shown;
 
 	JsonObjectStart(&b, NULL);
-	shown = PutItems(&b, key, rows, max);
-	if (shown < rows->count)
-	{
-		last = RowUuid(rows, shown - 1, ITEM_ID);
-		beyond = &last;
-	}
+	shown = PutItems(&b, key, items, max);
+	if (shown < list_length(items))
+		beyond = &((const ListItem *) list_nth(items, shown - 1))->id;
 	JsonPutUuid(&b, "next", beyond);
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
+}
+
+/* Collect the items that a query returned. */
+static List *
+ItemsOf(const Rows *rows)
+{
+	List	   *items = NIL;
+
+	for (uint64 i = 0; i < rows->count; i++)
+	{
+		pg_uuid_t	id = RowUuid(rows, i, ITEM_ID);
+
+		items = ItemAdd(items, &id, RowJson(rows, i, ITEM_JSON));
+	}
+	return items;
 }
 
 /* Build the answer of a search. Its rows also have the number of all matches. */
@@ -133,47 +163,151 @@ FoundAnswer(const char *query, const char *key, const Rows *rows, int max)
 
 	JsonObjectStart(&b, NULL);
 	JsonPutText(&b, "query", CutText(query, QUERY_SHOWN, NULL));
-	PutItems(&b, key, rows, max);
+	PutItems(&b, key, ItemsOf(rows), max);
 	JsonPutInt(&b, "count", rows->count > 0 ? DatumGetInt64(RowDatum(rows, 0, ITEM_MATCHES, &isnull)) : 0);
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
 }
 
-/* ---------- list_active_plans ---------- */
+/* ---------- pages of plans ---------- */
 
+/* Build a plan as lists show it. */
 static Jsonb *
-ListActivePlans(Call *call, const char *status, const char *session, const pg_uuid_t *after, int max)
+PlanBrief(const PlanRow *plan)
 {
-	static KeptQuery list = {
-		"SELECT p.id, stepwise.plan_brief(p) FROM stepwise.plan AS p"
-		" WHERE p.tenant = $1 AND p.completed_at IS NULL AND p.parent_step_id IS NULL"
-		" AND p.id < coalesce($2, 'ffffffff-ffff-ffff-ffff-ffffffffffff')"
-		" AND ($3 IS NULL OR p.status = $3::stepwise.plan_status) AND ($4 IS NULL OR p.session_id = $4)"
-		" ORDER BY p.id DESC LIMIT $5",
-		5, {TEXTOID, UUIDOID, TEXTOID, TEXTOID, INT4OID}, .in_order = true
-	};
-	Params		params = {0};
-	Rows		rows;
+	ReadingFunction reader = {"get_plan_context", "plan_id", UuidText(&plan->id), "max_bytes"};
+	ReadingFunction why = {"why", "plan_id", reader.id, NULL};
+	JsonBuilder b = {0};
 
-	CheckPlanStatus(status);
-	ParamKey(&params, call, after);
-	ParamText(&params, status);
-	ParamText(&params, session);
-	ParamInt(&params, max + 1);
-	rows = QueryRun(&list, &params);
-	return PageAnswer("plans", &rows, max, NULL);
+	JsonObjectStart(&b, NULL);
+	JsonPutUuid(&b, "planId", &plan->id);
+	JsonPutText(&b, "name", plan->name);
+	JsonPutText(&b, "status", PlanStatusName[plan->status]);
+	JsonPutText(&b, "outcome", OutcomeName[plan->outcome]);
+	JsonPutText(&b, "workflow", plan->workflow);
+	JsonPutPositive(&b, "version", plan->version);
+	JsonPutText(&b, "sessionId", plan->session_id);
+	JsonPutInt(&b, "progress", PlanPercent(plan));
+	JsonPutInt(&b, "totalSteps", StepTotal(plan->counts));
+	JsonPutTime(&b, "createdAt", plan->created_at);
+	JsonPutTime(&b, "updatedAt", plan->updated_at);
+	JsonPutTime(&b, "completedAt", plan->completed_at);
+	JsonPutText(&b, "goal", CutText(plan->goal, 200, reader.function));
+	JsonPutJson(&b, "inputs", CutJson(plan->inputs, 200, &reader));
+	JsonPutJson(&b, "pauseReason", CutJson(plan->pause_reason, 300, &why));
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
 }
+
+/* which plans a list shows; NULL: any */
+typedef struct PlanFilter
+{
+	const char *status;
+	const char *session;
+	const char *workflow;
+} PlanFilter;
+
+/* a plan that a list looks at; what the filters are about */
+typedef struct LookedPlan
+{
+	pg_uuid_t	id;
+	PlanFilter	has;
+} LookedPlan;
+
+static char *
+ColumnText(TupleTableSlot *slot, int column)
+{
+	bool		isnull;
+	Datum		value = slot_getattr(slot, column + 1, &isnull);
+
+	return isnull ? NULL : TextDatumGetCString(value);
+}
+
+/* Make a LookedPlan from a row of stepwise.plan. */
+static void *
+LookedMake(TupleTableSlot *slot)
+{
+	LookedPlan *plan = palloc0(sizeof(LookedPlan));
+	bool		isnull;
+	Oid			status = DatumGetObjectId(slot_getattr(slot, PLAN_COL_STATUS + 1, &isnull));
+
+	plan->id = *DatumGetUUIDP(slot_getattr(slot, PLAN_COL_ID + 1, &isnull));
+	plan->has.status = PlanStatusName[EnumIndex(status, PlanStatusName, PLAN_STATUSES)];
+	plan->has.session = ColumnText(slot, PLAN_COL_SESSION_ID);
+	plan->has.workflow = ColumnText(slot, PLAN_COL_WORKFLOW);
+	return plan;
+}
+
+/* Check that a row of stepwise.plan is not nested. */
+static bool
+IsRoot(TupleTableSlot *slot, const void *arg)
+{
+	return slot_attisnull(slot, PLAN_COL_PARENT_STEP_ID + 1);
+}
+
+static bool
+WordFits(const char *wanted, const char *has)
+{
+	return wanted == NULL || (has != NULL && strcmp(wanted, has) == 0);
+}
+
+/* Make the key of the rows of the tenant with a lower id than "after", the highest first. The first columns are tenant and id. */
+static Key
+KeyAfter(Call *call, const pg_uuid_t *after)
+{
+	Key			key = {.call = call, .backward = true};
+
+	KeyText(&key, call->tenant_datum);
+	if (after != NULL)
+		KeyUuidBelow(&key, after);
+	return key;
+}
+
+/* Build a page of root plans, newest first. An index says which; of them at most so many are looked at. */
+static Jsonb *
+ListRoots(Call *call, const char *index, const PlanFilter *filter, const pg_uuid_t *after, int max, int look_at_most)
+{
+	List	   *items = NIL;
+	int			looked = 0;
+	int			at_once;
+	List	   *plans;
+	ListCell   *cell;
+
+	CheckPlanStatus(filter->status);
+	do
+	{
+		Key			key = KeyAfter(call, after);
+
+		at_once = Min(Max(max + 1, LOOK_AT_ONCE), look_at_most - looked);
+		plans = TableReadSome("plan", index, &key, IsRoot, NULL, LookedMake, at_once);
+		foreach(cell, plans)
+		{
+			const LookedPlan *plan = lfirst(cell);
+
+			after = &plan->id;
+			if (list_length(items) <= max && WordFits(filter->status, plan->has.status) &&
+				WordFits(filter->session, plan->has.session) && WordFits(filter->workflow, plan->has.workflow))
+				items = ItemAdd(items, &plan->id, PlanBrief(PlanMustRead(call, &plan->id)));
+		}
+		looked += list_length(plans);
+	} while (list_length(plans) == at_once && looked < look_at_most && list_length(items) <= max);
+	return PageAnswer("plans", items, max, looked == look_at_most ? after : NULL);
+}
+
+/* ---------- list_active_plans ---------- */
 
 /* List unfinished plans, newest first, page by page. */
 PG_FUNCTION_INFO_V1(stepwise_list_active_plans);
 Datum
 stepwise_list_active_plans(PG_FUNCTION_ARGS)
 {
+	PlanFilter	filter = {0};
 	Call		call;
 
 	CallBeginReading(&call);
-	return CallEnd(&call, ListActivePlans(&call, ArgumentText(fcinfo, 0), ArgumentText(fcinfo, 1), ArgumentAfter(fcinfo, 2),
-										  ArgumentMax(fcinfo, 3, 50)));
+	filter.status = ArgumentText(fcinfo, 0);
+	filter.session = ArgumentText(fcinfo, 1);
+	return CallEnd(&call, ListRoots(&call, "plan_open", &filter, ArgumentAfter(fcinfo, 2), ArgumentMax(fcinfo, 3, 50), INT_MAX));
 }
 
 /* ---------- list_plans ---------- */
@@ -184,92 +318,75 @@ enum
 	LP_STATUS, LP_SESSION, LP_WORKFLOW, LP_AFTER, LP_MAX
 };
 
-/* Find the last plan that one call looks at; false if it comes to the end before. */
-static bool
-LastLooked(Call *call, const pg_uuid_t *after, pg_uuid_t *last)
-{
-	static KeptQuery find = {
-		"SELECT p.id FROM stepwise.plan AS p"
-		" WHERE p.tenant = $1 AND p.parent_step_id IS NULL AND p.id < coalesce($2, 'ffffffff-ffff-ffff-ffff-ffffffffffff')"
-		" ORDER BY p.id DESC OFFSET " CppAsString2(LOOK_AT_MOST) " - 1 LIMIT 1",
-		2, {TEXTOID, UUIDOID}, .in_order = true
-	};
-	Rows		rows = QueryById(call, &find, after);
-	bool		found = rows.count > 0;
-
-	if (found)
-		*last = RowUuid(&rows, 0, ITEM_ID);
-	RowsFree(&rows);
-	return found;
-}
-
-static Jsonb *
-ListPlans(Call *call, FunctionCallInfo fcinfo)
-{
-	static KeptQuery list = {
-		"SELECT p.id, stepwise.plan_brief(p) FROM ("
-		"SELECT l.id FROM ("
-		"SELECT p.id, p.status, p.session_id, p.workflow FROM stepwise.plan AS p"
-		" WHERE p.tenant = $1 AND p.parent_step_id IS NULL AND p.id < coalesce($2, 'ffffffff-ffff-ffff-ffff-ffffffffffff')"
-		" ORDER BY p.id DESC LIMIT " CppAsString2(LOOK_AT_MOST) ") AS l"
-		" WHERE ($3 IS NULL OR l.status = $3::stepwise.plan_status)"
-		" AND ($4 IS NULL OR l.session_id = $4) AND ($5 IS NULL OR l.workflow = $5)"
-		" ORDER BY l.id DESC LIMIT $6) AS f"
-		" JOIN stepwise.plan AS p ON p.tenant = $1 AND p.id = f.id ORDER BY p.id DESC",
-		6, {TEXTOID, UUIDOID, TEXTOID, TEXTOID, TEXTOID, INT4OID}, .in_order = true
-	};
-	pg_uuid_t  *after = ArgumentAfter(fcinfo, LP_AFTER);
-	char	   *status = ArgumentText(fcinfo, LP_STATUS);
-	char	   *session = ArgumentText(fcinfo, LP_SESSION);
-	char	   *workflow = ArgumentText(fcinfo, LP_WORKFLOW);
-	int			max = ArgumentMax(fcinfo, LP_MAX, 50);
-	Params		params = {0};
-	pg_uuid_t	last;
-	Rows		rows;
-
-	CheckPlanStatus(status);
-	ParamKey(&params, call, after);
-	ParamText(&params, status);
-	ParamText(&params, session);
-	ParamText(&params, workflow);
-	ParamInt(&params, max + 1);
-	rows = QueryRun(&list, &params);
-	return PageAnswer("plans", &rows, max, rows.count <= (uint64) max && LastLooked(call, after, &last) ? &last : NULL);
-}
-
 /* List plans, finished ones too, newest first, page by page. */
 PG_FUNCTION_INFO_V1(stepwise_list_plans);
 Datum
 stepwise_list_plans(PG_FUNCTION_ARGS)
 {
+	PlanFilter	filter = {0};
 	Call		call;
 
 	CallBeginReading(&call);
-	return CallEnd(&call, ListPlans(&call, fcinfo));
+	filter.status = ArgumentText(fcinfo, LP_STATUS);
+	filter.session = ArgumentText(fcinfo, LP_SESSION);
+	filter.workflow = ArgumentText(fcinfo, LP_WORKFLOW);
+	return CallEnd(&call, ListRoots(&call, "plan_root", &filter, ArgumentAfter(fcinfo, LP_AFTER), ArgumentMax(fcinfo, LP_MAX, 50),
+									LOOK_AT_MOST));
 }
 
 /* ---------- list_checkpoints ---------- */
 
+/* Build a checkpoint as lists show it; NULL if its plan has ended. */
+static Jsonb *
+CheckpointBrief(Call *call, const ListedCheckpoint *checkpoint)
+{
+	ReadingFunction reader = {"get_step_context", "step_id", UuidText(&checkpoint->step_id), "max_bytes"};
+	PlanRow    *plan = PlanMustRead(call, &checkpoint->plan_id);
+	JsonBuilder b = {0};
+
+	if (TimeIsSet(plan->completed_at))
+		return NULL;
+	JsonObjectStart(&b, NULL);
+	JsonPutUuid(&b, "checkpointId", &checkpoint->id);
+	JsonPutUuid(&b, "planId", &plan->id);
+	JsonPutUuid(&b, "rootPlanId", &plan->root_id);
+	JsonPutText(&b, "planName", PlanMustRead(call, &plan->root_id)->name);
+	JsonPutUuid(&b, "stepId", &checkpoint->step_id);
+	PutPath(&b, plan, StepMustRead(call, &checkpoint->step_id));
+	JsonPutText(&b, "kind", checkpoint->kind);
+	JsonPutText(&b, "gate", checkpoint->gate);
+	JsonPutTime(&b, "since", checkpoint->since);
+	JsonPutText(&b, "prompt", CutField(checkpoint->prompt, 300, reader.function));
+	JsonPutJson(&b, "questions", CutJson(checkpoint->questions, 200, &reader));
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
+}
+
+/* Build a page of checkpoints, newest first. */
 static Jsonb *
 ListCheckpoints(Call *call, const pg_uuid_t *after, int max)
 {
-	static KeptQuery list = {
-		"SELECT c.checkpoint_id, pg_catalog.jsonb_build_object('checkpointId', c.checkpoint_id, 'planId', c.plan_id,"
-		" 'rootPlanId', c.root_plan_id, 'planName', r.name, 'stepId', c.step_id, 'path', c.path, 'kind', c.kind, 'gate', c.gate,"
-		" 'since', stepwise.time_text(c.since), 'prompt', stepwise.cut_text(c.prompt, 300, 'get_step_context'),"
-		" 'questions', stepwise.cut_json(c.questions, 200, 'get_step_context', 'step_id', c.step_id::text, 'max_bytes'))"
-		" FROM stepwise.checkpoints AS c JOIN stepwise.plan AS r ON r.tenant = $1 AND r.id = c.root_plan_id"
-		" WHERE c.tenant = $1 AND c.checkpoint_id < coalesce($2, 'ffffffff-ffff-ffff-ffff-ffffffffffff')"
-		" ORDER BY c.checkpoint_id DESC LIMIT $3",
-		3, {TEXTOID, UUIDOID, INT4OID}, .in_order = true
-	};
-	Params		params = {0};
-	Rows		rows;
+	int			at_once = Max(max + 1, LOOK_AT_ONCE);
+	List	   *items = NIL;
+	List	   *checkpoints;
+	ListCell   *cell;
 
-	ParamKey(&params, call, after);
-	ParamInt(&params, max + 1);
-	rows = QueryRun(&list, &params);
-	return PageAnswer("checkpoints", &rows, max, NULL);
+	do
+	{
+		Key			key = KeyAfter(call, after);
+
+		checkpoints = CheckpointsByKey("checkpoint_tenant", &key, at_once);
+		foreach(cell, checkpoints)
+		{
+			const ListedCheckpoint *checkpoint = lfirst(cell);
+			Jsonb	   *brief = list_length(items) <= max ? CheckpointBrief(call, checkpoint) : NULL;
+
+			after = &checkpoint->id;
+			if (brief != NULL)
+				items = ItemAdd(items, &checkpoint->id, brief);
+		}
+	} while (list_length(checkpoints) == at_once && list_length(items) <= max);
+	return PageAnswer("checkpoints", items, max, NULL);
 }
 
 /* List the steps that wait for a person, newest first, page by page. */

@@ -92,16 +92,17 @@ NextOpenStep(const Wait *w, const PlanRow *plan, int from, bool nested)
 {
 	static KeptQuery find = {
 		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 AND s.step_order >= $3"
-		" AND (s.status = 'pending' OR ($4 AND s.workflow IS NOT NULL AND s.status IN ('in_progress', 'awaiting_input')))"
+		" AND (s.status = 'pending' OR (s.workflow IS NOT NULL AND s.status IN ('in_progress', 'awaiting_input')))"
 		" ORDER BY s.tenant, s.plan_id, s.step_order LIMIT 1",
-		4, {TEXTOID, UUIDOID, INT4OID, BOOLOID}
+		3, {TEXTOID, UUIDOID, INT4OID}
 	};
 	Params		params = {0};
 
 	/* no step of an order below next_order is pending */
+	if (!nested)
+		return StepNextPending(w->call, plan, Max(from, plan->next_order));
 	ParamKey(&params, w->call, &plan->id);
-	ParamInt(&params, nested ? from : Max(from, plan->next_order));
-	ParamBool(&params, nested);
+	ParamInt(&params, from);
 	return StepFetch(&find, &params);
 }
 

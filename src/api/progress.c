@@ -42,22 +42,80 @@ ParamInterval(Params *params, Interval *interval)
 
 /* ---------- status ---------- */
 
-/* Is a claim stalled in the plan, or in the plans nested in it? */
-static bool
-HasStalledStep(Call *call, const PlanRow *plan, Interval *stall_after)
+/* a claim that is stalled */
+typedef struct StalledClaim
+{
+	pg_uuid_t	step_id;
+	char	   *name;
+	int64		seconds;		/* since its last sign of life */
+} StalledClaim;
+
+/* Add a stalled claim to a list. */
+static List *
+StalledAdd(List *stalled, pg_uuid_t step_id, char *name, int64 seconds)
+{
+	StalledClaim *claim = palloc(sizeof(StalledClaim));
+
+	claim->step_id = step_id;
+	claim->name = name;
+	claim->seconds = seconds;
+	return lappend(stalled, claim);
+}
+
+/* List the stalled claims of a plan that has no nested plans. */
+static List *
+StalledInPlan(Call *call, const PlanRow *plan, Interval *stall_after)
+{
+	List	   *stalled = NIL;
+	ListCell   *cell;
+
+	foreach(cell, ClaimsInPlan(call, plan))
+	{
+		StepRow    *step = lfirst(cell);
+
+		if (IsSilent(plan, step, stall_after))
+			stalled = StalledAdd(stalled, step->id, step->name, (GetCurrentTimestamp() - ActiveSince(step)) / USECS_PER_SEC);
+	}
+	return stalled;
+}
+
+/* List the stalled claims of a plan and of the plans nested in it. */
+static List *
+StalledInTree(Call *call, const PlanRow *plan, Interval *stall_after)
 {
 	static KeptQuery find = {
-		"SELECT FROM stepwise.stalled_steps($1, $2, $3, $4) LIMIT 1",
+		"SELECT x.step_id, x.name, pg_catalog.floor(EXTRACT(epoch FROM x.silent_for))::int8 FROM stepwise.stalled_steps($1, $2, $3, $4) AS x"
+		" ORDER BY x.silent_for DESC, x.step_id",
 		4, {TEXTOID, UUIDOID, INTERVALOID, INTERVALOID}
 	};
 	Params		params = {0};
 	Rows		rows;
+	List	   *stalled = NIL;
+	bool		isnull;
 
 	ParamKey(&params, call, &plan->id);
 	ParamInterval(&params, stall_after);
 	ParamInterval(&params, DefaultStallAfter());
 	rows = QueryRun(&find, &params);
-	return rows.count > 0;
+	for (uint64 i = 0; i < rows.count; i++)
+		stalled = StalledAdd(stalled, RowUuid(&rows, i, 1), RowText(&rows, i, 2), DatumGetInt64(RowDatum(&rows, i, 3, &isnull)));
+	RowsFree(&rows);
+	return stalled;
+}
+
+/*
+ * List the claims that are stalled in a plan and in those nested in it, the
+ * most silent first. A step with a nested plan in which somebody works is in
+ * progress itself.
+ */
+static List *
+StalledClaims(Call *call, const PlanRow *plan, Interval *stall_after)
+{
+	if (TimeIsSet(plan->completed_at) || plan->counts[STEP_IN_PROGRESS] == 0)
+		return NIL;
+	if (PlanMustRead(call, &plan->root_id)->nests)
+		return StalledInTree(call, plan, stall_after);
+	return StalledInPlan(call, plan, stall_after);
 }
 
 /*
@@ -88,7 +146,7 @@ MarkTree(Call *call, PlanRow *plan, Interval *stall_after)
 	};
 	Rows		rows;
 
-	if (plan->status != PLAN_EXECUTING || !HasStalledStep(call, plan, stall_after))
+	if (plan->status != PLAN_EXECUTING || StalledClaims(call, plan, stall_after) == NIL)
 		return;
 	PlanMove(call, plan, PLAN_STALLED, NULL);
 	NoteStall(plan->root);
@@ -123,38 +181,154 @@ typedef struct StatusOf
 {
 	Call	   *call;
 	const PlanRow *plan;
-	Interval   *stall_after;	/* or NULL */
+	List	   *steps;			/* of ListedStep, all */
+	List	   *stalled;		/* of StalledClaim */
 } StatusOf;
 
-/* Read the status of the plan as JSON, at one level. */
+/* Put a step as the status shows it. */
+static void
+PutStatusStep(JsonBuilder *b, const char *key, const StepRow *step, int cut)
+{
+	JsonObjectStart(b, key);
+	JsonPutUuid(b, "stepId", &step->id);
+	JsonPutInt(b, "stepOrder", step->order);
+	JsonPutText(b, "name", step->name);
+	JsonPutText(b, "stepType", step->type);
+	JsonPutText(b, "status", StepStatusName[step->status]);
+	if (step->status == STEP_IN_PROGRESS || step->status == STEP_AWAITING_INPUT)
+	{
+		PutCutText(b, "worker", step->worker, cut, "get_step_context");
+		JsonPutInt(b, "attempt", step->attempt);
+		JsonPutTimeIfSet(b, "since", step->started_at);
+		JsonPutTimeIfSet(b, "leaseExpiresAt", step->lease_expires_at);
+	}
+	else if (step->status == STEP_FAILED)
+	{
+		PutCutText(b, "error", step->message, cut, "get_step_context");
+		JsonPutBool(b, "retryable", step->retryable == 1);
+		JsonPutInt(b, "attempt", step->attempt);
+	}
+	else if (step->status != STEP_PENDING)
+	{
+		JsonPutText(b, "outcome", OutcomeName[step->outcome]);
+		PutCutField(b, "resultSummary", step->result_summary, cut, "get_step_context");
+	}
+	JsonObjectEnd(b);
+}
+
+/* Put a list of steps: the last done, or the next to come. */
+static void
+PutStatusSteps(JsonBuilder *b, const char *key, const StatusOf *of, int states, int entries, int cut)
+{
+	ListCell   *cell;
+
+	JsonArrayStart(b, key);
+	foreach(cell, PickSteps(of->steps, states, states & STATES_ENDED ? StepsByEnd : StepsByOrder, entries))
+		PutStatusStep(b, NULL, ListedRow(of->call, lfirst(cell)), cut);
+	JsonArrayEnd(b);
+}
+
+/* Put the first step that has begun; null if there is none. */
+static void
+PutCurrentStep(JsonBuilder *b, const StatusOf *of, int cut)
+{
+	List	   *begun = PickSteps(of->steps, STATE_BIT(STEP_IN_PROGRESS) | STATE_BIT(STEP_AWAITING_INPUT), StepsByOrder, 1);
+
+	if (begun == NIL)
+		JsonPutNull(b, "currentStep");
+	else
+		PutStatusStep(b, "currentStep", ListedRow(of->call, linitial(begun)), cut);
+}
+
+/* Put the claims that are stalled. */
+static void
+PutStalled(JsonBuilder *b, const StatusOf *of, int entries)
+{
+	ListCell   *cell;
+
+	JsonPutBool(b, "stalled", of->plan->status == PLAN_STALLED || of->stalled != NIL);
+	JsonPutInt(b, "stalledCount", list_length(of->stalled));
+	JsonArrayStart(b, "stalledSteps");
+	foreach(cell, of->stalled)
+	{
+		const StalledClaim *claim = lfirst(cell);
+
+		if (foreach_current_index(cell) >= entries)
+			break;
+		JsonObjectStart(b, NULL);
+		JsonPutUuid(b, "stepId", &claim->step_id);
+		JsonPutText(b, "name", claim->name);
+		JsonPutInt(b, "silentSeconds", claim->seconds);
+		JsonObjectEnd(b);
+	}
+	JsonArrayEnd(b);
+}
+
+/* Derive the status of the plan from the steps as they are. */
+static PlanStatus
+DerivedStatus(const StatusOf *of)
+{
+	int			counts[STEP_STATUSES] = {0};
+	ListCell   *cell;
+
+	foreach(cell, of->steps)
+		counts[((ListedStep *) lfirst(cell))->status]++;
+	return PlanDeriveStatus(counts, of->plan->on_failure);
+}
+
+/* Put how many steps are in which state. */
+static void
+PutCounts(JsonBuilder *b, const PlanRow *plan)
+{
+	const int  *counts = plan->counts;
+
+	JsonPutInt(b, "progress", PlanPercent(plan));
+	JsonPutInt(b, "totalSteps", StepTotal(counts));
+	JsonPutInt(b, "completedCount", counts[STEP_COMPLETED] + counts[STEP_SKIPPED]);
+	JsonPutInt(b, "failedCount", counts[STEP_FAILED]);
+	JsonPutInt(b, "pendingCount", counts[STEP_PENDING]);
+	JsonPutInt(b, "inProgressCount", counts[STEP_IN_PROGRESS]);
+	JsonPutInt(b, "awaitingCount", counts[STEP_AWAITING_INPUT]);
+}
+
+/* Build the status of the plan at one level. */
 static Jsonb *
 StatusAt(void *arg, int entries, int text)
 {
-	static KeptQuery read = {
-		"SELECT j FROM stepwise.plan_status_json($1, $2, $3, $4, $5, $6) AS j",
-		6, {TEXTOID, UUIDOID, INTERVALOID, INTERVALOID, INT4OID, INT4OID}
-	};
-	StatusOf   *of = arg;
-	Params		params = {0};
+	const StatusOf *of = arg;
+	const PlanRow *plan = of->plan;
+	JsonBuilder b = {0};
 
-	ParamKey(&params, of->call, &of->plan->id);
-	ParamInterval(&params, of->stall_after);
-	ParamInterval(&params, DefaultStallAfter());
-	ParamInt(&params, entries);
-	ParamInt(&params, text);
-	return QueryJson(&read, &params);
+	JsonObjectStart(&b, NULL);
+	JsonPutUuid(&b, "planId", &plan->id);
+	JsonPutText(&b, "name", CutText(plan->name, Max(text, 40), "get_plan_context"));
+	JsonPutText(&b, "status", PlanStatusName[plan->status]);
+	JsonPutText(&b, "planStatus", PlanStatusName[plan->status]);
+	JsonPutText(&b, "derivedStatus", PlanStatusName[DerivedStatus(of)]);
+	JsonPutText(&b, "outcome", OutcomeName[plan->outcome]);
+	PutStalled(&b, of, entries);
+	PutCounts(&b, plan);
+	PutCurrentStep(&b, of, text);
+	PutStatusSteps(&b, "inProgressSteps", of, STATE_BIT(STEP_IN_PROGRESS), entries, text);
+	PutStatusSteps(&b, "completedSteps", of, STATE_BIT(STEP_COMPLETED) | STATE_BIT(STEP_SKIPPED), entries, text);
+	PutStatusSteps(&b, "failedSteps", of, STATE_BIT(STEP_FAILED), entries, text);
+	PutStatusSteps(&b, "pendingSteps", of, STATE_BIT(STEP_PENDING), entries, text);
+	JsonPutJson(&b, "pauseReason", JsonOf(plan->pause_reason));
+	if (plan->nested)
+		JsonPutUuid(&b, "rootPlanId", &plan->root_id);
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
 }
 
-/* Build the status of the plan, with lists of at most max entries. */
+/* Build the status of a plan, with lists of at most max entries. */
 static Jsonb *
-StatusJson(Call *call, const PlanRow *plan, Interval *stall_after, int max)
+StatusJson(Call *call, const pg_uuid_t *plan_id, Interval *stall_after, int max)
 {
-	StatusOf	of = {call, plan, stall_after};
-	Jsonb	   *json = BoundBuild(StatusAt, &of, ListBytes(max), max);
+	StatusOf	of = {.call = call, .plan = PlanMustRead(call, plan_id)};
 
-	if (json == NULL)
-		PlanNotFound(&plan->id);
-	return json;
+	of.steps = ListedSteps(call, plan_id);
+	of.stalled = StalledClaims(call, of.plan, stall_after);
+	return BoundBuild(StatusAt, &of, ListBytes(max), max);
 }
 
 /* Show the status of a plan, and mark the plan if a claim in it is stalled. */
@@ -172,10 +346,10 @@ stepwise_get_plan_status(PG_FUNCTION_ARGS)
 	max = ArgumentMax(fcinfo, 2, LIST_MAX);
 	plan = PlanMustRead(&call, ArgumentUuid(fcinfo, 0));
 	/* a read-only transaction, a standby or a reader cannot mark the plan, and only sees its status */
-	if (plan->status == PLAN_EXECUTING && !XactReadOnly && HasStalledStep(&call, plan, stall_after) && CallerMayWrite(&call))
+	if (plan->status == PLAN_EXECUTING && !XactReadOnly && StalledClaims(&call, plan, stall_after) != NIL && CallerMayWrite(&call))
 		MarkStalled(&call, &plan->id, stall_after);
 	ReadBegin(&call);
-	return CallEnd(&call, StatusJson(&call, plan, stall_after, max));
+	return CallEnd(&call, StatusJson(&call, &plan->id, stall_after, max));
 }
 
 /* ---------- reclaiming ---------- */
@@ -206,29 +380,18 @@ PutReclaimed(JsonBuilder *b, const PlanRow *plan, const StepRow *step)
 	JsonObjectEnd(b);
 }
 
-/* Check the claim again under the lock: it may have shown life, or have ended. */
-static bool
-StillStalled(Call *call, const StepRow *step, Interval *older_than)
-{
-	static KeptQuery find = {
-		"SELECT FROM stepwise.step AS s JOIN stepwise.plan AS p ON p.tenant = $1 AND p.id = s.plan_id"
-		" WHERE s.tenant = $1 AND s.id = $2" IS_STALLED("$3", "$4"),
-		4, {TEXTOID, UUIDOID, INTERVALOID, INTERVALOID}
-	};
-	Params		params = {0};
-	Rows		rows;
-
-	ParamKey(&params, call, &step->id);
-	ParamInterval(&params, older_than);
-	ParamInterval(&params, DefaultStallAfter());
-	rows = QueryRun(&find, &params);
-	return rows.count > 0;
-}
-
 static bool
 IsExpired(const StepRow *step)
 {
 	return TimeIsSet(step->lease_expires_at) && step->lease_expires_at < GetCurrentTimestamp();
+}
+
+/* Check the claim again under the lock: it may have shown life, or have ended. */
+static bool
+StillStalled(const PlanRow *plan, const StepRow *step, Interval *older_than)
+{
+	return step->status == STEP_IN_PROGRESS && step->workflow == NULL && !step->sent_back && !TimeIsSet(plan->completed_at) &&
+		(IsExpired(step) || IsSilent(plan, step, older_than));
 }
 
 /* the progress of reclaim_stalled */
@@ -272,7 +435,7 @@ ReclaimStep(Reclaim *r, const pg_uuid_t *root_id, const pg_uuid_t *plan_id, cons
 	if (plan == NULL && found)
 		ReclaimSkip(r, root_id);
 	step = plan ? StepRead(r->call, step_id) : NULL;
-	if (step == NULL || !StillStalled(r->call, step, r->older_than))
+	if (step == NULL || !StillStalled(plan, step, r->older_than))
 		return;
 	StepReclaim(r->call, plan, step, IsExpired(step) ? "lease expired" : "stalled");
 	PlanSettle(r->call, plan);
@@ -315,7 +478,7 @@ FindStalled(Call *call, Interval *older_than)
 
 /* Find the stalled and expired claims of a plan and of the plans nested in it. */
 static Rows
-FindStalledIn(Call *call, const pg_uuid_t *plan_id, Interval *older_than)
+FindStalledIn(Call *call, const PlanRow *plan, Interval *older_than)
 {
 	static KeptQuery find = {
 		"WITH RECURSIVE tree AS (SELECT $4 AS id UNION ALL SELECT n.id FROM tree AS t CROSS JOIN LATERAL ("
@@ -332,8 +495,39 @@ FindStalledIn(Call *call, const pg_uuid_t *plan_id, Interval *older_than)
 	ParamTenant(&params, call);
 	ParamInterval(&params, older_than);
 	ParamInterval(&params, DefaultStallAfter());
-	ParamUuid(&params, &PlanMustRead(call, plan_id)->id);
+	ParamUuid(&params, &plan->id);
 	return QueryRun(&find, &params);
+}
+
+/* Take back the claims that a query has found. */
+static void
+ReclaimRows(Reclaim *r, const Rows *rows)
+{
+	for (uint64 i = 0; i < rows->count; i++)
+	{
+		pg_uuid_t	root_id = RowUuid(rows, i, R_ROOT_ID);
+		pg_uuid_t	claim_plan_id = RowUuid(rows, i, R_PLAN_ID);
+		pg_uuid_t	step_id = RowUuid(rows, i, R_STEP_ID);
+
+		ReclaimStep(r, &root_id, &claim_plan_id, &step_id);
+	}
+}
+
+/* Take back the stalled and expired claims of a plan that has no nested plans. */
+static void
+ReclaimInPlan(Reclaim *r, const PlanRow *plan)
+{
+	List	   *claims = ClaimsInPlan(r->call, plan);
+	ListCell   *cell;
+
+	list_sort(claims, RowsByOrder);
+	foreach(cell, claims)
+	{
+		const StepRow *step = lfirst(cell);
+
+		if (StillStalled(plan, step, r->older_than))
+			ReclaimStep(r, &plan->root_id, &plan->id, &step->id);
+	}
 }
 
 /*
@@ -344,18 +538,18 @@ static Jsonb *
 ReclaimStalled(Call *call, Interval *older_than, const pg_uuid_t *plan_id)
 {
 	Reclaim		reclaim = {.call = call, .older_than = older_than};
-	Rows		rows = plan_id ? FindStalledIn(call, plan_id, older_than) : FindStalled(call, older_than);
+	const PlanRow *plan = plan_id ? PlanMustRead(call, plan_id) : NULL;
+	Rows		rows = {0};
 
 	JsonObjectStart(&reclaim.reclaimed, NULL);
 	JsonArrayStart(&reclaim.reclaimed, "reclaimed");
-	for (uint64 i = 0; i < rows.count; i++)
-	{
-		pg_uuid_t	root_id = RowUuid(&rows, i, R_ROOT_ID);
-		pg_uuid_t	claim_plan_id = RowUuid(&rows, i, R_PLAN_ID);
-		pg_uuid_t	step_id = RowUuid(&rows, i, R_STEP_ID);
-
-		ReclaimStep(&reclaim, &root_id, &claim_plan_id, &step_id);
-	}
+	if (plan == NULL)
+		rows = FindStalled(call, older_than);
+	else if (PlanMustRead(call, &plan->root_id)->nests)
+		rows = FindStalledIn(call, plan, older_than);
+	else
+		ReclaimInPlan(&reclaim, plan);
+	ReclaimRows(&reclaim, &rows);
 	return ReclaimAnswer(&reclaim);
 }
 

@@ -412,17 +412,58 @@ PutAllSteps(JsonBuilder *b, Call *call, const PlanRow *plan)
 	JsonArrayEnd(b);
 }
 
+/* Compare steps that have ended: the last one first; a run ends many at one time. */
+static int
+StepsByTime(const ListCell *a, const ListCell *b)
+{
+	TimestampTz one = ((const ListedStep *) lfirst(a))->completed_at;
+	TimestampTz other = ((const ListedStep *) lfirst(b))->completed_at;
+
+	return one != other ? (one > other ? -1 : 1) : StepsByOrder(a, b);
+}
+
 /* Put the last steps done and the next to come, and how many there are. */
 static void
 PutSomeSteps(JsonBuilder *b, Call *call, const PlanRow *plan, int max)
 {
-	static KeptQuery read = {"SELECT stepwise.task_steps($1, $2, $3)", 3, {TEXTOID, UUIDOID, INT4OID}};
-	Params		params = {0};
+	List	   *steps = ListedSteps(call, &plan->id);
+	int			total = StepTotal(plan->counts);
+	int			open = plan->counts[STEP_PENDING] + plan->counts[STEP_IN_PROGRESS] + plan->counts[STEP_AWAITING_INPUT];
+	List	   *picked = PickSteps(steps, STATES_OPEN, StepsByBegin, Max(max / 2, max - (total - open)));
+	ListCell   *cell;
 
-	ParamKey(&params, call, &plan->id);
-	ParamInt(&params, max);
-	JsonPutJson(b, "steps", QueryJson(&read, &params));
-	JsonPutInt(b, "stepCount", StepTotal(plan->counts));
+	picked = list_concat(picked, PickSteps(steps, STATES_ENDED, StepsByTime, Max(max / 2, max - open)));
+	list_sort(picked, StepsByOrder);
+	JsonArrayStart(b, "steps");
+	foreach(cell, picked)
+	{
+		const StepRow *step = ListedRow(call, lfirst(cell));
+
+		JsonObjectStart(b, NULL);
+		JsonPutText(b, "name", step->name);
+		JsonPutText(b, "status", StepStatusName[step->status]);
+		JsonObjectEnd(b);
+	}
+	JsonArrayEnd(b);
+	JsonPutInt(b, "stepCount", total);
+}
+
+/* List the names of the steps that workers hold in a plan without nested ones; NULL if there are none. */
+static Jsonb *
+ClaimedInPlan(Call *call, const PlanRow *plan)
+{
+	List	   *claims = ClaimsInPlan(call, plan);
+	JsonBuilder b = {0};
+	ListCell   *cell;
+
+	if (claims == NIL)
+		return NULL;
+	list_sort(claims, RowsByOrder);
+	JsonArrayStart(&b, NULL);
+	foreach(cell, list_truncate(claims, LIST_MAX))
+		JsonPutText(&b, NULL, ((StepRow *) lfirst(cell))->name);
+	JsonArrayEnd(&b);
+	return JsonFinish(&b);
 }
 
 /* Find the names of the steps that workers hold, also in nested plans, as members of an answer; NULL if there are none. */
@@ -433,6 +474,8 @@ ClaimedSteps(Call *call, const PlanRow *plan)
 
 	if (PlanIsTerminal(plan->status) || plan->counts[STEP_IN_PROGRESS] + plan->counts[STEP_AWAITING_INPUT] == 0)
 		return NULL;
+	if (!PlanMustRead(call, &plan->root_id)->nests)
+		return ClaimedInPlan(call, plan);
 	return QueryJsonById(call, &read, &plan->id);
 }
 

@@ -41,11 +41,3 @@ stepwise_time_text(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_TEXT_P(cstring_to_text(TimeText(PG_GETARG_TIMESTAMPTZ(0))));
 }
-
-/* Format an interval as the engine does in its answers. */
-PG_FUNCTION_INFO_V1(stepwise_interval_text);
-Datum
-stepwise_interval_text(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_TEXT_P(cstring_to_text(IntervalText(PG_GETARG_INTERVAL_P(0))));
-}

@@ -174,38 +174,76 @@ stepwise_set_variables(PG_FUNCTION_ARGS)
 
 /* Count the size of the answer before it is read, so that a too large one is refused. */
 static void
-TakeVariables(Call *call, const pg_uuid_t *plan_id)
+TakeValue(Call *call, size_t size)
 {
-	static KeptQuery read = {
-		"SELECT s.result, s.message FROM stepwise.step AS s"
-		" WHERE s.tenant = $1 AND s.plan_id = $2 AND s.status IN ('completed', 'failed')"
-		" UNION ALL SELECT d.variables, NULL FROM stepwise.plan_detail AS d WHERE d.tenant = $1 AND d.plan_id = $2",
-		2, {TEXTOID, UUIDOID}
-	};
-	Rows		rows = QueryById(call, &read, plan_id);
-
-	for (uint64 i = 0; i < rows.count; i++)
-		AnswerTake(call, RawSize(RowVarlena(&rows, i, 1)) + RawSize(RowVarlena(&rows, i, 2)),
-				   "Ask for less: stepwise.get_plan_context(plan_id) shows the results that fit,"
-				   " stepwise.get_step_context(step_id) that of one step.");
-	RowsFree(&rows);
+	AnswerTake(call, size,
+			   "Ask for less: stepwise.get_plan_context(plan_id) shows the results that fit,"
+			   " stepwise.get_step_context(step_id) that of one step.");
 }
 
-/* Read the stored variables and those made from the rows. */
+/* Put the goal, and the names and states of the steps. */
+static void
+PutProgress(JsonBuilder *b, const PlanRow *plan, const List *steps)
+{
+	ListCell   *cell;
+
+	JsonObjectStart(b, "_workflow.progress");
+	JsonPutText(b, "goal", psprintf("%s: %s", plan->name, plan->goal));
+	JsonArrayStart(b, "steps");
+	foreach(cell, steps)
+	{
+		const StepRow *step = lfirst(cell);
+
+		JsonObjectStart(b, NULL);
+		JsonPutText(b, "name", step->name);
+		JsonPutTextIfSet(b, "tool", step->tool);
+		JsonPutText(b, "status", StepStatusName[step->status]);
+		JsonObjectEnd(b);
+	}
+	JsonArrayEnd(b);
+	JsonPutInt(b, "schemaVersion", 1);
+	JsonObjectEnd(b);
+}
+
+/* Put the result of a step that is completed, or the error of one that has failed. */
+static void
+PutResult(JsonBuilder *b, const StepRow *step)
+{
+	char	   *key = psprintf("_workflow.result.%s", step->name);
+
+	if (step->status == STEP_COMPLETED)
+		JsonPutJson(b, key, JsonOf(step->result));
+	else if (step->status == STEP_FAILED)
+		JsonPutJson(b, key, step->error ? JsonOf(step->error) : JsonTextOf("error", step->message));
+}
+
+/* Read the stored variables and those made from the rows. Where names are the same, those made from the rows win. */
 static Jsonb *
 TaskVariables(Call *call, const pg_uuid_t *plan_id)
 {
-	static KeptQuery read = {"SELECT j FROM stepwise.task_variables_json($1, $2) AS j", 2, {TEXTOID, UUIDOID}, .reads_plans = true};
-	Jsonb	   *variables = NULL;
+	PlanRow    *plan = PlanMustRead(call, plan_id);
+	List	   *steps = StepsInStates(call, "step_order_unique", &plan->id, STATES_OPEN | STATES_ENDED, INT_MAX);
+	const struct varlena *stored = DetailOf(call, &plan->id)->variables;
+	JsonBuilder b = {0};
+	ListCell   *cell;
 
-	if (plan_id != NULL)
+	foreach(cell, steps)
 	{
-		TakeVariables(call, plan_id);
-		variables = QueryJsonById(call, &read, plan_id);
+		const StepRow *step = lfirst(cell);
+
+		if (step->status == STEP_COMPLETED || step->status == STEP_FAILED)
+			TakeValue(call, RawSize(step->result) + (step->message ? VARHDRSZ + strlen(step->message) : 0));
 	}
-	if (variables == NULL)
-		PlanNotFound(plan_id);
-	return variables;
+	TakeValue(call, RawSize(stored));
+	JsonObjectStart(&b, NULL);
+	JsonPutMembers(&b, JsonOf(stored));
+	PutProgress(&b, plan, steps);
+	foreach(cell, steps)
+		PutResult(&b, lfirst(cell));
+	if (plan->pause_reason != NULL)
+		JsonPutJson(&b, "_workflow.pause_reason", JsonOf(plan->pause_reason));
+	JsonObjectEnd(&b);
+	return JsonFinish(&b);
 }
 
 /* Show all variables of a plan. */

@@ -23,19 +23,19 @@ static TimestampTz
 PausedSince(const Wait *w)
 {
 	static KeptQuery find = {
-		"SELECT coalesce((SELECT k.since FROM stepwise.checkpoint AS k WHERE k.tenant = $1 AND k.step_id = $3), $4,"
-		" (SELECT a.at FROM stepwise.audit AS a WHERE a.tenant = $1 AND a.plan_id = $2 AND a.event = 'plan_paused'"
-		" ORDER BY a.plan_id DESC, a.batch DESC, a.id DESC LIMIT 1))",
-		4, {TEXTOID, UUIDOID, UUIDOID, TIMESTAMPTZOID}, .reads_log = true, .in_order = true
+		"SELECT a.at FROM stepwise.audit AS a WHERE a.tenant = $1 AND a.plan_id = $2 AND a.event = 'plan_paused'"
+		" ORDER BY a.plan_id DESC, a.batch DESC, a.id DESC LIMIT 1",
+		2, {TEXTOID, UUIDOID}, .reads_log = true, .in_order = true
 	};
-	Params		params = {0};
+	const ListedCheckpoint *checkpoint = CheckpointOfStep(w->call, &w->step->id);
 	Rows		rows;
 
-	ParamKey(&params, w->call, &w->plan->id);
-	ParamUuid(&params, &w->step->id);
-	ParamTime(&params, w->step->completed_at);
-	rows = QueryRun(&find, &params);
-	return RowTime(&rows, 0, 1);
+	if (checkpoint != NULL)
+		return checkpoint->since;
+	if (TimeIsSet(w->step->completed_at))
+		return w->step->completed_at;
+	rows = QueryById(w->call, &find, &w->plan->id);
+	return rows.count > 0 ? RowTime(&rows, 0, 1) : NO_TIME;
 }
 
 /* Describe the wait of a plan with a pause reason. */
@@ -66,21 +66,6 @@ WaitOfEnded(Wait *w)
 						  plan->outcome == OUTCOME_FAILURE ? ", with outcome failure" : "", Because(plan->message));
 }
 
-/* Say whether a final output is stored for a plan. */
-static bool
-HasFinalOutput(Call *call, const PlanRow *plan)
-{
-	static KeptQuery find = {
-		"SELECT d.final_output IS NOT NULL FROM stepwise.plan_detail AS d WHERE d.tenant = $1 AND d.plan_id = $2",
-		2, {TEXTOID, UUIDOID}
-	};
-	Rows		rows = QueryById(call, &find, &plan->id);
-	bool		stored = rows.count > 0 && RowBool(&rows, 0, 1);
-
-	RowsFree(&rows);
-	return stored;
-}
-
 /*
  * Add what may be called after the end of a plan: the plan around it goes on, a
  * completed plan gets its final output, and everything else can be read.
@@ -94,7 +79,7 @@ MoveAfterEnd(Wait *w)
 		AddMove(w, MOVE_CALL, "get_next_step", JsonTextOf("plan_id", UuidText(&root->id)));
 	else if (w->asked->status != PLAN_COMPLETED)
 		AddMove(w, MOVE_CALL, "get_plan_context", PlanArgument(w));
-	else if (HasFinalOutput(w->call, w->asked))
+	else if (DetailOf(w->call, &w->asked->id)->final_output != NULL)
 		AddMove(w, MOVE_CALL, "get_output", PlanArgument(w));
 	else
 		AddMove(w, MOVE_CALL, "store_output", JsonMerge(PlanArgument(w), JsonTextOf("content", "<the final output>")));

@@ -46,3 +46,17 @@ KeyIntFrom(Key *key, int value)
 {
 	KeyAdd(key, BTGreaterEqualStrategyNumber, InvalidOid, F_INT4GE, Int32GetDatum(value));
 }
+
+/* Add an int4 column to a key, below this value. */
+void
+KeyIntBelow(Key *key, int value)
+{
+	KeyAdd(key, BTLessStrategyNumber, InvalidOid, F_INT4LT, Int32GetDatum(value));
+}
+
+/* Add a UUID column to a key, below this value. */
+void
+KeyUuidBelow(Key *key, const pg_uuid_t *value)
+{
+	KeyAdd(key, BTLessStrategyNumber, InvalidOid, F_UUID_LT, UUIDPGetDatum(value));
+}

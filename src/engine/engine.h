@@ -100,6 +100,11 @@ extern const char *RowEntries(const Rows *rows, uint64 row, int column, const ch
 
 /* ---------- the rows of plans and steps ---------- */
 
+/* sets of states of steps */
+#define STATE_BIT(state)	(1 << (state))
+#define STATES_ENDED		(STATE_BIT(STEP_COMPLETED) | STATE_BIT(STEP_SKIPPED) | STATE_BIT(STEP_FAILED))
+#define STATES_OPEN			(STATE_BIT(STEP_PENDING) | STATE_BIT(STEP_IN_PROGRESS) | STATE_BIT(STEP_AWAITING_INPUT))
+
 /* columns of stepwise.plan, in the order of its definition */
 enum
 {
@@ -369,6 +374,8 @@ extern StepRow *StepMustRead(Call *call, const pg_uuid_t *step_id); /* SW002 */
 extern StepRow *StepReadByName(Call *call, const pg_uuid_t *plan_id, const char *name);
 extern StepRow *StepReadByBinding(Call *call, const pg_uuid_t *plan_id, const char *binding);
 extern StepRow *StepReadByOrder(Call *call, const pg_uuid_t *plan_id, int order);
+extern List *StepsInStates(Call *call, const char *index, const pg_uuid_t *plan_id, int states, int max);	/* of StepRow */
+extern List *StepsInProgress(Call *call, const PlanRow *plan);	/* of StepRow */
 extern StepRow *StepNextPending(Call *call, const PlanRow *plan, int from_order);
 extern StepRow *StepNextReady(Call *call, const PlanRow *plan, int from_order);
 extern StepRow *StepFromTuple(HeapTuple tuple, TupleDesc desc);

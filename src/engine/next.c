@@ -479,9 +479,9 @@ PeekPending(Call *call, PlanRow *plan, bool moves, StepRow **awaited)
 	return NULL;
 }
 
-/* Find the first step of a plan whose lease has expired; returns NULL if there is none. */
+/* Find the first step of a plan whose lease has expired; returns NULL if there is none, as in a tree without leases. */
 static StepRow *
-PeekExpired(Call *call, const PlanRow *plan)
+PeekExpired(Call *call, const PlanRow *root, const PlanRow *plan)
 {
 	static KeptQuery find = {
 		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.root_id = $2 AND s.lease_expires_at < $3"
@@ -490,7 +490,9 @@ PeekExpired(Call *call, const PlanRow *plan)
 	};
 	Params		params = {0};
 
-	ParamKey(&params, call, &plan->root_id);
+	if (!root->leases)
+		return NULL;
+	ParamKey(&params, call, &root->id);
 	ParamTime(&params, GetCurrentTimestamp());
 	ParamUuid(&params, &plan->id);
 	return StepFetch(&find, &params);
@@ -501,9 +503,9 @@ PeekExpired(Call *call, const PlanRow *plan)
  * begins by releasing expired claims, so these steps count as pending.
  */
 static bool
-PeekPlan(Call *call, PlanRow *plan, Next *next, StepRow **awaited)
+PeekPlan(Call *call, const PlanRow *root, PlanRow *plan, Next *next, StepRow **awaited)
 {
-	StepRow    *expired = PeekExpired(call, plan);
+	StepRow    *expired = PeekExpired(call, root, plan);
 	StepRow    *step = PeekPending(call, plan, next->moves, awaited);
 
 	next->plan = plan;
@@ -513,13 +515,12 @@ PeekPlan(Call *call, PlanRow *plan, Next *next, StepRow **awaited)
 
 /* Find a step that a review sent back, without locking anything. */
 static bool
-PeekSentBack(Call *call, PlanRow *asked, Next *next)
+PeekSentBack(Call *call, const PlanRow *root, PlanRow *asked, Next *next)
 {
-	PlanRow    *root = PlanRead(call, &asked->root_id);
 	bool		found = false;
 	Rows		rows;
 
-	if (root == NULL || root->sent_back == 0)
+	if (root->sent_back == 0)
 		return false;
 	rows = StepsSentBack(call, asked);
 	for (uint64 i = 0; i < rows.count && !found; i++)
@@ -552,6 +553,28 @@ PlansToPeek(Call *call, const PlanRow *asked)
 	return QueryRun(&find, &params);
 }
 
+/* Look at the nested plans of a tree, if it has any. */
+static bool
+PeekNested(Call *call, const PlanRow *root, PlanRow *asked, Next *next)
+{
+	StepRow    *awaited = NULL;
+	bool		found = false;
+	Rows		rows;
+
+	if (!root->nests)
+		return false;
+	rows = PlansToPeek(call, asked);
+	for (uint64 i = 0; i < rows.count && !found; i++)
+	{
+		pg_uuid_t	id = RowUuid(&rows, i, 1);
+		PlanRow    *plan = UuidEqual(&id, &asked->id) ? NULL : PlanRead(call, &id);
+
+		found = plan != NULL && IsUnder(call, plan, asked) && PeekPlan(call, root, plan, next, &awaited);
+	}
+	RowsFree(&rows);
+	return found;
+}
+
 /*
  * Find the step with which get_next_step would do something first: hand it out,
  * skip it, open its checkpoint or nested plan, or note why it is blocked. If
@@ -562,25 +585,12 @@ PlansToPeek(Call *call, const PlanRow *asked)
 bool
 NextPeek(Call *call, PlanRow *asked, Next *next)
 {
+	PlanRow    *root = PlanMustRead(call, &asked->root_id);
 	StepRow    *awaited = NULL;
-	StepRow    *below = NULL;
-	Rows		rows;
-	bool		found = false;
 
-	if (PeekSentBack(call, asked, next))
+	if (PeekSentBack(call, root, asked, next) || PeekNested(call, root, asked, next) ||
+		PeekPlan(call, root, asked, next, &awaited))
 		return true;
-	rows = PlansToPeek(call, asked);
-	for (uint64 i = 0; i < rows.count && !found; i++)
-	{
-		pg_uuid_t	id = RowUuid(&rows, i, 1);
-		PlanRow    *plan = UuidEqual(&id, &asked->id) ? NULL : PlanRead(call, &id);
-
-		found = plan != NULL && IsUnder(call, plan, asked) && PeekPlan(call, plan, next, &below);
-	}
-	RowsFree(&rows);
-	if (!found)
-		found = PeekPlan(call, asked, next, &awaited);
-	if (!found)
-		next->step = awaited;
-	return found;
+	next->step = awaited;
+	return false;
 }

@@ -54,24 +54,17 @@ StepReconsider(Call *call, PlanRow *plan, StepRow *step)
 static void
 PlanReconsider(Call *call, PlanRow *plan)
 {
-	static KeptQuery find = {
-		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2"
-		" AND s.status = 'pending' AND s.pause_reason IS NOT NULL ORDER BY s.step_order",
-		2, {TEXTOID, UUIDOID}
-	};
-	Rows		rows;
+	ListCell   *cell;
 
 	if (plan->paused == 0)
 		return;
-	rows = QueryById(call, &find, &plan->id);
-	for (uint64 i = 0; i < rows.count; i++)
+	foreach(cell, StepsInStates(call, "step_paused", &plan->id, STATE_BIT(STEP_PENDING), INT_MAX))
 	{
 		MemoryContext outer = TurnBegin();
 
-		StepReconsider(call, plan, RowStep(&rows, i));
+		StepReconsider(call, plan, lfirst(cell));
 		TurnEnd(outer, false);
 	}
-	RowsFree(&rows);
 }
 
 /* ---------- the plan ---------- */
@@ -131,21 +124,12 @@ PlanTarget(const PlanRow *plan)
 static Jsonb *
 FirstPauseReason(Call *call, PlanRow *plan)
 {
-	static KeptQuery find = {
-		"SELECT s.pause_reason FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2"
-		" AND s.pause_reason IS NOT NULL ORDER BY s.tenant, s.plan_id, s.step_order LIMIT 1",
-		2, {TEXTOID, UUIDOID}
-	};
-	Jsonb	   *reason = NULL;
-	Rows		rows;
+	List	   *first;
 
 	if (plan->paused == 0 || PlanIsTerminal(plan->status))
 		return NULL;
-	rows = QueryById(call, &find, &plan->id);
-	if (rows.count > 0)
-		reason = ReasonWithPath(plan, RowJson(&rows, 0, 1));
-	RowsFree(&rows);
-	return reason;
+	first = StepsInStates(call, "step_paused", &plan->id, STATES_OPEN | STATES_ENDED, 1);
+	return first ? ReasonWithPath(plan, JsonOf(((StepRow *) linitial(first))->pause_reason)) : NULL;
 }
 
 /* Set the pause reason of a plan from its steps, and audit a change. */

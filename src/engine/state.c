@@ -598,24 +598,17 @@ PlanMove(Call *call, PlanRow *plan, PlanStatus to, Jsonb *detail)
 static void
 PlanEnd(Call *call, PlanRow *plan, const char *reason, const char *nested_reason)
 {
-	static KeptQuery open = {
-		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2"
-		" AND s.status IN ('pending', 'in_progress', 'awaiting_input') ORDER BY s.step_order",
-		2, {TEXTOID, UUIDOID}
-	};
-	Rows		rows;
+	ListCell   *cell;
 
 	PlanCheckOpen(call, plan);
 	plan->ending = CallKeepText(call, unconstify(char *, nested_reason));
-	rows = QueryById(call, &open, &plan->id);
-	for (uint64 i = 0; i < rows.count; i++)
+	foreach(cell, StepsInStates(call, "step_order_unique", &plan->id, STATES_OPEN, INT_MAX))
 	{
-		StepRow    *step = RowStep(&rows, i);
+		StepRow    *step = lfirst(cell);
 
 		step->message = psprintf(CANCELLED_WITH_PLAN "%s", reason ? CutText(reason, REASON_TEXT_BYTES, NULL) : "no reason given");
 		StepMove(call, plan, step, STEP_SKIPPED, NULL);
 	}
-	RowsFree(&rows);
 	plan->settled = NIL;
 	plan->message = CallKeepText(call, reason ? pstrdup(reason) : NULL);
 	PlanMove(call, plan, PLAN_CANCELLED, JsonTextOf("reason", reason));

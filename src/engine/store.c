@@ -1016,6 +1016,55 @@ HasStatus(TupleTableSlot *slot, const void *status)
 	return DatumGetObjectId(slot_getattr(slot, STEP_COL_STATUS + 1, &isnull)) == *(const Oid *) status;
 }
 
+/* Check that a row of stepwise.step is in one of some states. */
+static bool
+HasState(TupleTableSlot *slot, const void *states)
+{
+	bool		isnull;
+	Oid			status = DatumGetObjectId(slot_getattr(slot, STEP_COL_STATUS + 1, &isnull));
+
+	return (*(const int *) states & STATE_BIT(EnumIndex(status, StepStatusName, STEP_STATUSES))) != 0;
+}
+
+/* List the steps of a plan that an index has and that are in one of some states, in their order, at most max. */
+List *
+StepsInStates(Call *call, const char *index, const pg_uuid_t *plan_id, int states, int max)
+{
+	Key			key = IdKey(call, plan_id);
+
+	if (call->kept != NULL)
+		RowsWrite(call, call, 0);
+	return TableReadSome("step", index, &key, HasState, &states, StepMake, max);
+}
+
+/*
+ * List the steps in progress of a plan. There is no index of them, since it
+ * would make every claim write into it. So the search goes from the next pending
+ * step backwards, then forwards, until all that the plan counts are found.
+ */
+List *
+StepsInProgress(Call *call, const PlanRow *plan)
+{
+	Oid			status = EnumValue("step_status", StepStatusName[STEP_IN_PROGRESS]);
+	int			count = plan->counts[STEP_IN_PROGRESS];
+	Key			before = IdKey(call, &plan->id);
+	Key			after = before;
+	List	   *steps;
+
+	if (count == 0)
+		return NIL;
+	if (call->kept != NULL)
+		RowsWrite(call, call, 0);
+	KeyIntBelow(&before, plan->next_order);
+	before.backward = true;
+	steps = TableReadSome("step", "step_order_unique", &before, HasStatus, &status, StepMake, count);
+	if (list_length(steps) == count)
+		return steps;
+	KeyIntFrom(&after, plan->next_order);
+	return list_concat(steps, TableReadSome("step", "step_order_unique", &after, HasStatus, &status, StepMake,
+											count - list_length(steps)));
+}
+
 /* Check that a row of stepwise.step is not among those that the call has changed. */
 static bool
 IsUnchanged(TupleTableSlot *slot, const void *call)

@@ -7,6 +7,17 @@
  */
 #include "engine/engine.h"
 
+/* Copy the id of a row of stepwise.plan. */
+static void *
+IdMake(TupleTableSlot *slot)
+{
+	pg_uuid_t  *id = palloc(sizeof(pg_uuid_t));
+	bool		isnull;
+
+	*id = *DatumGetUUIDP(slot_getattr(slot, PLAN_COL_ID + 1, &isnull));
+	return id;
+}
+
 /*
  * Find the plan that is nested in a step; false if there is none. A step that
  * was tried again may have several, so take the newest.
@@ -14,18 +25,14 @@
 bool
 NestedPlanId(Call *call, const pg_uuid_t *step_id, pg_uuid_t *plan_id)
 {
-	static KeptQuery find = {
-		"SELECT p.id FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.parent_step_id = $2"
-		" ORDER BY p.tenant DESC, p.parent_step_id DESC, p.id DESC LIMIT 1",
-		2, {TEXTOID, UUIDOID}
-	};
-	Rows		rows = QueryById(call, &find, step_id);
-	bool		found = rows.count > 0;
+	Key			key = {.call = call, .backward = true};
+	pg_uuid_t  *newest;
 
-	if (found)
-		*plan_id = RowUuid(&rows, 0, 1);
-	RowsFree(&rows);
-	return found;
+	KeyUuid(&key, step_id);
+	newest = TableRead("plan", "plan_parent_step", &key, NULL, NULL, IdMake);
+	if (newest != NULL)
+		*plan_id = *newest;
+	return newest != NULL;
 }
 
 /* Read the plan in which a plan is nested, and its parent step; NULL if it is not nested. */

@@ -199,7 +199,7 @@ SET ROLE stepwise_context_agent;
 SELECT count(*) FROM stepwise.checkpoints;
 SELECT count(*) FROM stepwise.plan_progress;
 SELECT stepwise.list_active_plans();
-SELECT stepwise.plan_context_json('default', :'plan', 10, 100);
+SELECT stepwise.stalled_steps('default', :'plan', NULL, '1 hour');
 SELECT stepwise.found_plans('default', 'goal', '{}', 10);
 RESET ROLE;
 SELECT stepwise.remove_member('stepwise_context_agent', 'context_b') IS NOT NULL;
@@ -210,7 +210,7 @@ DROP ROLE stepwise_context_agent;
 
 -- results that do not fit are cut
 SELECT stepwise.create_plan('large', 'large results', (SELECT jsonb_agg(jsonb_build_object('name', 's' || n)) FROM generate_series(1, 12) AS n)) ->> 'planId' AS large \gset
-SELECT count(stepwise.submit_step_result(id, to_jsonb(repeat('x', 900000)))) FROM stepwise.step WHERE plan_id = :'large' AND step_order < 12;
+SELECT count(stepwise.submit_step_result(pg_temp.id(:'large', 's' || n), to_jsonb(repeat('x', 900000)))) FROM generate_series(1, 11) AS n;
 SELECT count(*) FILTER (WHERE s -> 'result' <> 'null'), count(*) FILTER (WHERE s #> '{result,cut}' = 'true')
 FROM jsonb_array_elements(stepwise.get_plan_context(:'large') -> 'steps') AS s;
 SELECT length(stepwise.get_step_context(pg_temp.id(:'large', 's1'), 1000000) #>> '{step,result}');

@@ -14,7 +14,11 @@ use Exporter qw(import);
 use File::Temp qw(tempdir);
 use IPC::Run qw(run);
 
-our @EXPORT_OK = qw(can_count_instructions instructions wal pages mean);
+our @EXPORT_OK = qw(can_count_instructions instructions first_call wal pages mean);
+
+# A mark that needs neither the extension nor its catalog entries.
+use constant EMPTY_MARK => 'SELECT pg_backend_pid();';
+use constant EMPTY_MARK_FUNCTION => 'pg_backend_pid';
 
 use constant MARK => "SELECT stepwise.step_transition_allowed('pending', 'in_progress');";
 use constant MARK_FUNCTION => 'stepwise_step_transition_allowed';
@@ -52,18 +56,35 @@ sub instructions
 	my @script = (@$before, (MARK) x 5);
 	push @script, @{ $_->{before} }, map { (MARK, statements($_), MARK) } @{ $_->{count} } foreach @cases;
 
-	my ($out, $err);
-	run([ qw(valgrind --tool=callgrind), '--dump-before=' . MARK_FUNCTION, "--callgrind-out-file=$folder/out",
-			$postgres, '--single', '-D', $data, $database ],
-		'<', \join("\n", @script, ''), '>', \$out, '2>', \$err)
-	  or die "callgrind failed: $err";
-	die "a statement failed: $1\n" if "$out$err" =~ /((?:ERROR|FATAL): .*)/;
+	callgrind($folder, MARK_FUNCTION, $postgres, $data, $database, @script);
 
 	my $dump = 5;
 	my $mark = counted("$folder/out.$dump");
 	return map {
 		[ map { $dump += 2; (counted("$folder/out.$dump") - $mark) / statements($_) } @{ $_->{count} } ]
 	} @cases;
+}
+
+# Count how many instructions more than the second the first of two calls takes in a new session:
+# first_call POSTGRES, DATA, DATABASE, BEFORE, CALL, CALL. The server must be stopped.
+sub first_call
+{
+	my ($postgres, $data, $database, $before, @calls) = @_;
+	my $folder = tempdir(CLEANUP => 1);
+	callgrind($folder, EMPTY_MARK_FUNCTION, $postgres, $data, $database, @$before, (EMPTY_MARK) x 3, map { ($_, EMPTY_MARK) } @calls);
+	return counted("$folder/out.4") - counted("$folder/out.5");
+}
+
+# Run statements in a backend without a server. At each mark, callgrind writes a file out.NUMBER into the folder.
+sub callgrind
+{
+	my ($folder, $mark, $postgres, $data, $database, @script) = @_;
+	my ($out, $err);
+	run([ qw(valgrind --tool=callgrind), "--dump-before=$mark", "--callgrind-out-file=$folder/out", $postgres, '--single', '-D', $data, $database ],
+		'<', \join("\n", @script, ''), '>', \$out, '2>', \$err)
+	  or die "callgrind failed: $err";
+	die "a statement failed: $1\n" if "$out$err" =~ /((?:ERROR|FATAL): .*)/;
+	return;
 }
 
 sub counted

@@ -1,0 +1,66 @@
+# What the first call of a function costs more than the second in a new connection: the library is loaded, catalog entries are read, queries
+# are planned. It is counted in instructions, so it is the same in each run. A change that adds more than a tenth fails here; mostly that is
+# a query where rows can be read by index. "make cost" writes the table anew. test/bench/first.pl times all functions.
+
+use strict;
+use warnings;
+
+use Config;
+use lib 'test/t';
+use Count qw(can_count_instructions first_call);
+use FirstCalls qw(FIXTURES calls);
+use PostgreSQL::Test::Utils;
+use Server;
+use Test::More;
+
+# In thousands of instructions. The table is that of PostgreSQL 15 on x86-64; a millisecond is 2,500 to 5,000 of them.
+my $table = <<'TABLE';
+function               more
+create_plan            7790
+get_next_step          8047
+get_plan_status        4806
+get_plan_context       6069
+get_step_context       4980
+why                    4876
+list_active_plans      4309
+mcp                    8350
+run                    8525
+TABLE
+my @functions = qw(create_plan get_next_step get_plan_status get_plan_context get_step_context why list_active_plans mcp run);
+
+use constant ROOM => 1.1;
+use constant ROOM_ELSEWHERE => 1.35;
+
+my $node = start_server('first', "autovacuum = off\njit = off\n");
+sql('CREATE EXTENSION pg_stepwise; CREATE ROLE first_agent;'
+	  . " SELECT stepwise.add_member('first_agent', 'default'), stepwise.grant_agent('first_agent')");
+sql("SET client_min_messages = warning;\n" . FIXTURES);
+
+my $postgres = $node->config_data('--bindir') . '/postgres';
+plan(skip_all => 'the table is for x86-64') if $Config{archname} !~ /^x86_64/;
+plan(skip_all => 'the server has assertions') if sql('SHOW debug_assertions') eq 'on';
+plan(skip_all => 'valgrind cannot run here') unless can_count_instructions($postgres);
+
+my %calls = map { $_ => [ calls($_, \&sql) ] } @functions;
+$node->stop;
+my @before = ('SET SESSION AUTHORIZATION first_agent;', 'SET synchronous_commit = off;');
+my %more = map { $_ => first_call($postgres, $node->data_dir, 'postgres', \@before, @{ $calls{$_} }) / 1000 } @functions;
+
+if ($ENV{COST})
+{
+	diag(join("\n", sprintf('%-20s %6s', 'function', 'more'), map { sprintf('%-20s %6.0f', $_, $more{$_}) } @functions));
+	plan(skip_all => 'the table was printed, and nothing compared');
+}
+
+my $room = $node->pg_version >= 15 && $node->pg_version < 16 ? ROOM : ROOM_ELSEWHERE;
+my (undef, @rows) = map { [split] } split(/\n/, $table);
+is_deeply([ map { $_->[0] } @rows ], \@functions, 'the table has the functions');
+foreach my $row (@rows)
+{
+	my ($function, $expected) = @$row;
+	my $what = sprintf('%s: %.0f, where the table has %s (%+.0f %%)', $function, $more{$function}, $expected, 100 * ($more{$function} / $expected - 1));
+	cmp_ok($more{$function}, '<=', $room * $expected, $what);
+	note("$what: \"make cost\" takes the new number") if $more{$function} < 0.9 * $expected;
+}
+
+done_testing();
