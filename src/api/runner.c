@@ -448,21 +448,26 @@ PutSomeSteps(JsonBuilder *b, Call *call, const PlanRow *plan, int max)
 	JsonPutInt(b, "stepCount", total);
 }
 
-/* List the names of the steps that workers hold in a plan without nested ones; NULL if there are none. */
+/* The same as stepwise.task_claimed, in a plan without nested ones. */
 static Jsonb *
 ClaimedInPlan(Call *call, const PlanRow *plan)
 {
 	List	   *claims = ClaimsInPlan(call, plan);
+	int			count = list_length(claims);
 	JsonBuilder b = {0};
 	ListCell   *cell;
 
 	if (claims == NIL)
 		return NULL;
 	list_sort(claims, RowsByOrder);
-	JsonArrayStart(&b, NULL);
+	JsonObjectStart(&b, NULL);
+	JsonArrayStart(&b, "claimed");
 	foreach(cell, list_truncate(claims, LIST_MAX))
 		JsonPutText(&b, NULL, ((StepRow *) lfirst(cell))->name);
 	JsonArrayEnd(&b);
+	if (count > LIST_MAX)
+		JsonPutInt(&b, "claimedCount", count);
+	JsonObjectEnd(&b);
 	return JsonFinish(&b);
 }
 
