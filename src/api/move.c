@@ -36,7 +36,7 @@ MoveNew(MoveKind kind, const char *name, Jsonb *arguments)
 static bool
 MayExecute(const Wait *w, const char *function)
 {
-	return RoleIsOwner(w->call->caller) || RoleMayExecute(w->call->caller, function);
+	return RoleMayExecute(w->call->caller, function);
 }
 
 /* Append a move, unless the caller may not make it. The caller may set its note. */

@@ -47,13 +47,13 @@ CheckOwner(const char *what)
 
 /* ---------- rights ---------- */
 
-/* Check whether a role has EXECUTE on one of our functions. */
+/* Check whether a role may call one of our functions. The owner may call all. */
 bool
 RoleMayExecute(Oid role, const char *function)
 {
 	Oid			oid = FunctionOid(function);
 
-	return OidIsValid(oid) && FunctionAclCheck(oid, role, ACL_EXECUTE) == ACLCHECK_OK;
+	return OidIsValid(oid) && (RoleIsOwner(role) || FunctionAclCheck(oid, role, ACL_EXECUTE) == ACLCHECK_OK);
 }
 
 /* ---------- names ---------- */

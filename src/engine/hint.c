@@ -114,7 +114,7 @@ MayExecute(const About *about, const char *function)
 {
 	Oid			role = about->call ? about->call->caller : GetUserId();
 
-	return RoleIsOwner(role) || RoleMayExecute(role, function);
+	return RoleMayExecute(role, function);
 }
 
 /* Say whether the caller may make the call that begins here. */

@@ -27,14 +27,14 @@
 bool
 CallerMayWrite(Call *call)
 {
-	return RoleIsOwner(call->caller) || RoleMayExecute(call->caller, "get_next_step");
+	return RoleMayExecute(call->caller, "get_next_step");
 }
 
 /* Say whether the caller has the right to decide. */
 bool
 CallerMayDecide(Call *call)
 {
-	return RoleIsOwner(call->caller) || RoleMayExecute(call->caller, "submit_user_decision");
+	return RoleMayExecute(call->caller, "submit_user_decision");
 }
 
 /* ---------- a separate reviewer ---------- */

@@ -86,7 +86,7 @@ static bool
 CallerMayAnswer(Call *call, const Question *q)
 {
 	if (!q->review)
-		return RoleIsOwner(call->caller) || RoleMayExecute(call->caller, "resume");
+		return RoleMayExecute(call->caller, "resume");
 	return CallerMayReview(call, q->plan, q->step);
 }
 

@@ -151,7 +151,8 @@ SELECT style, stepwise.create_plan('intervals', 'g', '[{"name": "a", "stallAfter
                                    idempotency_key => 'intervals') ->> 'existing',
        stepwise.get_plan_context(pg_temp.plan('intervals')) #>> '{steps,0,stallAfter}'
 FROM unnest('{iso_8601,sql_standard,postgres_verbose,postgres}'::text[]) AS style, LATERAL set_config('IntervalStyle', style, false);
-SELECT stepwise.interval_text(i) = i::text FROM unnest('{1 mon -1 days,-1 days 30:00:00.000001,00:00:00.5,1 year 2 mons 3 days 04:05:06}'::interval[]) AS i;
+SELECT stepwise.get_plan_context((stepwise.create_plan('interval', 'g', jsonb_build_array(jsonb_build_object('name', 'a', 'stallAfter', i))) ->> 'planId')::uuid) #>> '{steps,0,stallAfter}' = i
+FROM unnest('{1 mon 1 day,1 day 30:00:00.000001,00:00:00.5,1 year 2 mons 3 days 04:05:06}'::text[]) AS i;
 RESET IntervalStyle;
 
 -- ---------- no result, and confidence ----------
