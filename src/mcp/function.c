@@ -58,7 +58,8 @@ FunctionApply(const Request *request, const char *name, const Jsonb *arguments)
 	if (JsonIsObject(arguments))
 	{
 		arguments = AddDefault(callable, arguments, "max", request->max_entries);
-		arguments = AddDefault(callable, arguments, "max_bytes", request->max_bytes / 5 * 4);	/* quotes are escaped in a text */
+		/* in the text of a result quotes are escaped */
+		arguments = AddDefault(callable, arguments, "max_bytes", Max(request->max_bytes / 5 * 4, RESULT_BYTES_MIN));
 	}
 	/* after an error, the end of the subtransaction restores it */
 	if (request->reads || request->read_only)

@@ -202,6 +202,9 @@ SELECT f, jsonb_array_length(pg_temp.ask(f, jsonb_build_object('plan_id', :'run'
 SELECT jsonb_array_length(pg_temp.ask('get_plan_status', pg_temp.of_plan('{"max": 30, "max_bytes": 100000}')) -> 'pendingSteps');
 SELECT jsonb_array_length(pg_temp.ask('start_workflow', '{"max": 30, "maxBytes": 100000}') -> 'workflows');
 SELECT jsonb_array_length(pg_temp.ask('run', jsonb_build_object('plan_id', :'run', 'max_bytes', 50000)) -> 'steps');
+-- who asks for less gets less, in every view
+SELECT v, pg_temp.characters(pg_temp.modern('tools/call', jsonb_build_object('name', 'get_plan_status', 'arguments', pg_temp.of_plan(jsonb_build_object('view', v, 'max_bytes', 2000)))) -> 'result') <= 2000
+FROM unnest('{status,context,why,tree}'::text[]) AS v;
 SELECT (SELECT count(*) FROM jsonb_object_keys(a -> 'blocks')), a -> 'blockCount' FROM unnest('{25000,400000}'::int[]) AS n, pg_temp.ask('get_plan_status', jsonb_build_object('plan_id', :'run', 'view', 'tree', 'max_bytes', n)) AS a;
 -- values of users have no such limit
 SELECT jsonb_array_length(pg_temp.ask('get_next_step', jsonb_build_object('plan_id', stepwise.create_plan('values', 'g', '[{"name": "a", "tool": "t", "arguments": {"list": "${inputs.list}"}}]',
