@@ -22,7 +22,7 @@
 #define ITEM_BYTES		760		/* fifty items of this size fit into 40 kB, with what is around them */
 #define ITEMS_AT_LEAST	50		/* of that size, whatever was asked for */
 #define LOOK_AT_MOST	20000	/* plans, in one call of list_plans */
-#define LOOK_AT_ONCE	100		/* rows, before the next filter is applied */
+#define LOOK_AT_ONCE	100		/* rows, where some have to be left out */
 #define SEARCH_AT_MOST	2000	/* open plans, and as many ended ones, in one call of find_plans */
 
 /* columns of the queries of searches */
@@ -263,6 +263,13 @@ KeyAfter(Call *call, const pg_uuid_t *after)
 	return key;
 }
 
+/* Return how many rows to read at once for a page: first what it shows and one more, then as many as were read so far, and more. */
+static int
+RowsAtOnce(int max, int looked)
+{
+	return looked == 0 ? max + 1 : Max(looked, LOOK_AT_ONCE);
+}
+
 /* Build a page of root plans, newest first. An index says which; of them at most so many are looked at. */
 static Jsonb *
 ListRoots(Call *call, const char *index, const PlanFilter *filter, const pg_uuid_t *after, int max, int look_at_most)
@@ -278,7 +285,7 @@ ListRoots(Call *call, const char *index, const PlanFilter *filter, const pg_uuid
 	{
 		Key			key = KeyAfter(call, after);
 
-		at_once = Min(Max(max + 1, LOOK_AT_ONCE), look_at_most - looked);
+		at_once = Min(RowsAtOnce(max, looked), look_at_most - looked);
 		plans = TableReadSome("plan", index, &key, IsRoot, NULL, LookedMake, at_once);
 		foreach(cell, plans)
 		{
@@ -366,8 +373,9 @@ CheckpointBrief(Call *call, const ListedCheckpoint *checkpoint)
 static Jsonb *
 ListCheckpoints(Call *call, const pg_uuid_t *after, int max)
 {
-	int			at_once = Max(max + 1, LOOK_AT_ONCE);
 	List	   *items = NIL;
+	int			looked = 0;
+	int			at_once;
 	List	   *checkpoints;
 	ListCell   *cell;
 
@@ -375,6 +383,7 @@ ListCheckpoints(Call *call, const pg_uuid_t *after, int max)
 	{
 		Key			key = KeyAfter(call, after);
 
+		at_once = RowsAtOnce(max, looked);
 		checkpoints = CheckpointsByKey("checkpoint_tenant", &key, at_once);
 		foreach(cell, checkpoints)
 		{
@@ -385,6 +394,7 @@ ListCheckpoints(Call *call, const pg_uuid_t *after, int max)
 			if (brief != NULL)
 				items = ItemAdd(items, &checkpoint->id, brief);
 		}
+		looked += list_length(checkpoints);
 	} while (list_length(checkpoints) == at_once && list_length(items) <= max);
 	return PageAnswer("checkpoints", items, max, NULL);
 }
