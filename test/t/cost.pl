@@ -16,11 +16,11 @@ use Test::More;
 my @kinds = qw(prepared simple wal entries pages);
 my $table = <<'TABLE';
 function              prepared    simple       wal   entries     pages
-create_plan             891167    955324      5350      34.1      69.0
-get_next_step           231202    255233       620       1.0      12.7
-submit_step_result      231390    269459       705       1.0      11.4
-advance                 318512    353983       900       1.0      17.5
-run                      77728     77803       297       0.0       3.6
+create_plan             889796    954457      5350      34.1      69.3
+get_next_step           209146    235127       618       1.0       9.8
+submit_step_result      221802    259070       708       1.0       9.4
+advance                 293922    329121       900       1.0      13.5
+run                      77585     77541       298       0.0       3.6
 TABLE
 
 # How often a function is called for one number. A run is one call for many steps.
