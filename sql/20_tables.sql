@@ -201,6 +201,7 @@ CREATE INDEX step_lease ON stepwise.step (root_id, lease_expires_at) WHERE lease
 CREATE INDEX step_holds ON stepwise.step (plan_id, step_order) WHERE holds;
 CREATE INDEX step_sent_back ON stepwise.step (root_id) WHERE sent_back;
 CREATE INDEX step_paused ON stepwise.step (plan_id, step_order) WHERE pause_reason IS NOT NULL;
+CREATE INDEX step_notes ON stepwise.step (plan_id, step_order) WHERE output_formatting_notes IS NOT NULL;
 COMMENT ON TABLE stepwise.step IS 'one unit of work of a plan';
 COMMENT ON COLUMN stepwise.step.root_id IS 'the plan at the top of the tree';
 COMMENT ON COLUMN stepwise.step.step_order IS 'place in the plan, from 1, without holes';

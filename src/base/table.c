@@ -611,8 +611,8 @@ CheckIsOurs(const ConstrCheck *check)
 static const char *const OurIndexes[] = {
 	"plan_pkey", "plan_root", "plan_open", "plan_finished", "plan_nested", "plan_parent_step", "plan_workable", "plan_idempotency_key",
 	"step_pkey", "step_order_unique", "step_name", "step_binding", "step_ready", "step_holder", "step_lease", "step_holds",
-	"step_sent_back", "step_paused", "dependency_pkey", "dependency_of", "plan_detail_pkey", "plan_detail_search", "audit_log_plan",
-	"audit_log_tenant", "tool_call_pkey"
+	"step_sent_back", "step_paused", "step_notes", "dependency_pkey", "dependency_of", "plan_detail_pkey", "plan_detail_search",
+	"audit_log_plan", "audit_log_tenant", "tool_call_pkey"
 };
 
 static bool

@@ -1262,20 +1262,16 @@ PlanVariables(Call *call, const pg_uuid_t *plan_id)
 	return variables ? variables : JsonEmptyObject();
 }
 
-/* Make a FormattingNote from a row of stepwise.step; NULL if the step has no notes. */
+/* Make a FormattingNote from a row of stepwise.step with notes. */
 static void *
 NoteMake(TupleTableSlot *slot)
 {
-	struct varlena *notes = ColumnCopy(slot, STEP_COL_OUTPUT_FORMATTING_NOTES);
-	FormattingNote *note;
+	FormattingNote *note = palloc(sizeof(FormattingNote));
 	bool		isnull;
 
-	if (notes == NULL)
-		return NULL;
-	note = palloc(sizeof(FormattingNote));
 	note->order = DatumGetInt32(slot_getattr(slot, STEP_COL_ORDER + 1, &isnull));
 	note->name = TextOf(ColumnCopy(slot, STEP_COL_NAME));
-	note->notes = notes;
+	note->notes = ColumnCopy(slot, STEP_COL_OUTPUT_FORMATTING_NOTES);
 	return note;
 }
 
@@ -1285,7 +1281,7 @@ FormattingNotes(Call *call, const pg_uuid_t *plan_id)
 {
 	Key			key = IdKey(call, plan_id);
 
-	return TableReadAll("step", "step_order_unique", &key, NoteMake);
+	return TableReadAll("step", "step_notes", &key, NoteMake);
 }
 
 /* Make a StepState from a row of stepwise.step. */

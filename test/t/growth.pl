@@ -219,6 +219,15 @@ BEGIN
     UPDATE stepwise.step SET status = 'completed' WHERE tenant = 'default' AND plan_id = plan AND status = 'in_progress';
 END $$;
 SQL
+
+# the answer that a plan is complete reads no steps, however many there are
+foreach my $size (10, 1000)
+{
+	my $ended = sql("SELECT long_plan($size, false)");
+	sql("CALL leave('$ended', 0)");
+	ask("ended $size", $ended, 'plan_complete');
+}
+same("ended 10 $_", "ended 1000 $_", "$_ of a plan that is complete") foreach qw(get_next_step why handoff);
 foreach my $kind ([ 'sequence', 'false' ], [ 'chain', 'true' ])
 {
 	my ($name, $chained) = @$kind;
