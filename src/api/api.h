@@ -62,6 +62,22 @@ extern Jsonb *OutputsShown(const PlanRow *plan);	/* NULL: it has none */
 extern char *WorkerShown(const StepRow *step);	/* NULL: it has none */
 extern Jsonb *ReadyBound(Jsonb *answer, const StepRow *step);
 
+/* ---------- fill_members.c: fill in what was cut ---------- */
+
+/* a member that can be filled in */
+typedef struct Member
+{
+	const char *key;
+	FieldKind	kind;
+	const struct varlena *field;	/* or NULL */
+} Member;
+
+extern int	EntriesIn(int max_bytes);	/* of a full list */
+extern struct varlena *TextField(const char *text);	/* NULL for NULL */
+extern void FillMembers(Filling *filling, FillTarget *target, const Member *members, int count, int parts);
+extern void FillStep(Filling *filling, FillTarget *target, const StepRow *step);
+extern void FillSteps(Filling *filling, const char *list, const List *rows, bool latest);
+
 /* ---------- listed.c: the steps, checkpoints and artifacts of a plan, as answers list them ---------- */
 
 /* a step of a plan in short */
