@@ -1045,18 +1045,28 @@ CommandOf(const Call *call)
 }
 
 /*
- * Make room in a page for a tuple, if there is none: remove what nobody can see
- * any more. An index scan does that whenever it comes to a page that is rather
- * full, and writes WAL each time. Here it is done only if the tuple would not
- * fit. The page is looked at without a lock, as heap_page_prune_opt does.
+ * Check whether the page of a row has no room for its new version. The page is
+ * looked at without a lock, as heap_page_prune_opt does.
+ */
+static bool
+HasNoRoom(TupleTableSlot *old, Size size)
+{
+	Buffer		buffer = TTS_IS_BUFFERTUPLE(old) ? ((BufferHeapTupleTableSlot *) old)->buffer : InvalidBuffer;
+
+	return BufferIsValid(buffer) && PageGetHeapFreeSpace(BufferGetPage(buffer)) < MAXALIGN(size);
+}
+
+/*
+ * Make room in a page: remove what nobody can see any more. An index scan does
+ * that whenever it comes to a page that is rather full, and writes WAL each
+ * time. Here it is done only if a tuple would not fit.
  */
 static void
-MakeRoom(Relation relation, BlockNumber block, Size size)
+MakeRoom(Relation relation, BlockNumber block)
 {
 	Buffer		buffer = ReadBuffer(relation, block);
 
-	if (PageGetHeapFreeSpace(BufferGetPage(buffer)) < MAXALIGN(size))
-		heap_page_prune_opt(relation, buffer);
+	heap_page_prune_opt(relation, buffer);
 	ReleaseBuffer(buffer);
 }
 
@@ -1085,14 +1095,15 @@ WriteVersion(const Call *call, Relation relation, TupleTableSlot *old, TupleTabl
 {
 	HeapTuple	tuple = FormVersion(old, changes);
 	ItemPointerData tid = old->tts_tid;
+	bool		full = HasNoRoom(old, tuple->t_len);
 	TM_FailureData failure;
 	LockTupleMode mode;
 
 	ExecClearTuple(old);
 	old->tts_tid = tid;
 	ExecStoreHeapTuple(tuple, new, true);
-	if (relation->rd_tableam == GetHeapamTableAmRoutine())
-		MakeRoom(relation, ItemPointerGetBlockNumber(&tid), tuple->t_len);
+	if (full)
+		MakeRoom(relation, ItemPointerGetBlockNumber(&tid));
 	return table_tuple_update(relation, &tid, new, CommandOf(call), GetActiveSnapshot(), InvalidSnapshot,
 							  true, &failure, &mode, indexes) == TM_Ok;
 }
