@@ -16,11 +16,11 @@ use Test::More;
 my @kinds = qw(prepared simple wal entries pages);
 my $table = <<'TABLE';
 function              prepared    simple       wal   entries     pages
-create_plan             889796    954457      5350      34.1      69.3
-get_next_step           209146    235127       618       1.0       9.8
-submit_step_result      221802    259070       708       1.0       9.4
-advance                 293922    329121       900       1.0      13.5
-run                      77585     77541       298       0.0       3.6
+create_plan             890557    955703      5350      34.1      69.3
+get_next_step           207979    233109       619       1.0       8.2
+submit_step_result      220037    257916       708       1.0       7.4
+advance                 291777    327105       900       1.0      10.7
+run                      76792     76775       298       0.0       2.6
 TABLE
 
 # How often a function is called for one number. A run is one call for many steps.

@@ -16,15 +16,15 @@ use Test::More;
 # In thousands of instructions. The table is that of PostgreSQL 15 on x86-64; a millisecond is 2,500 to 5,000 of them.
 my $table = <<'TABLE';
 function               more
-create_plan            7811
-get_next_step          8049
-get_plan_status        4789
-get_plan_context       6025
-get_step_context       4984
-why                    4949
-list_active_plans      4292
-mcp                    8352
-run                    8546
+create_plan            7934
+get_next_step          8111
+get_plan_status        4796
+get_plan_context       6032
+get_step_context       4968
+why                    4954
+list_active_plans      4294
+mcp                    8464
+run                    8633
 TABLE
 my @functions = qw(create_plan get_next_step get_plan_status get_plan_context get_step_context why list_active_plans mcp run);
 
