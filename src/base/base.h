@@ -385,6 +385,26 @@ extern void SetText(Changes *c, int column, const char *value);
 extern void SetInterval(Changes *c, int column, const Interval *value); /* NULL: null */
 extern void SetEnum(Changes *c, int column, const char *type, const char *label);
 
+/* ---------- form.c: form the tuple of a row ---------- */
+
+/* how a column is stored */
+typedef struct ColumnForm
+{
+	int16		length;			/* -1: it varies */
+	uint8		alignment;
+	bool		by_value;
+	bool		packable;		/* a short value gets a short header */
+	bool		not_null;
+} ColumnForm;
+
+typedef struct RowForm
+{
+	ColumnForm	columns[TABLE_MAX_COLUMNS];
+} RowForm;
+
+extern void RowFormRead(RowForm *form, TupleDesc desc);
+extern HeapTuple RowFormTuple(const RowForm *form, Relation relation, const Datum *values, const bool *nulls);
+
 /* ---------- table.c: read and write rows of our own tables by index, without the executor ---------- */
 
 /* columns are counted from 0; plans and steps have their id in column 0 */

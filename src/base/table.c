@@ -65,7 +65,6 @@ typedef struct IndexFacts
 	Oid			index;
 	bool		plain;			/* a B-tree over columns, in use */
 	bool		unique;
-	bool		deferrable;		/* the constraint that it enforces */
 	int			ncolumns;
 	AttrNumber	columns[KEY_MAX_COLUMNS];
 	int			ntests;			/* all must hold for an entry; -1: the predicate is not understood */
@@ -77,6 +76,7 @@ typedef struct Facts
 {
 	Oid			relid;
 	AttrNumber	tenant;			/* number of its column tenant */
+	RowForm		form;			/* how its columns are stored */
 	bool		judged;			/* has Judge been asked? */
 	bool		altered;		/* its answer */
 	bool		indexed;		/* have its indexes been read? */
@@ -137,6 +137,7 @@ FactsOf(Relation relation)
 	if (f->relid == RelationGetRelid(relation))
 		return f;
 	f->tenant = TenantColumn(relation);
+	RowFormRead(&f->form, RelationGetDescr(relation));
 	f->judged = false;
 	f->indexed = false;
 	f->relid = RelationGetRelid(relation);
@@ -307,18 +308,43 @@ SnapshotNow(bool reading)
 	return GetTransactionSnapshot();
 }
 
-/* Open a table and push a snapshot, as a statement does. */
+/*
+ * Open a table. A call that may write locks it for that at once, instead of
+ * once to read and once more to write.
+ */
 static Relation
-Begin(Call *call, const char *table, LOCKMODE lockmode)
+OpenTable(Call *call, const char *table, LOCKMODE lockmode)
 {
 	Relation	relation;
 
 	if (call->reading && lockmode != AccessShareLock)
 		elog(ERROR, "table %s cannot be written by a call that only reads", table);
-	relation = Open(call, table, lockmode);
+	relation = Open(call, table, call->reading || XactReadOnly ? lockmode : RowExclusiveLock);
 	if (RelationGetDescr(relation)->natts > TABLE_MAX_COLUMNS)
 		elog(ERROR, "table %s has too many columns", table);
+	return relation;
+}
+
+/* Open a table and push a snapshot, as a statement does. */
+static Relation
+Begin(Call *call, const char *table, LOCKMODE lockmode)
+{
+	Relation	relation = OpenTable(call, table, lockmode);
+
 	PushActiveSnapshot(SnapshotNow(call->reading || call->writing));
+	return relation;
+}
+
+/*
+ * Open a table to write rows that need not be searched. They need no new
+ * snapshot; but there must be one where values are stored out of line.
+ */
+static Relation
+BeginWrite(Call *call, const char *table)
+{
+	Relation	relation = OpenTable(call, table, RowExclusiveLock);
+
+	PushActiveSnapshot(ActiveSnapshotSet() ? GetActiveSnapshot() : GetTransactionSnapshot());
 	return relation;
 }
 
@@ -839,7 +865,6 @@ IndexFactsRead(Call *call, Oid oid, IndexFacts *facts)
 
 	facts->index = oid;
 	facts->unique = form->indisunique;
-	facts->deferrable = !form->indimmediate;
 	facts->ncolumns = form->indnatts;
 	facts->plain = index->rd_rel->relam == BTREE_AM_OID && form->indisready && form->indnatts <= KEY_MAX_COLUMNS &&
 		RelationGetIndexExpressions(index) == NIL;
@@ -905,19 +930,22 @@ HasEntry(const IndexFacts *facts, TupleTableSlot *slot)
  * the end of the statement, but no statement of ours leaves duplicates to be
  * resolved by the next one. Those of a user's statement are not our concern.
  *
- * "unchanged" says that another version of the row has the same entry. Then the
- * index looks for entries of dead versions before it splits a page.
+ * "unchanged" says that the version before has the same key, so no other row can
+ * have it, and that is not checked again. (The predicates of our unique indexes
+ * are about columns of their keys.) "has_dead" says that the index may have
+ * entries of dead versions; then it looks for them before it splits a page.
  */
 static void
-EntryAdd(Relation relation, Relation index, const IndexFacts *facts, TupleTableSlot *slot, bool unchanged)
+EntryAdd(Relation relation, Relation index, const IndexFacts *facts, TupleTableSlot *slot, bool unchanged, bool has_dead)
 {
 	Datum		values[KEY_MAX_COLUMNS];
 	bool		nulls[KEY_MAX_COLUMNS];
-	bool		check = facts->unique && !(facts->deferrable && unchanged);
+	bool		check = facts->unique && !unchanged;
 
 	for (int i = 0; i < facts->ncolumns; i++)
 		values[i] = slot_getattr(slot, facts->columns[i], &nulls[i]);
-	index_insert(index, values, nulls, &slot->tts_tid, relation, check ? UNIQUE_CHECK_YES : UNIQUE_CHECK_NO, unchanged, NULL);
+	index_insert(index, values, nulls, &slot->tts_tid, relation, check ? UNIQUE_CHECK_YES : UNIQUE_CHECK_NO,
+				 unchanged && has_dead, NULL);
 }
 
 /* Check whether a write leaves the columns of an index as they were; NULL: the row is new. */
@@ -976,7 +1004,7 @@ EntriesAdd(Call *call, Relation relation, TupleTableSlot **slots, int count, con
 			{
 				if (index == NULL)
 					index = IndexOpen(call, f->indexes[i].index);
-				EntryAdd(relation, index, &f->indexes[i], slots[row], HasDeadEntries(call) && IsUnchanged(&f->indexes[i], update));
+				EntryAdd(relation, index, &f->indexes[i], slots[row], IsUnchanged(&f->indexes[i], update), HasDeadEntries(call));
 			}
 	}
 }
@@ -997,44 +1025,33 @@ IsStillThere(TupleTableSlot *slot, Key *key)
 	return ((header->t_infomask & HEAP_XMAX_INVALID) != 0 || HEAP_XMAX_IS_LOCKED_ONLY(header->t_infomask)) && HasKey(slot, key);
 }
 
-/* Find the row to be updated: where the call has seen it, or by its key. */
+/* Fetch the row to be updated: from where the call has seen it, or by its key. */
 static TupleTableSlot *
-SeekAgain(Relation relation, const char *index, Key *key)
+FetchAgain(Relation relation, const char *index, Key *key)
 {
-	TupleTableSlot *slot;
+	TupleTableSlot *slot = ReadSlot(key->call, relation);
 
-	if (ItemPointerIsValid(&key->place))
-	{
-		slot = OpenedFind(key->call, RelationGetRelid(relation))->read;
-		if (IsStillThere(slot, key))
-			return slot;
-		slot = ReadSlot(key->call, relation);
-		if (FetchPlace(relation, key, slot) && IsOurs(relation, slot, key->call))
-			return slot;
-		ItemPointerSetInvalid(&key->place);
-	}
+	if (ItemPointerIsValid(&key->place) && FetchPlace(relation, key, slot) && IsOurs(relation, slot, key->call))
+		return slot;
+	ItemPointerSetInvalid(&key->place);
 	slot = Seek(relation, index, key, NULL, NULL);
 	if (slot == NULL)
 		elog(ERROR, "row of table %s could not be saved", RelationGetRelationName(relation));
 	return slot;
 }
 
-/*
- * Refuse to set a column to null that is NOT NULL. A user may have declared
- * more of them.
- */
-static void
-CheckNotNulls(Relation relation, const Changes *changes)
+/* Find the row to be updated. Usually the call has just read it. */
+static TupleTableSlot *
+SeekAgain(Relation relation, const char *index, Key *key)
 {
-	TupleDesc	desc = RelationGetDescr(relation);
+	TupleTableSlot *slot = OpenedFind(key->call, RelationGetRelid(relation))->read;
 
-	for (int i = 0; i < desc->natts; i++)
-		if (changes->replaces[i] && changes->nulls[i] && TupleDescAttr(desc, i)->attnotnull)
-			ereport(ERROR,
-					(errcode(ERRCODE_NOT_NULL_VIOLATION),
-					 errmsg("null value in column \"%s\" of relation \"%s\" violates not-null constraint",
-							NameStr(TupleDescAttr(desc, i)->attname), RelationGetRelationName(relation)),
-					 errtablecol(relation, i + 1)));
+	if (ItemPointerIsValid(&key->place) && IsStillThere(slot, key))
+		return slot;
+	PushActiveSnapshot(SnapshotNow(key->call->writing));
+	slot = FetchAgain(relation, index, key);
+	PopActiveSnapshot();
+	return slot;
 }
 
 /* Return the command id with which a call writes. */
@@ -1070,9 +1087,16 @@ MakeRoom(Relation relation, BlockNumber block)
 	ReleaseBuffer(buffer);
 }
 
+/* Form a row of a table. */
+static HeapTuple
+Form(Relation relation, const Changes *row)
+{
+	return RowFormTuple(&FactsOf(relation)->form, relation, row->values, row->nulls);
+}
+
 /* Form the new version of a row: columns that are not set keep their values. */
 static HeapTuple
-FormVersion(TupleTableSlot *old, Changes *changes)
+FormVersion(Relation relation, TupleTableSlot *old, Changes *changes)
 {
 	TupleDesc	desc = old->tts_tupleDescriptor;
 
@@ -1083,7 +1107,7 @@ FormVersion(TupleTableSlot *old, Changes *changes)
 			changes->values[i] = old->tts_values[i];
 			changes->nulls[i] = old->tts_isnull[i];
 		}
-	return heap_form_tuple(desc, changes->values, changes->nulls);
+	return Form(relation, changes);
 }
 
 /*
@@ -1093,7 +1117,7 @@ FormVersion(TupleTableSlot *old, Changes *changes)
 static bool
 WriteVersion(const Call *call, Relation relation, TupleTableSlot *old, TupleTableSlot *new, Changes *changes, UpdateIndexes *indexes)
 {
-	HeapTuple	tuple = FormVersion(old, changes);
+	HeapTuple	tuple = FormVersion(relation, old, changes);
 	ItemPointerData tid = old->tts_tid;
 	bool		full = HasNoRoom(old, tuple->t_len);
 	TM_FailureData failure;
@@ -1115,7 +1139,6 @@ Update(Call *call, Relation relation, TupleTableSlot *old, Changes *changes, Ite
 	UpdateIndexes indexes;
 
 	CheckCmdReplicaIdentity(relation, CMD_UPDATE);
-	CheckNotNulls(relation, changes);
 	/* A concurrent update cannot conflict with ours, since we hold the tree lock; lock the new version and retry. */
 	while (!WriteVersion(call, relation, old, new, changes, &indexes))
 		if (IsolationUsesXactSnapshot() || Lock(relation, old, LockTupleNoKeyExclusive, LockWaitBlock) != TM_Ok)
@@ -1139,7 +1162,7 @@ TableUpdate(const char *table, const char *index, Key *key, Changes *changes)
 	TupleTableSlot *old;
 
 	CheckWritable("UPDATE");
-	relation = Begin(key->call, table, RowExclusiveLock);
+	relation = BeginWrite(key->call, table);
 	old = SeekAgain(relation, index, key);
 	if (IsAltered(relation))
 	{
@@ -1156,11 +1179,9 @@ TableUpdate(const char *table, const char *index, Key *key, Changes *changes)
 static void
 Insert(Call *call, Relation relation, Changes *changes)
 {
-	TupleDesc	desc = RelationGetDescr(relation);
 	TupleTableSlot *slot = WriteSlot(call, relation);
 
-	CheckNotNulls(relation, changes);
-	ExecStoreHeapTuple(heap_form_tuple(desc, changes->values, changes->nulls), slot, true);
+	ExecStoreHeapTuple(Form(relation, changes), slot, true);
 	table_tuple_insert(relation, slot, CommandOf(call), 0, NULL);
 	EntriesAdd(call, relation, &slot, 1, NULL);
 	ExecClearTuple(slot);
@@ -1176,7 +1197,7 @@ TableInsert(Call *call, const char *table, Changes *changes)
 	Relation	relation;
 
 	CheckWritable("INSERT");
-	relation = Begin(call, table, RowExclusiveLock);
+	relation = BeginWrite(call, table);
 	if (IsAltered(relation) || !changes->replaces[RelationGetDescr(relation)->natts - 1])
 		StatementInsert(relation, changes);
 	else
@@ -1317,13 +1338,10 @@ SlotStore(TupleTableSlot *slot, HeapTuple tuple, const Changes *row)
 void
 BatchAdd(Batch *batch)
 {
-	MemoryContext outer;
-	HeapTuple	tuple;
+	MemoryContext outer = MemoryContextSwitchTo(batch->memory);
+	HeapTuple	tuple = batch->by_statement ?
+		heap_form_tuple(RelationGetDescr(batch->relation), batch->row.values, batch->row.nulls) : Form(batch->relation, &batch->row);
 
-	if (!batch->by_statement)
-		CheckNotNulls(batch->relation, &batch->row);
-	outer = MemoryContextSwitchTo(batch->memory);
-	tuple = heap_form_tuple(RelationGetDescr(batch->relation), batch->row.values, batch->row.nulls);
 	MemoryContextSwitchTo(outer);
 	SlotStore(BatchSlot(batch), tuple, &batch->row);
 	batch->bytes += tuple->t_len;
