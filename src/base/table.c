@@ -74,7 +74,6 @@ typedef struct IndexFacts
 /* what is known about a table, until it changes */
 typedef struct Facts
 {
-	Oid			relid;
 	AttrNumber	tenant;			/* number of its column tenant */
 	RowForm		form;			/* how its columns are stored */
 	bool		judged;			/* has Judge been asked? */
@@ -84,14 +83,17 @@ typedef struct Facts
 	IndexFacts	indexes[INDEXES_MAX];
 } Facts;
 
-static Facts facts[16];			/* more than the engine has tables that it reads here */
+#define FACTS	16				/* more than the engine has tables that it reads here */
+
+static Facts facts[FACTS];
+static Oid	factual[FACTS];		/* their tables; apart from them, since this is searched often */
 
 static void
 FactsForget(Datum arg, Oid relid)
 {
-	for (size_t i = 0; i < lengthof(facts); i++)
-		if (relid == InvalidOid || facts[i].relid == relid)
-			facts[i].relid = InvalidOid;
+	for (int i = 0; i < FACTS; i++)
+		if (relid == InvalidOid || factual[i] == relid)
+			factual[i] = InvalidOid;
 }
 
 /* Register the invalidation callback. */
@@ -113,18 +115,18 @@ TenantColumn(Relation relation)
 	elog(ERROR, "table %s has no column tenant", RelationGetRelationName(relation));
 }
 
-/* Find the entry of a table, or else a free one. */
-static Facts *
+/* Find the number of the entry of a table, or else of a free one. */
+static int
 FactsEntry(Oid relid)
 {
-	Facts	   *unused = &facts[0];
+	int			unused = 0;
 
-	for (size_t i = 0; i < lengthof(facts); i++)
+	for (int i = 0; i < FACTS; i++)
 	{
-		if (facts[i].relid == relid)
-			return &facts[i];
-		if (!OidIsValid(facts[i].relid))
-			unused = &facts[i];
+		if (factual[i] == relid)
+			return i;
+		if (!OidIsValid(factual[i]))
+			unused = i;
 	}
 	return unused;
 }
@@ -132,15 +134,17 @@ FactsEntry(Oid relid)
 static Facts *
 FactsOf(Relation relation)
 {
-	Facts	   *f = FactsEntry(RelationGetRelid(relation));
+	int			i = FactsEntry(RelationGetRelid(relation));
+	Facts	   *f = &facts[i];
 
-	if (f->relid == RelationGetRelid(relation))
+	if (factual[i] == RelationGetRelid(relation))
 		return f;
+	factual[i] = InvalidOid;	/* until all is known */
 	f->tenant = TenantColumn(relation);
 	RowFormRead(&f->form, RelationGetDescr(relation));
 	f->judged = false;
 	f->indexed = false;
-	f->relid = RelationGetRelid(relation);
+	factual[i] = RelationGetRelid(relation);
 	return f;
 }
 
