@@ -1,7 +1,6 @@
 -- Checks that must hold whenever nobody is writing, for the end of tests. No row means that there is no contradiction.
--- check_integrity() is a part of it. The rest would be too expensive for production. The tables have no statistics, so nested loops look
--- cheap to the planner, and may take a minute.
-CREATE OR REPLACE FUNCTION pg_temp.sound() RETURNS SETOF text LANGUAGE sql SET enable_nestloop = off AS $$
+-- check_integrity() is a part of it. The rest would be too expensive for production.
+CREATE OR REPLACE FUNCTION pg_temp.sound() RETURNS SETOF text LANGUAGE sql AS $$
     SELECT format('%s: %s', p.name, i.problem)
     FROM stepwise.check_integrity() AS i LEFT JOIN stepwise.plan AS p ON p.tenant = i.tenant AND p.id = i.plan_id
     UNION ALL
