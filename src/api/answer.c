@@ -96,13 +96,13 @@ StepNotes(void *notes, int entries, int text)
 
 /* Put the notes of the plan and of its steps on how to format the outputs. */
 static void
-PutFormattingNotes(JsonBuilder *b, Call *call, const PlanRow *asked, int parts)
+PutFormattingNotes(JsonBuilder *b, Call *call, PlanRow *asked, int parts)
 {
-	const char *of_plan = PlanDetailRead(call, &asked->id).output_formatting_notes;
+	const struct varlena *of_plan = PlanDetailOf(call, asked)->output_formatting_notes;
 	List	   *notes = FormattingNotes(call, &asked->id);
 	Jsonb	   *shown;
 
-	JsonPutTextIfSet(b, "planFormattingNotes", of_plan ? CutText(of_plan, SHOWN_TEXT / parts, "get_plan_context") : NULL);
+	JsonPutTextIfSet(b, "planFormattingNotes", CutField(of_plan, SHOWN_TEXT / parts, "get_plan_context"));
 	shown = StepNotes(notes, LIST_MAX, SHOWN_TEXT);
 	if (!JsonFits(shown, NOTES_BYTES / parts))
 		shown = BoundBuild(StepNotes, notes, NOTES_BYTES / parts, LIST_MAX);
@@ -174,7 +174,7 @@ PutSkillText(JsonBuilder *b, const Jsonb *skill, const char *key, int parts)
  * from its skill, if it has one. Each member has one of so many parts of its limit.
  */
 static Jsonb *
-CompleteParts(Call *call, const PlanRow *asked, int parts)
+CompleteParts(Call *call, PlanRow *asked, int parts)
 {
 	Jsonb	   *skill = SkillMetadata(call, &asked->id);
 	JsonBuilder b = {0};
@@ -193,7 +193,7 @@ CompleteParts(Call *call, const PlanRow *asked, int parts)
 
 /* The same, with fewer parts where many are long. */
 static Jsonb *
-CompleteDetail(Call *call, const PlanRow *asked)
+CompleteDetail(Call *call, PlanRow *asked)
 {
 	Jsonb	   *detail = CompleteParts(call, asked, 1);
 
@@ -310,7 +310,7 @@ IsPaused(Call *call, const PlanRow *asked, bool run_tools)
 
 /* Say in one word how a plan stands that has no step to hand out, and build the detail for that. */
 static const char *
-StatusOfNext(const Wait *w, const PlanRow *asked, bool run_tools, Jsonb **detail)
+StatusOfNext(const Wait *w, PlanRow *asked, bool run_tools, Jsonb **detail)
 {
 	Call	   *call = w->call;
 

@@ -130,17 +130,6 @@ typedef struct ListedArtifact
 	struct varlena *media_type; /* likewise, or NULL */
 } ListedArtifact;
 
-/* a row of stepwise.plan_detail; all but variables may be NULL, and may be toasted */
-typedef struct ListedDetail
-{
-	struct varlena *variables;
-	struct varlena *description;
-	struct varlena *design_rationale;
-	struct varlena *output_formatting_notes;
-	struct varlena *final_output;
-	struct varlena *final_media_type;
-} ListedDetail;
-
 /* "cut" is the number of bytes of a text or value that are not cut; at 0 it is left out */
 extern void PutCutText(JsonBuilder *b, const char *key, const char *text, int cut, const char *reader);
 extern void PutCutField(JsonBuilder *b, const char *key, const struct varlena *field, int cut, const char *reader);
@@ -165,7 +154,6 @@ extern ListedCheckpoint *CheckpointOfStep(Call *call, const pg_uuid_t *step_id);
 extern void PutCheckpoint(JsonBuilder *b, const ListedCheckpoint *checkpoint, int cut);
 extern int	ArtifactsById(const ListCell *a, const ListCell *b);	/* of ListedArtifact */
 extern List *ArtifactsOfPlan(Call *call, const pg_uuid_t *plan_id); /* of ListedArtifact */
-extern ListedDetail *DetailOf(Call *call, const pg_uuid_t *plan_id);
 extern void PutArtifacts(JsonBuilder *b, const List *artifacts, int entries, int cut);
 
 /* ---------- find.c: lists and searches ---------- */

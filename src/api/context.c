@@ -30,7 +30,7 @@ typedef struct PlanContextOf
 {
 	Call	   *call;
 	const PlanRow *plan;
-	const ListedDetail *detail;
+	const DetailRow *detail;
 	Jsonb	   *more;			/* members that are not cut */
 	List	   *tree;			/* of PlanRow: the plan, and those nested in it */
 	List	   *steps;			/* of ListedStep, all of the plan */
@@ -147,7 +147,7 @@ PlanContextRead(Call *call, PlanRow *plan)
 	PlanContextOf of = {.call = call, .plan = plan};
 	ListCell   *cell;
 
-	of.detail = DetailOf(call, &plan->id);
+	of.detail = PlanDetailOf(call, plan);
 	of.tree = TreeOf(call, plan);
 	of.steps = ListedSteps(call, &plan->id);
 	foreach(cell, of.tree)
@@ -286,7 +286,7 @@ static void
 PutPlanTexts(JsonBuilder *b, const PlanContextOf *of, int cut)
 {
 	const PlanRow *plan = of->plan;
-	const ListedDetail *detail = of->detail;
+	const DetailRow *detail = of->detail;
 	ReadingFunction reader = {"get_plan_context", "plan_id", UuidText(&plan->id), "max_bytes"};
 	ReadingFunction variables = {"task_variables", "plan_id", reader.id, NULL};
 	ReadingFunction why = {"why", "plan_id", reader.id, NULL};
@@ -362,7 +362,7 @@ static void
 FillPlan(Filling *filling, const PlanContextOf *of)
 {
 	const PlanRow *plan = of->plan;
-	const ListedDetail *detail = of->detail;
+	const DetailRow *detail = of->detail;
 	const Member members[] = {
 		{"pauseReason", FIELD_JSON, plan->pause_reason},
 		{"outputFormattingNotes", FIELD_TEXT, detail->output_formatting_notes},

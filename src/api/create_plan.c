@@ -61,7 +61,7 @@ PlanOfKey(Call *call, const PlanOrigin *origin)
 		CheckKeyIsFree(call, origin->idempotency_key);
 		return NULL;
 	}
-	digest = PlanDetailRead(call, &plan->id).request_digest;
+	digest = TextOf(PlanDetailOf(call, plan)->request_digest);
 	if (digest == NULL || strcmp(digest, origin->request_digest) != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_IDEMPOTENCY_CONFLICT),

@@ -499,35 +499,3 @@ PutArtifacts(JsonBuilder *b, const List *artifacts, int entries, int cut)
 	JsonArrayEnd(b);
 	JsonPutInt(b, "artifactCount", count);
 }
-
-/* ---------- what is seldom set of a plan ---------- */
-
-/* Make a ListedDetail from a row of stepwise.plan_detail. */
-static void *
-DetailMake(TupleTableSlot *slot)
-{
-	ListedDetail *detail = palloc0(sizeof(ListedDetail));
-
-	detail->variables = ColumnField(slot, DETAIL_COL_VARIABLES);
-	detail->description = ColumnField(slot, DETAIL_COL_DESCRIPTION);
-	detail->design_rationale = ColumnField(slot, DETAIL_COL_DESIGN_RATIONALE);
-	detail->output_formatting_notes = ColumnField(slot, DETAIL_COL_OUTPUT_FORMATTING_NOTES);
-	detail->final_output = ColumnField(slot, DETAIL_COL_FINAL_OUTPUT);
-	detail->final_media_type = ColumnField(slot, DETAIL_COL_FINAL_MEDIA_TYPE);
-	return detail;
-}
-
-/* Read what is seldom set of a plan. */
-ListedDetail *
-DetailOf(Call *call, const pg_uuid_t *plan_id)
-{
-	Key			key = KeyOf(call, plan_id);
-	ListedDetail *detail = TableRead("plan_detail", "plan_detail_pkey", &key, NULL, NULL, DetailMake);
-
-	if (detail == NULL)
-	{
-		detail = palloc0(sizeof(ListedDetail));
-		detail->variables = (struct varlena *) JsonEmptyObject();
-	}
-	return detail;
-}

@@ -749,7 +749,7 @@ ActSetOutputs(Change *change)
 	CheckOutputs(change);
 	if (FaultsAny(&change->faults))
 		return;
-	JsonPutText(&change->detail, "outputsDigestBefore", DigestText(PlanDetailRead(change->call, &change->plan->id).outputs));
+	JsonPutText(&change->detail, "outputsDigestBefore", DigestText(JsonOf(PlanDetailOf(change->call, change->plan)->outputs)));
 	JsonPutText(&change->detail, "outputsDigest", DigestText(change->params.outputs));
 	DetailNeed(change->call, &change->plan->id);
 	ParamKey(&params, change->call, &change->plan->id);

@@ -475,7 +475,7 @@ RecordExtra(Call *call, PlanRow *asked, const Report *report)
 	JsonBuilder b = {0};
 
 	VariablesStore(call, &asked->id,
-				   JsonMerge(PlanVariables(call, &asked->id), JsonObjectOf(name, report->result)));
+				   JsonMerge(JsonOf(PlanDetailOf(call, asked)->variables), JsonObjectOf(name, report->result)));
 	AuditExtra(call, asked, report, name);
 	JsonObjectStart(&b, NULL);
 	PutPlanAnswer(&b, asked);

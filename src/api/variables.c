@@ -136,7 +136,7 @@ ReconsiderSteps(Call *call, PlanRow *plan)
 static Jsonb *
 SetVariables(Call *call, PlanRow *plan, const Jsonb *given)
 {
-	Jsonb	   *before = PlanVariables(call, &plan->id);
+	Jsonb	   *before = JsonOf(PlanDetailOf(call, plan)->variables);
 	Jsonb	   *variables = VariablesMerge(before, given);
 	ReadingFunction reader = {"task_variables", "plan_id", UuidText(&plan->id)};
 	JsonBuilder b = {0};
@@ -223,7 +223,7 @@ TaskVariables(Call *call, const pg_uuid_t *plan_id)
 {
 	PlanRow    *plan = PlanMustRead(call, plan_id);
 	List	   *steps = StepsInStates(call, "step_order_unique", &plan->id, STATES_OPEN | STATES_ENDED, INT_MAX);
-	const struct varlena *stored = DetailOf(call, &plan->id)->variables;
+	const struct varlena *stored = PlanDetailOf(call, plan)->variables;
 	JsonBuilder b = {0};
 	ListCell   *cell;
 

@@ -79,7 +79,7 @@ MoveAfterEnd(Wait *w)
 		AddMove(w, MOVE_CALL, "get_next_step", JsonTextOf("plan_id", UuidText(&root->id)));
 	else if (w->asked->status != PLAN_COMPLETED)
 		AddMove(w, MOVE_CALL, "get_plan_context", PlanArgument(w));
-	else if (DetailOf(w->call, &w->asked->id)->final_output != NULL)
+	else if (PlanDetailOf(w->call, w->asked)->final_output != NULL)
 		AddMove(w, MOVE_CALL, "get_output", PlanArgument(w));
 	else
 		AddMove(w, MOVE_CALL, "store_output", JsonMerge(PlanArgument(w), JsonTextOf("content", "<the final output>")));

@@ -122,7 +122,94 @@ extern bool ReferenceNameIsValid(const char *name); /* as the name of a step */
 extern void ParseFaultSet(ParseFault *fault, int column, char *hint,
 						  const char *format, ...) pg_attribute_printf(4, 5);
 
-/* ---------- condition.c: compile and evaluate conditions; pure ---------- */
+/* ---------- condition_token.c: read the tokens of a condition; pure ---------- */
+
+#define CONDITION_BLANKS	" \t\n\r"
+#define CONDITION_OPERANDS	100 /* at most */
+
+typedef enum Comparison
+{
+	OP_EQUAL,
+	OP_NOT_EQUAL,
+	OP_SAME,
+	OP_NOT_SAME,
+	/* the rest compares by order */
+	OP_LESS,
+	OP_LESS_EQUAL,
+	OP_GREATER,
+	OP_GREATER_EQUAL,
+	OP_NONE
+} Comparison;
+
+typedef enum ValueKind
+{
+	VALUE_NULL,
+	VALUE_BOOLEAN,
+	VALUE_NUMBER,
+	VALUE_STRING,
+	VALUE_LIST,
+	VALUE_OPERAND				/* a reference */
+} ValueKind;
+
+typedef struct ConditionValue
+{
+	ValueKind	kind;
+	char	   *text;			/* in jsonpath; NULL for a list */
+	int			operand;
+	List	   *elements;		/* of ConditionValue */
+} ConditionValue;
+
+typedef enum TokenKind
+{
+	TOKEN_END,
+	TOKEN_VALUE,
+	TOKEN_COMPARE,
+	TOKEN_IN,
+	TOKEN_AND,
+	TOKEN_OR,
+	TOKEN_NOT,
+	TOKEN_MARK					/* ( ) [ ] , */
+} TokenKind;
+
+typedef struct Token
+{
+	TokenKind	kind;
+	Comparison	op;
+	char		mark;
+	ConditionValue *value;
+	int			offset;
+	int			length;
+} Token;
+
+/* the state of compiling a condition */
+typedef struct Compiler
+{
+	const char *source;
+	const char *at;				/* after the current token */
+	bool		branching;
+	Token		token;
+	int			depth;
+	int			noperands;
+	Reference  *operands[CONDITION_OPERANDS];
+	ParseFault	references;		/* the faults of the references, chained */
+	ParseFault *fault;
+} Compiler;
+
+extern ConditionValue *ValueMake(ValueKind kind, char *text);
+extern void TokenNext(Compiler *c);
+extern bool TokenIsMark(const Compiler *c, char mark);
+extern int	TokenColumn(const Compiler *c, int offset);
+extern void TokenUnexpected(Compiler *c, const char *wanted);
+
+/* ---------- condition_predicate.c: predicates of jsonpath, as text; pure ---------- */
+
+extern char *PredicateJoin(List *predicates, const char *connective);
+extern char *PredicateNot(char *predicate);
+extern char *PredicateCompare(const ConditionValue *a, Comparison op, const char *sign, const ConditionValue *b);
+extern char *PredicateIn(const ConditionValue *left, const ConditionValue *list);
+extern char *PredicateAlone(const ConditionValue *value);
+
+/* ---------- condition_path.c: read and match jsonpath without errors; pure ---------- */
 
 typedef enum ConditionResult
 {
@@ -130,6 +217,12 @@ typedef enum ConditionResult
 	CONDITION_TRUE,
 	CONDITION_UNDECIDED
 } ConditionResult;
+
+extern bool PathFromText(char *text, Datum *path, char **message);
+extern bool PathHasVariables(Datum path);
+extern ConditionResult PathMatch(Datum path, const Jsonb *document, char **message);
+
+/* ---------- condition.c: compile conditions; pure ---------- */
 
 typedef struct Condition
 {
@@ -141,6 +234,9 @@ typedef struct Condition
 } Condition;
 
 extern Condition *ConditionCompile(const char *source, bool branching, ParseFault *fault);
+
+/* ---------- condition_evaluate.c: evaluate conditions; pure ---------- */
+
 extern Jsonb *ConditionDocument(int noperands, JsonbValue **values);	/* value NULL: missing */
 extern ConditionResult ConditionEvaluate(Datum path, const Jsonb *document, int noperands,
 										 char **names, char **why); /* names of the operands, for messages */

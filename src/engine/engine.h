@@ -213,6 +213,7 @@ typedef struct PlanRow
 	List	   *settled;		/* of StepRow: ended or pending again; PlanDrain draws the consequences */
 	int			drained;		/* index in settled of the step that PlanDrain is at */
 	Jsonb	   *branch;			/* what the last branching condition did, for the answer */
+	struct DetailRow *detail;	/* as PlanDetailOf has read it; NULL: not read, or changed since */
 } PlanRow;
 
 /* what a step in awaiting_input waits for */
@@ -299,13 +300,27 @@ typedef struct StepRow
 } StepRow;
 
 /* columns of a plan that are seldom used: a row of stepwise.plan_detail, which is not there if all have their defaults */
+typedef struct DetailRow
+{
+	/* may be toasted */
+	struct varlena *outputs;	/* templates */
+	struct varlena *variables;	/* only those that are stored */
+	/* these may be NULL */
+	struct varlena *description;
+	struct varlena *design_rationale;
+	struct varlena *output_formatting_notes;
+	struct varlena *request_digest;
+	struct varlena *final_output;
+	struct varlena *final_media_type;
+} DetailRow;
+
+/* what a new plan sets of them; any may be NULL */
 typedef struct PlanDetail
 {
-	Jsonb	   *outputs;		/* templates; NULL: none */
-	const char *output_formatting_notes;	/* or NULL */
-	const char *request_digest; /* or NULL */
-	/* only written */
-	const char *description;	/* or NULL; likewise the next */
+	Jsonb	   *outputs;
+	const char *output_formatting_notes;
+	const char *request_digest;
+	const char *description;
 	const char *design_rationale;
 } PlanDetail;
 
@@ -382,8 +397,8 @@ extern StepRow *StepFromTuple(HeapTuple tuple, TupleDesc desc);
 extern void PlanSetState(Changes *c, const PlanRow *plan);	/* the columns that change */
 extern void PlanInserted(PlanRow *plan, ItemPointerData place);
 extern void StepSave(Call *call, StepRow *step);
-extern PlanDetail PlanDetailRead(Call *call, const pg_uuid_t *plan_id);
-extern Jsonb *PlanVariables(Call *call, const pg_uuid_t *plan_id);	/* only those that are stored */
+extern const DetailRow *PlanDetailOf(Call *call, PlanRow *plan);
+extern void PlanDetailForget(Call *call, const pg_uuid_t *plan_id);
 extern List *FormattingNotes(Call *call, const pg_uuid_t *plan_id); /* of FormattingNote */
 extern List *StepStates(Call *call, const pg_uuid_t *plan_id);	/* of StepState */
 extern bool SessionHasSkill(Call *call, const char *session);

@@ -79,6 +79,7 @@ DetailNeed(Call *call, const pg_uuid_t *plan_id)
 	};
 
 	QueryById(call, &make, plan_id);
+	PlanDetailForget(call, plan_id);
 }
 
 /* ---------- steps ---------- */

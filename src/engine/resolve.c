@@ -372,7 +372,7 @@ FindValue(Resolver *r, const Reference *ref, JsonbValue *value)
 		case REF_PLAN:
 			return ValueOfPlan(r, ref, value);
 		case REF_VARIABLES:
-			JsonToValue(PlanVariables(r->call, &r->plan->id), value);
+			JsonToValue(JsonOf(PlanDetailOf(r->call, r->plan)->variables), value);
 			return WalkPath(r, ref, value);
 		default:
 			return ValueOfCompleted(r, ref, value);
@@ -757,5 +757,5 @@ PlanOutputs(Call *call, PlanRow *plan)
 	ResolveFault fault = {0};
 	Resolver	r = {.call = call, .plan = plan, .lenient = true, .fault = &fault};
 
-	return (struct varlena *) FillJson(&r, PlanDetailRead(call, &plan->id).outputs);
+	return (struct varlena *) FillJson(&r, JsonOf(PlanDetailOf(call, plan)->outputs));
 }

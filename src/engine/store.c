@@ -1216,50 +1216,61 @@ ColumnCopy(TupleTableSlot *slot, int column)
 	return isnull ? NULL : PG_DETOAST_DATUM_COPY(value);
 }
 
-/* Make a PlanDetail from a row of stepwise.plan_detail. */
+/* Make a DetailRow from a row of stepwise.plan_detail. */
 static void *
 DetailMake(TupleTableSlot *slot)
 {
-	PlanDetail *detail = palloc0(sizeof(PlanDetail));
+	DetailRow  *detail = palloc0(sizeof(DetailRow));
+	Fields		f = SlotFields(slot, DETAIL_COLUMNS, "plan_detail");
 
-	detail->outputs = JsonOf(ColumnCopy(slot, DETAIL_COL_OUTPUTS));
-	detail->output_formatting_notes = TextOf(ColumnCopy(slot, DETAIL_COL_OUTPUT_FORMATTING_NOTES));
-	detail->request_digest = TextOf(ColumnCopy(slot, DETAIL_COL_REQUEST_DIGEST));
+	detail->outputs = FieldVarlena(&f, DETAIL_COL_OUTPUTS);
+	detail->variables = FieldVarlena(&f, DETAIL_COL_VARIABLES);
+	detail->description = FieldVarlena(&f, DETAIL_COL_DESCRIPTION);
+	detail->design_rationale = FieldVarlena(&f, DETAIL_COL_DESIGN_RATIONALE);
+	detail->output_formatting_notes = FieldVarlena(&f, DETAIL_COL_OUTPUT_FORMATTING_NOTES);
+	detail->request_digest = FieldVarlena(&f, DETAIL_COL_REQUEST_DIGEST);
+	detail->final_output = FieldVarlena(&f, DETAIL_COL_FINAL_OUTPUT);
+	detail->final_media_type = FieldVarlena(&f, DETAIL_COL_FINAL_MEDIA_TYPE);
 	return detail;
 }
 
-/* Read from the row of stepwise.plan_detail what "make" makes of it; NULL if the plan has none. */
-static void *
-DetailRead(Call *call, const pg_uuid_t *plan_id, TupleMake make)
+/* Make the DetailRow of a plan that has no row of stepwise.plan_detail. */
+static DetailRow *
+DetailDefault(void)
 {
-	Key			key = IdKey(call, plan_id);
+	DetailRow  *detail = palloc0(sizeof(DetailRow));
 
-	return TableRead("plan_detail", "plan_detail_pkey", &key, NULL, NULL, make);
+	detail->outputs = detail->variables = (struct varlena *) JsonEmptyObject();
+	return detail;
 }
 
-/* Read the columns of a plan that are seldom needed. */
-PlanDetail
-PlanDetailRead(Call *call, const pg_uuid_t *plan_id)
+/*
+ * Read the columns of a plan that are seldom used. They are read once: nobody
+ * else can change them while the call has the lock of the tree, or reads under
+ * one snapshot.
+ */
+const DetailRow *
+PlanDetailOf(Call *call, PlanRow *plan)
 {
-	PlanDetail *detail = DetailRead(call, plan_id, DetailMake);
+	MemoryContext current = MemoryContextSwitchTo(call->context);
+	Key			key = IdKey(call, &plan->id);
 
-	return detail ? *detail : (PlanDetail) {.outputs = JsonEmptyObject()};
+	if (plan->detail == NULL)
+		plan->detail = TableRead("plan_detail", "plan_detail_pkey", &key, NULL, NULL, DetailMake);
+	if (plan->detail == NULL)
+		plan->detail = DetailDefault();
+	MemoryContextSwitchTo(current);
+	return plan->detail;
 }
 
-/* Read the variables from a row of stepwise.plan_detail. */
-static void *
-VariablesMake(TupleTableSlot *slot)
+/* Read these columns again when they are next used, because the call changes them. */
+void
+PlanDetailForget(Call *call, const pg_uuid_t *plan_id)
 {
-	return JsonOf(ColumnCopy(slot, DETAIL_COL_VARIABLES));
-}
+	PlanRow    *plan = PlanLocked(call, plan_id);
 
-/* Read the variables that are stored for a plan. */
-Jsonb *
-PlanVariables(Call *call, const pg_uuid_t *plan_id)
-{
-	Jsonb	   *variables = DetailRead(call, plan_id, VariablesMake);
-
-	return variables ? variables : JsonEmptyObject();
+	if (plan != NULL)
+		plan->detail = NULL;
 }
 
 /* Make a FormattingNote from a row of stepwise.step with notes. */
