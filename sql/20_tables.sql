@@ -367,7 +367,7 @@ CREATE TABLE stepwise.artifact (
     version    int NOT NULL,
     step_id    uuid,
     tenant     text COLLATE "C" NOT NULL,
-    name       text NOT NULL,
+    name       text COLLATE "C" NOT NULL,
     media_type text,
     content    text NOT NULL,
     data       jsonb,

@@ -102,21 +102,6 @@ typedef struct Parent
 	int			rank;			/* lower ones come first */
 } Parent;
 
-/* a row of stepwise.checkpoint */
-typedef struct ListedCheckpoint
-{
-	pg_uuid_t	id;
-	pg_uuid_t	plan_id;
-	pg_uuid_t	step_id;
-	TimestampTz since;
-	char	   *kind;
-	char	   *gate;			/* or NULL */
-	/* may be toasted */
-	struct varlena *prompt;
-	struct varlena *questions;
-	struct varlena *submission; /* or NULL */
-} ListedCheckpoint;
-
 /* a row of stepwise.artifact, without its content */
 typedef struct ListedArtifact
 {
@@ -129,6 +114,23 @@ typedef struct ListedArtifact
 	struct varlena *name;		/* text, may be toasted */
 	struct varlena *media_type; /* likewise, or NULL */
 } ListedArtifact;
+
+/* a whole row of stepwise.artifact; texts and data may be toasted */
+typedef struct WholeArtifact
+{
+	pg_uuid_t	id;
+	pg_uuid_t	plan_id;
+	pg_uuid_t	step_id;
+	bool		has_step;
+	int			version;
+	TimestampTz created_at;
+	struct varlena *name;
+	struct varlena *content;
+	/* or NULL */
+	struct varlena *media_type;
+	struct varlena *data;
+	struct varlena *source_url;
+} WholeArtifact;
 
 /* a row of stepwise.plan_detail; all but variables may be NULL, and may be toasted */
 typedef struct ListedDetail
@@ -159,12 +161,11 @@ extern void PutNestedPlan(JsonBuilder *b, Call *call, const StepRow *step);
 extern List *ParentsOf(Call *call, const pg_uuid_t *step_id);	/* of Parent */
 extern void PutNeed(JsonBuilder *b, const Parent *parent);
 extern void PutDependsOn(JsonBuilder *b, const List *parents, int cut);
-extern List *CheckpointsByKey(const char *index, Key *key, int max);	/* of ListedCheckpoint */
-extern List *CheckpointsInTree(Call *call, const pg_uuid_t *root_id);	/* of ListedCheckpoint */
-extern ListedCheckpoint *CheckpointOfStep(Call *call, const pg_uuid_t *step_id);	/* NULL: none */
 extern void PutCheckpoint(JsonBuilder *b, const ListedCheckpoint *checkpoint, int cut);
 extern int	ArtifactsById(const ListCell *a, const ListCell *b);	/* of ListedArtifact */
 extern List *ArtifactsOfPlan(Call *call, const pg_uuid_t *plan_id); /* of ListedArtifact */
+extern WholeArtifact *ArtifactById(Call *call, const pg_uuid_t *id);	/* NULL: none */
+extern WholeArtifact *ArtifactVersion(Call *call, const pg_uuid_t *plan_id, const char *name, const int *version);	/* NULL: none */
 extern ListedDetail *DetailOf(Call *call, const pg_uuid_t *plan_id);
 extern void PutArtifacts(JsonBuilder *b, const List *artifacts, int entries, int cut);
 

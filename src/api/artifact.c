@@ -189,33 +189,6 @@ stepwise_store_artifact(PG_FUNCTION_ARGS)
 #define WHOLE_HINT \
 	"Read it in parts, by plain SQL: substr(content, 1, 100000) from stepwise.artifact, substr(final_output, 1, 100000) from stepwise.plan_detail."
 
-/* columns of the query below */
-enum
-{
-	GA_ID = 1, GA_STEP, GA_VERSION, GA_MEDIA_TYPE, GA_SOURCE_URL, GA_CREATED_AT, GA_CONTENT, GA_DATA
-};
-
-/* Read a version of an artifact; NULL means the newest. */
-static Rows
-ReadArtifact(Call *call, const pg_uuid_t *plan_id, const char *name, const int *version)
-{
-	static KeptQuery read = {
-		"SELECT a.id, a.step_id, a.version, a.media_type, a.source_url, a.created_at, a.content, a.data"
-		" FROM stepwise.artifact AS a WHERE a.tenant = $1 AND a.plan_id = $2 AND a.name = $3 AND ($4 IS NULL OR a.version = $4)"
-		" ORDER BY a.version DESC LIMIT 1",
-		4, {TEXTOID, UUIDOID, TEXTOID, INT4OID}
-	};
-	Params		params = {0};
-
-	ParamKey(&params, call, plan_id);
-	ParamText(&params, name);
-	if (version != NULL)
-		ParamInt(&params, *version);
-	else
-		ParamNull(&params);
-	return QueryRun(&read, &params);
-}
-
 /* Say which artifacts a plan has, for a hint. */
 static char *
 ArtifactsHint(Call *call, const pg_uuid_t *plan_id)
@@ -264,33 +237,28 @@ PutVersions(JsonBuilder *b, int newest)
 static Jsonb *
 GetArtifact(Call *call, const PlanRow *plan, const char *name, const int *version)
 {
-	Rows		newest = ReadArtifact(call, &plan->id, name, NULL);
-	Rows		rows = version == NULL ? newest : ReadArtifact(call, &plan->id, name, version);
+	const WholeArtifact *newest = ArtifactVersion(call, &plan->id, name, NULL);
+	const WholeArtifact *a = version == NULL ? newest : ArtifactVersion(call, &plan->id, name, version);
 	JsonBuilder b = {0};
-	pg_uuid_t	id;
-	pg_uuid_t	step_id;
 	char	   *content;
 
-	if (newest.count == 0 || rows.count == 0)
-		ArtifactNotFound(call, &plan->id, name, newest.count == 0 ? NULL : version);
-	AnswerTake(call, RawSize(RowVarlena(&rows, 0, GA_CONTENT)) + RawSize(RowVarlena(&rows, 0, GA_DATA))
-			   + RawSize(RowVarlena(&rows, 0, GA_SOURCE_URL)), WHOLE_HINT);
-	id = RowUuid(&rows, 0, GA_ID);
-	step_id = RowUuid(&rows, 0, GA_STEP);
-	content = RowText(&rows, 0, GA_CONTENT);
+	if (newest == NULL || a == NULL)
+		ArtifactNotFound(call, &plan->id, name, newest == NULL ? NULL : version);
+	AnswerTake(call, RawSize(a->content) + RawSize(a->data) + RawSize(a->source_url), WHOLE_HINT);
+	content = TextOf(a->content);
 	JsonObjectStart(&b, NULL);
-	JsonPutUuid(&b, "artifactId", &id);
+	JsonPutUuid(&b, "artifactId", &a->id);
 	JsonPutUuid(&b, "planId", &plan->id);
-	JsonPutUuid(&b, "stepId", RowIsNull(&rows, 0, GA_STEP) ? NULL : &step_id);
+	JsonPutUuid(&b, "stepId", a->has_step ? &a->step_id : NULL);
 	JsonPutText(&b, "name", name);
-	JsonPutInt(&b, "version", RowInt(&rows, 0, GA_VERSION));
-	PutVersions(&b, RowInt(&newest, 0, GA_VERSION));
-	JsonPutText(&b, "mediaType", RowText(&rows, 0, GA_MEDIA_TYPE));
-	JsonPutText(&b, "sourceUrl", RowText(&rows, 0, GA_SOURCE_URL));
-	JsonPutTime(&b, "createdAt", RowTime(&rows, 0, GA_CREATED_AT));
+	JsonPutInt(&b, "version", a->version);
+	PutVersions(&b, newest->version);
+	JsonPutText(&b, "mediaType", TextOf(a->media_type));
+	JsonPutText(&b, "sourceUrl", TextOf(a->source_url));
+	JsonPutTime(&b, "createdAt", a->created_at);
 	JsonPutInt(&b, "size", strlen(content));
 	JsonPutText(&b, "content", content);
-	JsonPutJson(&b, "data", RowJson(&rows, 0, GA_DATA));
+	JsonPutJson(&b, "data", JsonOf(a->data));
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
 }
@@ -317,24 +285,13 @@ stepwise_get_artifact(PG_FUNCTION_ARGS)
 static bool
 WriteOutput(Call *call, const PlanRow *plan, const char *content, const char *media_type)
 {
-	static KeptQuery write = {
-		"UPDATE stepwise.plan_detail AS d SET final_output = $3, final_media_type = $4"
-		" FROM stepwise.plan_detail AS o WHERE d.tenant = $1 AND d.plan_id = $2 AND o.tenant = $1 AND o.plan_id = $2"
-		" RETURNING o.final_output IS NOT NULL",
-		4, {TEXTOID, UUIDOID, TEXTOID, TEXTOID}
-	};
-	Params		params = {0};
-	bool		replaced;
-	Rows		rows;
+	bool		replaces = DetailOf(call, &plan->id)->final_output != NULL;
+	Changes		c = {0};
 
-	DetailNeed(call, &plan->id);
-	ParamKey(&params, call, &plan->id);
-	ParamText(&params, content);
-	ParamText(&params, media_type);
-	rows = QueryRun(&write, &params);
-	replaced = rows.count > 0 && RowBool(&rows, 0, 1);
-	RowsFree(&rows);
-	return replaced;
+	SetText(&c, DETAIL_COL_FINAL_OUTPUT, content);
+	SetText(&c, DETAIL_COL_FINAL_MEDIA_TYPE, media_type);
+	DetailUpdate(call, &plan->id, &c);
+	return replaces;
 }
 
 /* Store the final output under the lock of the tree, since it is audited. */
@@ -378,24 +335,16 @@ stepwise_store_output(PG_FUNCTION_ARGS)
 static Jsonb *
 GetOutput(Call *call, const PlanRow *plan)
 {
-	static KeptQuery read = {
-		"SELECT d.final_output, d.final_media_type"
-		" FROM stepwise.plan AS p LEFT JOIN stepwise.plan_detail AS d ON d.tenant = $1 AND d.plan_id = p.id"
-		" WHERE p.tenant = $1 AND p.id = $2",
-		2, {TEXTOID, UUIDOID}
-	};
-	Rows		rows = QueryById(call, &read, &plan->id);
+	const ListedDetail *detail = DetailOf(call, &plan->id);
 	JsonBuilder b = {0};
 	char	   *content;
 
-	if (rows.count == 0)
-		PlanNotFound(&plan->id);
-	AnswerTake(call, RawSize(RowVarlena(&rows, 0, 1)), WHOLE_HINT);
-	content = RowText(&rows, 0, 1);
+	AnswerTake(call, RawSize(detail->final_output), WHOLE_HINT);
+	content = TextOf(detail->final_output);
 	JsonObjectStart(&b, NULL);
 	JsonPutUuid(&b, "planId", &plan->id);
 	JsonPutText(&b, "planStatus", PlanStatusName[plan->status]);
-	JsonPutText(&b, "mediaType", RowText(&rows, 0, 2));
+	JsonPutText(&b, "mediaType", TextOf(detail->final_media_type));
 	JsonPutInt(&b, "size", content ? strlen(content) : 0);
 	JsonPutText(&b, "content", content);
 	if (content == NULL)

@@ -214,24 +214,14 @@ typedef struct LookedPlan
 	PlanFilter	has;
 } LookedPlan;
 
-static char *
-ColumnText(TupleTableSlot *slot, int column)
-{
-	bool		isnull;
-	Datum		value = slot_getattr(slot, column + 1, &isnull);
-
-	return isnull ? NULL : TextDatumGetCString(value);
-}
-
 /* Make a LookedPlan from a row of stepwise.plan. */
 static void *
 LookedMake(TupleTableSlot *slot)
 {
 	LookedPlan *plan = palloc0(sizeof(LookedPlan));
-	bool		isnull;
-	Oid			status = DatumGetObjectId(slot_getattr(slot, PLAN_COL_STATUS + 1, &isnull));
+	Oid			status = DatumGetObjectId(ColumnDatum(slot, PLAN_COL_STATUS));
 
-	plan->id = *DatumGetUUIDP(slot_getattr(slot, PLAN_COL_ID + 1, &isnull));
+	plan->id = ColumnUuid(slot, PLAN_COL_ID);
 	plan->has.status = PlanStatusName[EnumIndex(status, PlanStatusName, PLAN_STATUSES)];
 	plan->has.session = ColumnText(slot, PLAN_COL_SESSION_ID);
 	plan->has.workflow = ColumnText(slot, PLAN_COL_WORKFLOW);
@@ -242,7 +232,7 @@ LookedMake(TupleTableSlot *slot)
 static bool
 IsRoot(TupleTableSlot *slot, const void *arg)
 {
-	return slot_attisnull(slot, PLAN_COL_PARENT_STEP_ID + 1);
+	return ColumnIsNull(slot, PLAN_COL_PARENT_STEP_ID);
 }
 
 static bool

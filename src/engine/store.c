@@ -1237,6 +1237,13 @@ DetailRead(Call *call, const pg_uuid_t *plan_id, TupleMake make)
 	return TableRead("plan_detail", "plan_detail_pkey", &key, NULL, NULL, make);
 }
 
+/* Check whether a plan has a row of stepwise.plan_detail. */
+bool
+PlanHasDetail(Call *call, const pg_uuid_t *plan_id)
+{
+	return DetailRead(call, plan_id, DetailMake) != NULL;
+}
+
 /* Read the columns of a plan that are seldom needed. */
 PlanDetail
 PlanDetailRead(Call *call, const pg_uuid_t *plan_id)
