@@ -7,6 +7,8 @@
 
 #include "engine/engine.h"
 
+#include "tsearch/ts_type.h"
+
 /* ---------- loop.c: the agent's loop ---------- */
 
 extern void PlanNoteSession(Call *call, PlanRow *plan); /* audits session_resumed */
@@ -178,7 +180,15 @@ typedef enum SearchWay
 } SearchWay;
 
 extern char *SearchWords(Call *call, const char *query, SearchWay way); /* SW005, SW007 */
+extern Oid	SearchConfig(void);
+extern List *ItemAdd(List *items, const pg_uuid_t *id, Jsonb *json);
+extern Jsonb *FoundItems(const char *query, const char *key, const List *items, int64 count, int max);
 extern Jsonb *FoundAnswer(const char *query, const char *key, const Rows *rows, int max);
+extern Jsonb *PlanBrief(const PlanRow *plan);
+
+/* ---------- artifact.c: what a plan produces beside results ---------- */
+
+extern bool HasWord(TSVector vector, TSQuery query);
 
 /* ---------- move.c: the calls that end a wait, and the sentences that explain it ---------- */
 

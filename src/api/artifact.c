@@ -422,7 +422,7 @@ typedef enum WindowFit
 } WindowFit;
 
 /* Check whether a text contains any word of a query, even a negated one. */
-static bool
+bool
 HasWord(TSVector vector, TSQuery query)
 {
 	QueryItem  *items = GETQUERY(query);

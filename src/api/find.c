@@ -17,13 +17,18 @@
  */
 #include "api/api.h"
 
+#include "catalog/namespace.h"
+#include "catalog/pg_collation_d.h"
+#include "nodes/value.h"
+#include "tsearch/ts_cache.h"
+#include "utils/fmgrprotos.h"
+
 #define QUERY_MAX_BYTES	2000	/* so no word is too long for a tsquery */
 #define QUERY_SHOWN		200		/* bytes of it in the answer */
 #define ITEM_BYTES		760		/* fifty items of this size fit into 40 kB, with what is around them */
 #define ITEMS_AT_LEAST	50		/* of that size, whatever was asked for */
 #define LOOK_AT_MOST	20000	/* plans, in one call of list_plans */
 #define LOOK_AT_ONCE	100		/* rows, where some have to be left out */
-#define SEARCH_AT_MOST	2000	/* open plans, and as many ended ones, in one call of find_plans */
 
 /* columns of the queries of searches */
 enum
@@ -85,7 +90,7 @@ typedef struct ListItem
 } ListItem;
 
 /* Add an item to a list. */
-static List *
+List *
 ItemAdd(List *items, const pg_uuid_t *id, Jsonb *json)
 {
 	ListItem   *item = palloc(sizeof(ListItem));
@@ -154,25 +159,33 @@ ItemsOf(const Rows *rows)
 	return items;
 }
 
-/* Build the answer of a search. Its rows also have the number of all matches. */
+/* Build the answer of a search from its items. "count" is the number of all matches. */
 Jsonb *
-FoundAnswer(const char *query, const char *key, const Rows *rows, int max)
+FoundItems(const char *query, const char *key, const List *items, int64 count, int max)
 {
 	JsonBuilder b = {0};
-	bool		isnull;
 
 	JsonObjectStart(&b, NULL);
 	JsonPutText(&b, "query", CutText(query, QUERY_SHOWN, NULL));
-	PutItems(&b, key, ItemsOf(rows), max);
-	JsonPutInt(&b, "count", rows->count > 0 ? DatumGetInt64(RowDatum(rows, 0, ITEM_MATCHES, &isnull)) : 0);
+	PutItems(&b, key, items, max);
+	JsonPutInt(&b, "count", count);
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
+}
+
+/* Build the answer of a search from the rows of a query. They also have the number of all matches. */
+Jsonb *
+FoundAnswer(const char *query, const char *key, const Rows *rows, int max)
+{
+	bool		isnull;
+
+	return FoundItems(query, key, ItemsOf(rows), rows->count > 0 ? DatumGetInt64(RowDatum(rows, 0, ITEM_MATCHES, &isnull)) : 0, max);
 }
 
 /* ---------- pages of plans ---------- */
 
 /* Build a plan as lists show it. */
-static Jsonb *
+Jsonb *
 PlanBrief(const PlanRow *plan)
 {
 	ReadingFunction reader = {"get_plan_context", "plan_id", UuidText(&plan->id), "max_bytes"};
@@ -407,27 +420,42 @@ static const char *const WaysHint[] = {
 	[ALL_WORDS] = "Use words that say what you look for; \"quotes\" mean a phrase, - leaves a word out, or means either.",
 };
 
+/* Return the text search configuration of searches. */
+Oid
+SearchConfig(void)
+{
+	return get_ts_config_oid(list_make2(makeString("pg_catalog"), makeString("english")), false);
+}
+
+/* Turn a query into a tsquery, as text. */
+static char *
+QueryWords(Call *call, const char *query, SearchWay way)
+{
+	Datum		config = ObjectIdGetDatum(SearchConfig());
+	Datum		given = CStringGetTextDatum(query);
+	int			notices;
+	Datum		words;
+
+	SearchPathLockFor(call);
+	notices = NoticesAvoid();
+	words = way == ANY_WORD ? DirectFunctionCall2(plainto_tsquery_byid, config, given)
+		: DirectFunctionCall2(websearch_to_tsquery_byid, config, given);
+	SearchPathUnlock(&notices);
+	words = CStringGetTextDatum(DatumGetCString(DirectFunctionCall1(tsqueryout, words)));
+	/* plainto_tsquery joins all words by "and" */
+	if (way == ANY_WORD)
+		words = DirectFunctionCall3Coll(replace_text, C_COLLATION_OID, words, CStringGetTextDatum(" & "), CStringGetTextDatum(" | "));
+	return TextDatumGetCString(words);
+}
+
 /* Turn a query into the text of a tsquery. A query without a word to search for is an error. */
 char *
 SearchWords(Call *call, const char *query, SearchWay way)
 {
-	/* plainto_tsquery joins all words by "and" */
-	static KeptQuery parse = {
-		"SELECT CASE WHEN $2 THEN replace(plainto_tsquery('pg_catalog.english', $1)::text, ' & ', ' | ')"
-		" ELSE websearch_to_tsquery('pg_catalog.english', $1)::text END",
-		2, {TEXTOID, BOOLOID}, .quiet = true
-	};
-	Params		params = {0};
-	Rows		rows;
 	char	   *words;
 
 	CheckQuery(query);
-	params.call = call;
-	ParamText(&params, query);
-	ParamBool(&params, way == ANY_WORD);
-	rows = QueryRun(&parse, &params);
-	words = RowText(&rows, 0, 1);
-	RowsFree(&rows);
+	words = QueryWords(call, query, way);
 	if (*words == '\0')
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_DEFINITION),
@@ -435,52 +463,4 @@ SearchWords(Call *call, const char *query, SearchWay way)
 				 errdetail("Words such as \"the\" or \"and\" are in every text and are not searched for."),
 				 errhint("%s", WaysHint[way])));
 	return words;
-}
-
-/* Choose the root plans of which the words are searched, as an array of ids: the newest open ones, and the last that ended. */
-static Datum
-PlansToSearch(Call *call)
-{
-	static KeptQuery choose = {
-		"SELECT ARRAY("
-		"(SELECT p.id FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.completed_at IS NULL AND p.parent_step_id IS NULL"
-		" ORDER BY p.id DESC LIMIT " CppAsString2(SEARCH_AT_MOST) ")"
-		" UNION ALL "
-		"(SELECT p.id FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.completed_at IS NOT NULL AND p.parent_step_id IS NULL"
-		" ORDER BY p.completed_at DESC LIMIT " CppAsString2(SEARCH_AT_MOST) "))",
-		1, {TEXTOID}, .in_order = true
-	};
-	Rows		rows = QueryOfTenant(call, &choose);
-	bool		isnull;
-
-	return RowDatum(&rows, 0, 1, &isnull);
-}
-
-static Jsonb *
-FindPlans(Call *call, const char *query, int max)
-{
-	static KeptQuery find = {
-		"SELECT f.id, f.item, f.count FROM stepwise.found_plans($1, $2, $3, $4) AS f",
-		4, {TEXTOID, TEXTOID, UUIDARRAYOID, INT4OID}, .quiet = true
-	};
-	Params		params = {0};
-	Rows		rows;
-
-	ParamTenant(&params, call);
-	ParamText(&params, SearchWords(call, query, ANY_WORD));
-	ParamDatum(&params, PlansToSearch(call));
-	ParamInt(&params, max);
-	rows = QueryRun(&find, &params);
-	return FoundAnswer(query, "plans", &rows, max);
-}
-
-/* Find plans by any word, active ones first, best match first. */
-PG_FUNCTION_INFO_V1(stepwise_find_plans);
-Datum
-stepwise_find_plans(PG_FUNCTION_ARGS)
-{
-	Call		call;
-
-	CallBeginReading(&call);
-	return CallEnd(&call, FindPlans(&call, ArgumentText(fcinfo, 0), ArgumentMax(fcinfo, 1, 20)));
 }

@@ -331,6 +331,8 @@ extern struct varlena *RowVarlena(const Rows *rows, uint64 row, int column);	/* 
 
 extern bool EngineRuns(void);	/* is a statement of the engine running? */
 extern bool EngineWrites(void); /* for triggers: was it fired by a statement of the engine? */
+extern void SearchPathLockFor(Call *call);	/* for functions that are called without a query */
+extern int	NoticesAvoid(void); /* returns the level for SearchPathUnlock */
 extern void SearchPathUnlock(int *level);	/* what the first query of a call has locked */
 
 /* ---------- planner.c: let kept plans stay good as the tables grow ---------- */
