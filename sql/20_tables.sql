@@ -15,6 +15,7 @@ CREATE TABLE stepwise.member (
     role   regrole NOT NULL,
     PRIMARY KEY (tenant, role)
 );
+CREATE INDEX member_role ON stepwise.member (role, tenant);
 COMMENT ON TABLE stepwise.member IS 'which role may work in which tenant';
 
 CREATE TABLE stepwise.plan (

@@ -636,12 +636,15 @@ static const char *const OurIndexes[] = {
 	"checkpoint_pkey", "checkpoint_step_id_key", "checkpoint_tenant", "checkpoint_root"
 };
 
+/* Check whether an index is ours. It is opened for that, because a write opens all indexes of its table anyway. */
 static bool
-IndexIsOurs(Oid index)
+IndexIsOurs(Oid oid)
 {
-	const char *name = get_rel_name(index);
+	Relation	index = index_open(oid, AccessShareLock);
+	bool		ours = NameIndex(RelationGetRelationName(index), OurIndexes, lengthof(OurIndexes)) >= 0;
 
-	return name != NULL && NameIndex(name, OurIndexes, lengthof(OurIndexes)) >= 0;
+	index_close(index, NoLock);
+	return ours;
 }
 
 /*
