@@ -441,6 +441,8 @@ typedef struct Batch
 } Batch;
 
 extern Batch *BatchBegin(Call *call, const char *table, int columns);
+extern void *TupleTaken(TupleTableSlot *slot);	/* a TupleMake */
+extern void BatchTake(Batch *batch, void *row); /* what TupleTaken has made */
 extern void BatchAdd(Batch *batch); /* batch->row */
 extern void BatchEnd(Batch *batch);
 

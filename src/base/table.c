@@ -1339,6 +1339,26 @@ BatchBegin(Call *call, const char *table, int columns)
 	return batch;
 }
 
+/* Copy a row as it is stored, for BatchTake. It is a TupleMake. */
+void *
+TupleTaken(TupleTableSlot *slot)
+{
+	return ExecCopySlotHeapTuple(slot);
+}
+
+/* Take all columns of another row of the table, those that a user has added too. The row must live until it is inserted. */
+void
+BatchTake(Batch *batch, void *row)
+{
+	TupleDesc	desc = RelationGetDescr(batch->relation);
+
+	if (desc->natts > TABLE_MAX_COLUMNS)
+		elog(ERROR, "table %s has too many columns", RelationGetRelationName(batch->relation));
+	heap_deform_tuple(row, desc, batch->row.values, batch->row.nulls);
+	for (int i = 0; i < desc->natts; i++)
+		batch->row.replaces[i] = !TupleDescAttr(desc, i)->attisdropped && TupleDescAttr(desc, i)->attgenerated == '\0';
+}
+
 /* Get a free slot for the next row. */
 static TupleTableSlot *
 BatchSlot(Batch *batch)
@@ -1378,7 +1398,7 @@ BatchInsertByStatement(Batch *batch)
 	initStringInfo(&names);
 	for (int i = 0; i < desc->natts; i++)
 		if (batch->row.replaces[i])
-			appendStringInfo(&names, "%s%s", i > 0 ? ", " : "", quote_identifier(NameStr(TupleDescAttr(desc, i)->attname)));
+			appendStringInfo(&names, "%s%s", names.len > 0 ? ", " : "", quote_identifier(NameStr(TupleDescAttr(desc, i)->attname)));
 	for (int i = 0; i < batch->count; i++)
 		rows[i] = SlotDatum(batch->slots[i]);
 	ParamDatum(&params, PointerGetDatum(construct_array(rows, batch->count, type, -1, false, TYPALIGN_DOUBLE)));
