@@ -132,6 +132,7 @@ typedef struct WholeArtifact
 	struct varlena *media_type;
 	struct varlena *data;
 	struct varlena *source_url;
+	struct varlena *search;		/* its words; never NULL */
 } WholeArtifact;
 
 /* a row of stepwise.plan_detail; all but variables may be NULL, and may be toasted */
@@ -179,16 +180,17 @@ typedef enum SearchWay
 	ALL_WORDS					/* all words; with phrases, "or" and "-" */
 } SearchWay;
 
-extern char *SearchWords(Call *call, const char *query, SearchWay way); /* SW005, SW007 */
+extern TSQuery SearchWords(Call *call, const char *query, SearchWay way);	/* SW005, SW007 */
 extern Oid	SearchConfig(void);
 extern List *ItemAdd(List *items, const pg_uuid_t *id, Jsonb *json);
 extern Jsonb *FoundItems(const char *query, const char *key, const List *items, int64 count, int max);
-extern Jsonb *FoundAnswer(const char *query, const char *key, const Rows *rows, int max);
+extern void PutRank(JsonBuilder *b, float4 rank);
 extern Jsonb *PlanBrief(const PlanRow *plan);
 
-/* ---------- artifact.c: what a plan produces beside results ---------- */
+/* ---------- search.c: search artifacts and final outputs ---------- */
 
 extern bool HasWord(TSVector vector, TSQuery query);
+extern Rows PlansByOutput(Call *call, TSQuery query, const pg_uuid_t *plan_id, int max);	/* ids of plans */
 
 /* ---------- move.c: the calls that end a wait, and the sentences that explain it ---------- */
 

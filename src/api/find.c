@@ -11,9 +11,7 @@
  * call looks at no more than LOOK_AT_MOST of them; then its page may be short,
  * or even empty, and the next one goes on from there.
  *
- * The query of a search returns the id and the item of each row, the best
- * first, and the number of all matches. Nothing is locked; one snapshot serves
- * the whole answer.
+ * Nothing is locked; one snapshot serves the whole answer.
  */
 #include "api/api.h"
 
@@ -29,12 +27,6 @@
 #define ITEMS_AT_LEAST	50		/* of that size, whatever was asked for */
 #define LOOK_AT_MOST	20000	/* plans, in one call of list_plans */
 #define LOOK_AT_ONCE	100		/* rows, where some have to be left out */
-
-/* columns of the queries of searches */
-enum
-{
-	ITEM_ID = 1, ITEM_JSON, ITEM_MATCHES
-};
 
 /* ---------- checks ---------- */
 
@@ -144,21 +136,6 @@ PageAnswer(const char *key, const List *items, int max, const pg_uuid_t *beyond)
 	return JsonFinish(&b);
 }
 
-/* Collect the items that a query returned. */
-static List *
-ItemsOf(const Rows *rows)
-{
-	List	   *items = NIL;
-
-	for (uint64 i = 0; i < rows->count; i++)
-	{
-		pg_uuid_t	id = RowUuid(rows, i, ITEM_ID);
-
-		items = ItemAdd(items, &id, RowJson(rows, i, ITEM_JSON));
-	}
-	return items;
-}
-
 /* Build the answer of a search from its items. "count" is the number of all matches. */
 Jsonb *
 FoundItems(const char *query, const char *key, const List *items, int64 count, int max)
@@ -173,13 +150,15 @@ FoundItems(const char *query, const char *key, const List *items, int64 count, i
 	return JsonFinish(&b);
 }
 
-/* Build the answer of a search from the rows of a query. They also have the number of all matches. */
-Jsonb *
-FoundAnswer(const char *query, const char *key, const Rows *rows, int max)
+/* Put the rank of a match. */
+void
+PutRank(JsonBuilder *b, float4 rank)
 {
-	bool		isnull;
+	char	   *text = DatumGetCString(DirectFunctionCall1(float4out, Float4GetDatum(rank)));
+	JsonbValue	number = {.type = jbvNumeric};
 
-	return FoundItems(query, key, ItemsOf(rows), rows->count > 0 ? DatumGetInt64(RowDatum(rows, 0, ITEM_MATCHES, &isnull)) : 0, max);
+	number.val.numeric = DatumGetNumeric(DirectFunctionCall3(numeric_in, CStringGetDatum(text), ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1)));
+	JsonPutValue(b, "rank", &number);
 }
 
 /* ---------- pages of plans ---------- */
@@ -427,40 +406,35 @@ SearchConfig(void)
 	return get_ts_config_oid(list_make2(makeString("pg_catalog"), makeString("english")), false);
 }
 
-/* Turn a query into a tsquery, as text. */
-static char *
-QueryWords(Call *call, const char *query, SearchWay way)
+/* Turn a query for all words into one for any of them. plainto_tsquery joins all words by "and". */
+static TSQuery
+AnyOf(TSQuery words)
 {
-	Datum		config = ObjectIdGetDatum(SearchConfig());
-	Datum		given = CStringGetTextDatum(query);
-	int			notices;
-	Datum		words;
+	Datum		written = CStringGetTextDatum(DatumGetCString(DirectFunctionCall1(tsqueryout, TSQueryGetDatum(words))));
 
-	SearchPathLockFor(call);
-	notices = NoticesAvoid();
-	words = way == ANY_WORD ? DirectFunctionCall2(plainto_tsquery_byid, config, given)
-		: DirectFunctionCall2(websearch_to_tsquery_byid, config, given);
-	SearchPathUnlock(&notices);
-	words = CStringGetTextDatum(DatumGetCString(DirectFunctionCall1(tsqueryout, words)));
-	/* plainto_tsquery joins all words by "and" */
-	if (way == ANY_WORD)
-		words = DirectFunctionCall3Coll(replace_text, C_COLLATION_OID, words, CStringGetTextDatum(" & "), CStringGetTextDatum(" | "));
-	return TextDatumGetCString(words);
+	written = DirectFunctionCall3Coll(replace_text, C_COLLATION_OID, written, CStringGetTextDatum(" & "), CStringGetTextDatum(" | "));
+	return DatumGetTSQuery(DirectFunctionCall1(tsqueryin, CStringGetDatum(TextDatumGetCString(written))));
 }
 
-/* Turn a query into the text of a tsquery. A query without a word to search for is an error. */
-char *
+/* Turn a query into a tsquery. A query without a word to search for is an error. */
+TSQuery
 SearchWords(Call *call, const char *query, SearchWay way)
 {
-	char	   *words;
+	Datum		config = ObjectIdGetDatum(SearchConfig());
+	int			notices;
+	TSQuery		words;
 
 	CheckQuery(query);
-	words = QueryWords(call, query, way);
-	if (*words == '\0')
+	SearchPathLockFor(call);
+	notices = NoticesAvoid();
+	words = DatumGetTSQuery(DirectFunctionCall2(way == ANY_WORD ? plainto_tsquery_byid : websearch_to_tsquery_byid, config,
+												CStringGetTextDatum(query)));
+	SearchPathUnlock(&notices);
+	if (words->size == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_DEFINITION),
 				 errmsg("query \"%s\" has no word to search for", query),
 				 errdetail("Words such as \"the\" or \"and\" are in every text and are not searched for."),
 				 errhint("%s", WaysHint[way])));
-	return words;
+	return way == ANY_WORD ? AnyOf(words) : words;
 }

@@ -106,23 +106,6 @@ LastPlans(Call *call, const char *index)
 	return TableReadSome("plan", index, &key, IsRoot, NULL, CandidateMake, SEARCH_AT_MOST);
 }
 
-/* Find the roots of the newest plans whose final output matches. */
-static Rows
-RootsByOutput(Call *call, const char *words)
-{
-	static KeptQuery find = {
-		"SELECT p.root_id FROM stepwise.plan_detail AS d JOIN stepwise.plan AS p ON p.tenant = $1 AND p.id = d.plan_id"
-		" WHERE d.tenant = $1 AND d.final_output IS NOT NULL AND (pg_catalog.to_tsvector('pg_catalog.english', pg_catalog.left(d.final_output,"
-		" CASE WHEN pg_catalog.octet_length(pg_catalog.left(d.final_output, 250000)) <= 260000 THEN 250000 ELSE 65000 END))"
-		" || pg_catalog.array_to_tsvector(ARRAY['tenant ' || pg_catalog.hashtextextended(d.tenant, 0)::text]))"
-		" @@ ($2::tsquery && ('''tenant ' || pg_catalog.hashtextextended($1 COLLATE \"C\", 0)::text || '''')::tsquery)"
-		" ORDER BY d.plan_id DESC LIMIT " CppAsString2(SEARCH_AT_MOST),
-		2, {TEXTOID, TEXTOID}, .quiet = true
-	};
-
-	return QueryByName(call, &find, words);
-}
-
 /* a candidate by its id */
 typedef struct CandidateEntry
 {
@@ -130,7 +113,7 @@ typedef struct CandidateEntry
 	Candidate  *plan;
 } CandidateEntry;
 
-/* Find a plan among the candidates, or read it and add it to the list; NULL if it is gone. */
+/* Find a plan among the candidates, or read it and add it to the list. */
 static Candidate *
 CandidateOf(Call *call, HTAB *by_id, const pg_uuid_t *id, List **plans)
 {
@@ -142,17 +125,18 @@ CandidateOf(Call *call, HTAB *by_id, const pg_uuid_t *id, List **plans)
 		return entry->plan;
 	KeyUuid(&key, id);
 	entry->plan = TableRead("plan", "plan_pkey", &key, NULL, NULL, CandidateMake);
-	if (entry->plan != NULL)
-		*plans = lappend(*plans, entry->plan);
+	if (entry->plan == NULL)
+		PlanNotFound(id);
+	*plans = lappend(*plans, entry->plan);
 	return entry->plan;
 }
 
 /* Mark the plans of which a final output matches. Those that are not among the candidates are added. */
 static List *
-AddByOutput(Call *call, List *plans, const char *words)
+AddByOutput(Call *call, List *plans, TSQuery query)
 {
 	HASHCTL		control = {.keysize = sizeof(pg_uuid_t), .entrysize = sizeof(CandidateEntry), .hcxt = CurrentMemoryContext};
-	Rows		rows = RootsByOutput(call, words);
+	Rows		rows = PlansByOutput(call, query, NULL, SEARCH_AT_MOST);
 	HTAB	   *by_id;
 	ListCell   *cell;
 
@@ -164,10 +148,9 @@ AddByOutput(Call *call, List *plans, const char *words)
 	for (uint64 i = 0; i < rows.count; i++)
 	{
 		pg_uuid_t	id = RowUuid(&rows, i, 1);
-		Candidate  *plan = CandidateOf(call, by_id, &id, &plans);
+		const PlanRow *plan = PlanMustRead(call, &id);
 
-		if (plan != NULL)
-			plan->in_output = true;
+		CandidateOf(call, by_id, &plan->root_id, &plans)->in_output = true;
 	}
 	RowsFree(&rows);
 	return plans;
@@ -350,13 +333,10 @@ PickMatches(Search *search, List *plans)
 static Jsonb *
 FoundBrief(Call *call, const Candidate *plan)
 {
-	char	   *rank = DatumGetCString(DirectFunctionCall1(float4out, Float4GetDatum((float4) plan->rank)));
-	JsonbValue	number = {.type = jbvNumeric};
 	JsonBuilder b = {0};
 
-	number.val.numeric = DatumGetNumeric(DirectFunctionCall3(numeric_in, CStringGetDatum(rank), ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1)));
 	JsonObjectStart(&b, NULL);
-	JsonPutValue(&b, "rank", &number);
+	PutRank(&b, (float4) plan->rank);
 	JsonObjectEnd(&b);
 	return JsonMerge(PlanBrief(PlanMustRead(call, &plan->id)), JsonFinish(&b));
 }
@@ -364,19 +344,19 @@ FoundBrief(Call *call, const Candidate *plan)
 static Jsonb *
 FindPlans(Call *call, const char *query, int max)
 {
-	char	   *words = SearchWords(call, query, ANY_WORD);
 	Search	   *search = palloc0(sizeof(Search));
-	int			notices = NoticesAvoid();
+	int			notices;
 	List	   *items = NIL;
 	List	   *plans;
 
 	search->call = call;
 	search->config = SearchConfig();
-	search->query = DatumGetTSQuery(DirectFunctionCall1(tsqueryin, CStringGetDatum(words)));
+	search->query = SearchWords(call, query, ANY_WORD);
 	search->context = CurrentMemoryContext;
 	search->texts = NamesNew(64);
+	notices = NoticesAvoid();
 	plans = list_concat(LastPlans(call, "plan_open"), LastPlans(call, "plan_finished"));
-	plans = AddByOutput(call, plans, words);
+	plans = AddByOutput(call, plans, search->query);
 	list_sort(plans, CandidatesByAge);
 	plans = PickMatches(search, plans);
 	SearchPathUnlock(&notices);

@@ -16,7 +16,7 @@ enum
 {
 	ARTIFACT_COL_ID, ARTIFACT_COL_PLAN_ID, ARTIFACT_COL_CREATED_AT, ARTIFACT_COL_VERSION, ARTIFACT_COL_STEP_ID,
 	ARTIFACT_COL_TENANT, ARTIFACT_COL_NAME, ARTIFACT_COL_MEDIA_TYPE, ARTIFACT_COL_CONTENT,
-	ARTIFACT_COL_DATA, ARTIFACT_COL_SOURCE_URL
+	ARTIFACT_COL_DATA, ARTIFACT_COL_SOURCE_URL, ARTIFACT_COL_SEARCH
 };
 
 /* Make an index key of an id. */
@@ -401,6 +401,7 @@ WholeArtifactMake(TupleTableSlot *slot)
 	artifact->media_type = ColumnField(slot, ARTIFACT_COL_MEDIA_TYPE);
 	artifact->data = ColumnField(slot, ARTIFACT_COL_DATA);
 	artifact->source_url = ColumnField(slot, ARTIFACT_COL_SOURCE_URL);
+	artifact->search = ColumnField(slot, ARTIFACT_COL_SEARCH);
 	return artifact;
 }
 
