@@ -18,7 +18,6 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_collation_d.h"
 #include "nodes/value.h"
-#include "tsearch/ts_cache.h"
 #include "utils/fmgrprotos.h"
 
 #define QUERY_MAX_BYTES	2000	/* so no word is too long for a tsquery */

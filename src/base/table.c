@@ -1356,7 +1356,12 @@ BatchTake(Batch *batch, void *row)
 		elog(ERROR, "table %s has too many columns", RelationGetRelationName(batch->relation));
 	heap_deform_tuple(row, desc, batch->row.values, batch->row.nulls);
 	for (int i = 0; i < desc->natts; i++)
-		batch->row.replaces[i] = !TupleDescAttr(desc, i)->attisdropped && TupleDescAttr(desc, i)->attgenerated == '\0';
+	{
+		bool		dropped = TupleDescAttr(desc, i)->attisdropped;
+
+		batch->row.replaces[i] = !dropped && TupleDescAttr(desc, i)->attgenerated == '\0';
+		batch->row.nulls[i] = batch->row.nulls[i] || dropped;
+	}
 }
 
 /* Get a free slot for the next row. */
