@@ -26,6 +26,13 @@ KeyText(Key *key, Datum value)
 	KeyAdd(key, BTEqualStrategyNumber, C_COLLATION_OID, F_TEXTEQ, value);
 }
 
+/* Add a text column to a key, above this value. */
+void
+KeyTextAbove(Key *key, const char *value)
+{
+	KeyAdd(key, BTGreaterStrategyNumber, C_COLLATION_OID, F_TEXT_GT, CStringGetTextDatum(value));
+}
+
 /* Add a UUID column to a key. */
 void
 KeyUuid(Key *key, const pg_uuid_t *value)
@@ -59,4 +66,11 @@ void
 KeyUuidBelow(Key *key, const pg_uuid_t *value)
 {
 	KeyAdd(key, BTLessStrategyNumber, InvalidOid, F_UUID_LT, UUIDPGetDatum(value));
+}
+
+/* Add an int8 column to a key, above this value. */
+void
+KeyLongAbove(Key *key, int64 value)
+{
+	KeyAdd(key, BTGreaterStrategyNumber, InvalidOid, F_INT8GT, Int64GetDatum(value));
 }

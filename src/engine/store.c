@@ -1244,21 +1244,36 @@ DetailDefault(void)
 	return detail;
 }
 
+/* Check whether a plan has a row of stepwise.plan_detail. */
+bool
+PlanHasDetail(Call *call, const pg_uuid_t *plan_id)
+{
+	Key			key = IdKey(call, plan_id);
+
+	return TableRead("plan_detail", "plan_detail_pkey", &key, NULL, NULL, DetailMake) != NULL;
+}
+
+/* Read the columns of a plan that are seldom used. */
+DetailRow *
+PlanDetailRead(Call *call, const pg_uuid_t *plan_id)
+{
+	Key			key = IdKey(call, plan_id);
+	DetailRow  *detail = TableRead("plan_detail", "plan_detail_pkey", &key, NULL, NULL, DetailMake);
+
+	return detail ? detail : DetailDefault();
+}
+
 /*
- * Read the columns of a plan that are seldom used. They are read once: nobody
- * else can change them while the call has the lock of the tree, or reads under
- * one snapshot.
+ * The same, but they are read once: nobody else can change them while the call
+ * has the lock of the tree, or reads under one snapshot.
  */
 const DetailRow *
 PlanDetailOf(Call *call, PlanRow *plan)
 {
 	MemoryContext current = MemoryContextSwitchTo(call->context);
-	Key			key = IdKey(call, &plan->id);
 
 	if (plan->detail == NULL)
-		plan->detail = TableRead("plan_detail", "plan_detail_pkey", &key, NULL, NULL, DetailMake);
-	if (plan->detail == NULL)
-		plan->detail = DetailDefault();
+		plan->detail = PlanDetailRead(call, &plan->id);
 	MemoryContextSwitchTo(current);
 	return plan->detail;
 }
