@@ -111,7 +111,7 @@ CheckRequest(const Message *message)
 static void
 CheckMessage(Span line)
 {
-	Message    *message = MessageRead(line);
+	Message    *message = MessageRead(line, NULL);
 	char	   *key = MessageKey(message->id);
 
 	CheckSpan(message, message->id);
