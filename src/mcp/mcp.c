@@ -22,7 +22,10 @@ typedef struct Handling
 	Jsonb	   *result;
 } Handling;
 
-/* Handle a request. If the client wants to hear of progress, runs report it meanwhile. */
+/*
+ * Handle a request. If the client wants to hear of progress, runs report it
+ * meanwhile. A connection that only reads is told of nothing that writes.
+ */
 static void
 RequestHandle(void *arg)
 {
@@ -34,11 +37,13 @@ RequestHandle(void *arg)
 	PG_TRY();
 	{
 		RunWatched = request->pipe && ArgumentIsGiven(request->meta, "progressToken");
+		FunctionIsOffered = request->read_only ? FunctionReads : NULL;
 		handling->result = handling->method->handle(request);
 	}
 	PG_FINALLY();
 	{
 		RunWatched = false;
+		FunctionIsOffered = NULL;
 	}
 	PG_END_TRY();
 }

@@ -189,7 +189,7 @@ typedef struct ModelTool
 extern const ModelTool ModelTools[MODEL_TOOLS];
 
 extern const ModelTool *ModelToolFind(const char *name);	/* NULL if there is none */
-
+extern bool ModelToolIsListed(const Request *request, const ModelTool *tool);
 extern void PutAnnotations(JsonBuilder *b, bool reads, bool destructive, bool idempotent, bool open_world);
 
 /* ---------- translate_call.c: calls of functions as calls of tools ---------- */
@@ -207,8 +207,9 @@ typedef struct Translation
 
 extern const Translation *TranslationFind(const char *function);	/* NULL: it has the name of its tool, or none */
 extern Jsonb *TranslateArguments(const Translation *t, const Jsonb *given); /* t NULL: they are the same */
+extern const char *TranslatedTool(const Request *request, const char *function);	/* NULL: none is listed */
 extern Jsonb *TranslateCall(const Jsonb *call); /* {"function", "arguments"} */
-extern Jsonb *TranslateCalls(const Jsonb *calls);	/* one, or an array */
+extern Jsonb *TranslateCalls(const Request *request, const Jsonb *calls);	/* one, or an array */
 
 /* ---------- translate_text.c: texts that name tools instead of functions ---------- */
 
@@ -242,7 +243,7 @@ extern Jsonb *ToolFaultResult(const Request *request, const ToolFault *fault);
 
 /* ---------- param_table.c: what the arguments of functions mean ---------- */
 
-extern void PutArgumentSchema(JsonBuilder *b, const CallableArgument *argument);
+extern void PutArgumentSchema(JsonBuilder *b, const Callable *callable, const CallableArgument *argument);
 
 /* ---------- tool_name.c: names of tools ---------- */
 
