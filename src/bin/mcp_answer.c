@@ -160,6 +160,20 @@ TakeNote(Call *call, const Answer *answer)
 			Notes[i].note(call, answer);
 }
 
+/* Say on stderr what only who looks after the database can mend. It is said once. */
+static void
+Tell(Span tell)
+{
+	static bool told;
+	char	   *text = told ? NULL : JsonString(JsonGet(tell, "text"));
+
+	if (text == NULL)
+		return;
+	Complain("%s", text);
+	pfree(text);
+	told = true;
+}
+
 /* ---------- answers ---------- */
 
 static void
@@ -196,6 +210,7 @@ AnswerArrived(Job *job, const char *text, const Failure *failure)
 		End(call);
 	}
 	BeginWork(JsonGet(answer.stepwise, "work"));
+	Tell(JsonGet(answer.stepwise, "tell"));
 }
 
 /* ---------- from the client ---------- */

@@ -54,6 +54,48 @@ is($pipe->ask(8, 'tools/list', { _meta => { 'io.modelcontextprotocol/protocolVer
 is($pipe->ask(9, 'resources/read', { uri => 'stepwise://x' })->{error}{code}, -32002, 'a resource that is not there, for the older version');
 is_deeply($pipe->ask(10, 'resources/read', { uri => 'stepwise://x', _meta => {%modern} })->{error}{data}, { uri => 'stepwise://x' }, 'and for the newer one');
 
+# --- which version has which method, and what its results have -------------------
+
+my $task = make_plan($pipe, 'a task', { name => 'a', tool => 'brew', arguments => { leaf => 'mint' } });
+my %params = (
+	'initialize' => { protocolVersion => '2025-11-25', capabilities => {} },
+	'logging/setLevel' => { level => 'info' },
+	'tools/call' => { name => 'get_plan_status', arguments => {} },
+	'prompts/get' => { name => 'tea' },
+	'completion/complete' => { ref => { type => 'ref/prompt', name => 'tea' }, argument => { name => 'leaf', value => '' } },
+	'resources/read' => { uri => "stepwise://plan/$task" }, 'resources/subscribe' => { uri => "stepwise://plan/$task" }, 'resources/unsubscribe' => { uri => "stepwise://plan/$task" },
+	'subscriptions/listen' => { notifications => { toolsListChanged => JSON::PP::true } },
+	map { $_ => { taskId => $task, inputResponses => {} } } qw(tasks/get tasks/result tasks/update tasks/cancel),
+);
+my %versions = (
+	old => [qw(initialize ping logging/setLevel resources/subscribe resources/unsubscribe tasks/result tasks/list)],
+	new => [qw(server/discover subscriptions/listen tasks/update)],
+	both => [qw(tools/list tools/call prompts/list prompts/get resources/list resources/templates/list resources/read completion/complete tasks/get tasks/cancel)],
+);
+my %cached = map { $_ => 1 } qw(server/discover tools/list prompts/list resources/list resources/templates/list resources/read);
+tool($pipe, 'run', { plan_id => $task });
+foreach my $kind (qw(old new both))
+{
+	foreach my $method (@{ $versions{$kind} })
+	{
+		my $answer = $pipe->ask("$method old", $method, $params{$method});
+		is(($answer->{error}{code} // 0) == -32601, $kind eq 'new', "$method before 2026-07-28");
+		is_deeply([ grep { exists $answer->{result}{$_} } qw(resultType ttlMs cacheScope) ], [], "$method has nothing of 2026-07-28 then");
+		$pipe->request("$method new", $method, { %{ $params{$method} // {} }, _meta => {%tasks} });
+		if ($method eq 'subscriptions/listen')
+		{
+			is($pipe->receive->{params}{_meta}{'io.modelcontextprotocol/subscriptionId'}, "$method new", "$method: its first message names it");
+			$pipe->notify('notifications/cancelled', { requestId => "$method new" });
+			next;
+		}
+		$answer = $pipe->receive;
+		is(($answer->{error}{code} // 0) == -32601, $kind eq 'old', "$method in 2026-07-28");
+		next if $answer->{error};
+		is_deeply([ $answer->{result}{resultType}, $answer->{result}{_meta}{'io.modelcontextprotocol/serverInfo'}{name} ], [ 'complete', 'pg_stepwise' ], "$method: what each result has");
+		is_deeply([ exists $answer->{result}{ttlMs}, $answer->{result}{cacheScope} ], $cached{$method} ? [ 1, 'private' ] : [ '', undef ], "$method: whether it may be kept");
+	}
+}
+
 # --- batches -------------------------------------------------------------------
 
 sub request
@@ -160,6 +202,15 @@ like(answer('purge', $conninfo, qw(--role theirs)), qr/unknown tool/, 'purge is 
 $pipe = Pipe->start($conninfo, qw(--role worker));
 $plan = make_plan($pipe, 'by a role', { name => 'a' });
 is(sql("SELECT actor FROM stepwise.audit WHERE plan_id = '$plan' LIMIT 1"), 'worker', 'the role of the connection is the actor');
+$pipe->stop;
+
+# --- a role without a tenant ---------------------------------------------------------
+
+sql("CREATE ROLE homeless LOGIN; SELECT stepwise.grant_agent('homeless')");
+$pipe = Pipe->start("$conninfo user=homeless");
+like($_, qr/^SW010: .*add_member\('homeless', 'default'\)/s, 'a role without a tenant is told what it lacks') foreach tool($pipe, 'get_plan_status'), tool($pipe, 'get_plan_status', {}, \%modern);
+like($pipe->ask('r', 'resources/list')->{error}{message}, qr/^SW010: .*add_member/s, 'by other methods, too');
+is(scalar(() = $pipe->errors =~ /add_member\('homeless', 'default'\)/g), 1, 'and stderr says it once');
 $pipe->stop;
 
 # --- the log of calls --------------------------------------------------------------

@@ -349,6 +349,9 @@ $error = $pipe->ask('f', 'fail', { sqlstate => '42501', times => 1000 })->{error
 like($error->{message}, qr/grant_agent/, 'missing rights come with the command that grants them');
 like($pipe->errors, qr/grant_agent/, 'on stderr too');
 
+is_deeply($pipe->ask('t', 'tell'), { jsonrpc => '2.0', id => 't', result => {} }, 'what the owner is told is not sent to the client') foreach 1 .. 2;
+is(scalar(() = $pipe->errors =~ /a tenant is missing/g), 1, 'it is told on stderr, once');
+
 # --- a restart of the server -------------------------------------------------
 
 like($late->receive->{error}{message}, qr/took too long/, 'a call that still runs long after the end of the input is cancelled');

@@ -36,6 +36,7 @@ session('ordinary calls', $node->connstr('pipe'), [], sub {
 	$pipe->notify('notifications/cancelled', { requestId => 'long' });
 	$pipe->request('p', 'progress', { _meta => { progressToken => 1 } });
 	$pipe->receive foreach 1 .. 4;
+	$pipe->ask('tell', 'tell') foreach 1 .. 2;
 	$pipe->ask('work', 'work', { seconds => 0.1 });
 	$pipe->ask('rounds', 'rounds', { count => 3, seconds => 0 });
 	$pipe->ask('work', 'work', { count => 3, seconds => 0 });
