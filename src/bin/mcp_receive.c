@@ -9,6 +9,7 @@
 #include "mcp.h"
 
 #define MAX_ID		1024		/* bytes */
+#define MAX_BATCH	100			/* messages, as for stepwise.mcp */
 
 /* ---------- what the program does itself ---------- */
 
@@ -122,6 +123,8 @@ ReceiveBatch(Span text)
 	JsonRead(text, &list);
 	if (list.count == 0 || !CallMayBatch())
 		SendError(NULL, ERROR_REQUEST, "send each message for itself, as an object in a line of its own");
+	else if (list.count > MAX_BATCH)
+		SendError(NULL, ERROR_REQUEST, "a batch has at most 100 messages");
 	else
 	{
 		batch = BatchOpen();

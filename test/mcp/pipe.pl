@@ -334,6 +334,8 @@ is($pipe->receive->{params}{about}, 'u', 'which goes on');
 $pipe->ask('u', 'resources/unsubscribe', { uri => 'u' });
 $pipe->send([ map { batch(id => $_, method => 'echo', params => { a => 'x' x 300_000 }) } 1 .. 50 ]);
 is(scalar @{ $pipe->receive }, 50, 'a batch may be long');
+$pipe->send([ map { batch(id => $_, method => 'ping') } 1 .. 101 ]);
+like($pipe->receive->{error}{message}, qr/at most 100/, 'but not too long');
 $pipe->ask('new', 'initialize', $old);
 refused('a batch of another version', '[{"id": 1, "method": "ping"}]', -32600);
 
