@@ -78,6 +78,17 @@ async function use(kind) {
     await asking.close();
   });
 
+  await check(name('goes on if another client has answered first'), async () => {
+    let id;
+    const asking = await connect(kind, { answer: async () => {
+      await main.tool('submit_user_decision', { checkpoint_id: await sql(`SELECT checkpoint_id FROM stepwise.checkpoints WHERE plan_id = '${id}'`), response: 'green' });
+      return { action: 'accept', content: { response: 'blue' } };
+    } });
+    id = await plan(asking, 'answered', [{ name: 'ask', prompt: 'Which colour?' }, { name: 'paint', instructions: 'Paint it ${steps.ask.outputs.response}' }]);
+    is((await asking.tool('get_next_step', { plan_id: id })).instructions, 'Paint it green');
+    await asking.close();
+  });
+
   await check(name('leaves a checkpoint open that a person declines'), async () => {
     const asking = await connect(kind, { answer: async () => ({ action: 'decline' }) });
     const id = await plan(asking, 'declined', [{ name: 'ask', prompt: 'Really?' }]);
