@@ -116,13 +116,6 @@ typedef enum Generation
 	BOTH = 3
 } Generation;
 
-/* ---------- session.c: initialize, discover, ping, logging ---------- */
-
-extern Jsonb *Initialize(Request *request);
-extern Jsonb *Discover(Request *request);
-extern Jsonb *Ping(Request *request);
-extern Jsonb *SetLevel(Request *request);
-
 /* ---------- arguments.c: the arguments of a call of a tool ---------- */
 
 extern Jsonb *ArgumentsInSnakeCase(const Jsonb *arguments); /* SW005; likewise the next */
@@ -137,8 +130,16 @@ extern bool ArgumentsNameStep(Jsonb **arguments);	/* false: no step is given; SW
 /* ---------- function.c: call functions of the extension for tools ---------- */
 
 extern bool FunctionHas(const Callable *callable, const char *argument);
+extern bool MayAct(const Request *request, const char *name);
 extern void CheckMayChange(const Request *request, const Callable *callable);	/* 25006 */
 extern Jsonb *FunctionApply(const Request *request, const char *name, const Jsonb *arguments);	/* SW005, 42501 */
+
+/* ---------- session.c: initialize, discover, ping, logging ---------- */
+
+extern Jsonb *Initialize(Request *request);
+extern Jsonb *Discover(Request *request);
+extern Jsonb *Ping(Request *request);
+extern Jsonb *SetLevel(Request *request);
 
 /* ---------- round.c: runs in rounds ---------- */
 

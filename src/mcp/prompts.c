@@ -20,10 +20,7 @@
 static bool
 PromptsAllowed(const Request *request)
 {
-	const Callable *start = CallableFind("start_workflow");
-	const Callable *run = CallableFind("run");
-
-	return !request->read_only && start != NULL && run != NULL && CallableIsGranted(start) && CallableIsGranted(run);
+	return MayAct(request, "start_workflow") && MayAct(request, "run");
 }
 
 /* ---------- prompts/list ---------- */

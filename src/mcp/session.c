@@ -73,23 +73,15 @@ static const char *const ForReaders =
 	"Plans are started, worked on and decided over another connection: tell the user what is to be done there.\n"
 	"Answers have camelCase keys (planId); parameters are plan_id or planId. An error has a code and a HINT.";
 
-static bool
-IsOffered(const Request *request, const char *function)
-{
-	const Callable *callable = CallableFind(function);
-
-	return callable != NULL && CallableIsGranted(callable) && !request->read_only;
-}
-
 /* Write the instructions for a connection. */
 static char *
 Instructions(const Request *request)
 {
 	const Instruction *text = request->all_tools ? &ForFunctions : &ForModels;
 
-	if (!IsOffered(request, "get_next_step"))
+	if (!MayAct(request, "get_next_step"))
 		return pstrdup(ForReaders);
-	return psprintf("%s%s%s", text->loop, IsOffered(request, "submit_user_decision") ? text->decide : Undecided, text->rest);
+	return psprintf("%s%s%s", text->loop, MayAct(request, "submit_user_decision") ? text->decide : Undecided, text->rest);
 }
 
 /* what this server can do, by generation */

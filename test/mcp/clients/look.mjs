@@ -65,6 +65,15 @@ async function use(kind, who, known, { server, all, decides = false, acts = fals
     for (const [tool, args] of errors.filter(([, args]) => !all || !args.step)) namesOnly(await session.error(tool, args), [...listed, 'get_workflow'], known);
   });
   if (!acts) {
+    await check(name('no task is made of what cannot be done'), async () => {
+      const id = await reach(agent, WAITS['the database']);
+      for (const more of session.modern ? [{}] : [{}, { task: {} }]) {
+        const answer = await session.ask('tools/call', { name: 'run', arguments: { plan_id: id }, ...more }).catch((error) => ({ isError: true, content: [{ text: error.message }] }));
+        is([answer.isError, /^(25006|42501): /.test(answer.content[0].text)], [true, true]);
+      }
+      // a tool of the database is a matter of its own rights
+      if (who === 'a reader') is((await session.tool('brew', { leaf: 'mint' })).cup, 'mint');
+    });
     await check(name('nothing can be done, and nobody is asked'), async () => {
       const id = await reach(agent, WAITS['a gate after']);
       const whole = () => sql(`SELECT string_agg(concat_ws(' ', name, status, attempt, result), ', ' ORDER BY step_order) FROM stepwise.step WHERE plan_id = '${id}'`);
