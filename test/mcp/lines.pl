@@ -1,11 +1,12 @@
 # Lines of JSON to stepwise-mcp with the extension behind it: both generations through one program, batches, waiting with notifications
-# off, tenants and roles, the log of calls, and how fast the program starts.
+# off, tenants and roles, a pooler, the log of calls, and how fast the program starts.
 
 use strict;
 use warnings;
 use lib 'test/t', 'test/mcp';
 use JSON::PP;
 use Pipe;
+use POSIX ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Server;
@@ -212,6 +213,66 @@ like($_, qr/^SW010: .*add_member\('homeless', 'default'\)/s, 'a role without a t
 like($pipe->ask('r', 'resources/list')->{error}{message}, qr/^SW010: .*add_member/s, 'by other methods, too');
 is(scalar(() = $pipe->errors =~ /add_member\('homeless', 'default'\)/g), 1, 'and stderr says it once');
 $pipe->stop;
+
+# --- behind a pooler in transaction mode ------------------------------------------------
+
+# All clients of a role share one connection to the server.
+sub start_pooler
+{
+	my ($folder) = @_;
+	append_to_file("$folder/users.txt", join('', map { qq("$_" ""\n) } qw(owner agent theirs)));
+	append_to_file("$folder/pgbouncer.ini", <<"INI");
+[databases]
+* = host=@{[ $node->host ]} port=@{[ $node->port ]}
+[pgbouncer]
+listen_addr =
+listen_port = @{[ $node->port ]}
+unix_socket_dir = $folder
+auth_type = trust
+auth_file = $folder/users.txt
+pool_mode = transaction
+default_pool_size = 1
+INI
+	my $pid = fork() // die $!;
+	exec("exec $ENV{PGBOUNCER} $folder/pgbouncer.ini >$folder/log 2>&1") or POSIX::_exit(127) if !$pid;
+	for (1 .. 100)
+	{
+		last if -e "$folder/log" && slurp_file("$folder/log") =~ /process up/;
+		usleep(100_000);
+	}
+	return $pid;
+}
+
+SKIP:
+{
+	skip 'there is no PgBouncer', 7 unless $ENV{PGBOUNCER};
+	my $folder = PostgreSQL::Test::Utils::tempdir_short();
+	my $pooler = start_pooler($folder);
+	my $through = "host=$folder port=" . $node->port . ' dbname=postgres';
+	my $tenant = Pipe->start("$through user=owner", qw(--tenant theirs));
+	my $role = Pipe->start("$through user=owner", qw(--role ours));
+	$pipe = Pipe->start("$through user=owner");
+	is(join(' ', map { tool($_, 'current_tenant') } $tenant, $role, $pipe, $tenant, $role, $pipe), 'theirs ours default theirs ours default', 'a tenant and a role hold for their call');
+	$pipe->ask('i', 'initialize', { protocolVersion => '2025-11-25', capabilities => { elicitation => {} } });
+	$plan = make_plan($pipe, 'pooled', { name => 'a', prompt => 'Sure?' }, { name => 'b', tool => 'brew', arguments => { leaf => 'mint', seconds => 0.1 } });
+	$pipe->request('r', 'tools/call', { name => 'run', arguments => { plan_id => $plan } });
+	my $question = $pipe->receive;
+	is($question->{method}, 'elicitation/create', 'a person is asked');
+	is(tool($tenant, 'current_tenant'), 'theirs', 'meanwhile others use the connection');
+	$pipe->send({ jsonrpc => '2.0', id => $question->{id}, result => { action => 'accept', content => { response => 'yes' } } });
+	is($pipe->receive->{result}{structuredContent}{task_status}, 'completed', 'and what was answered is decided');
+	$plan = make_plan($pipe, 'pooled', { name => 'a', tool => 'brew', arguments => { leaf => 'mint', seconds => 0.1 } });
+	$pipe->ask('t', 'tools/call', { name => 'run', arguments => { plan_id => $plan }, task => {} });
+	is($pipe->ask('w', 'tasks/result', { taskId => $plan })->{result}{structuredContent}{task_status}, 'completed', 'who waits gets the result');
+	$pipe->request('long', 'tools/call', { name => 'brew', arguments => { leaf => 'mint', seconds => 60 } });
+	$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'");
+	$pipe->notify('notifications/cancelled', { requestId => 'long' });
+	ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE wait_event = 'PgSleep'"), 'a cancel reaches the server');
+	is(tool($pipe, 'current_tenant'), 'default', 'and the next call is answered');
+	$_->stop foreach $tenant, $role, $pipe;
+	kill('TERM', $pooler);
+	waitpid($pooler, 0);
+}
 
 # --- the log of calls --------------------------------------------------------------
 
