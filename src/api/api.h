@@ -418,6 +418,7 @@ typedef struct Callable
 
 extern void CallableInit(void);
 extern const char **CallableNames(int *count);
+extern bool FunctionReads(const char *name);
 extern const Callable *CallableFind(const char *name);	/* NULL if there is none */
 extern bool CallableIsGranted(const Callable *callable);	/* to the current role */
 

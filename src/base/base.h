@@ -260,6 +260,7 @@ extern Oid	FunctionOid(const char *name);	/* InvalidOid if there is none */
 extern Oid	OwnerRole(void);
 extern bool RoleIsOwner(Oid role);
 extern bool RoleMayExecute(Oid role, const char *function);
+extern bool (*FunctionIsOffered) (const char *function);	/* NULL: all are */
 extern void CheckOwner(const char *what);
 extern char *RoleText(Oid role);
 extern char *ActorText(const Call *call);	/* role, or role/name */
