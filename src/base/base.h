@@ -359,6 +359,7 @@ extern void KeyUuid(Key *key, const pg_uuid_t *value);
 extern void KeyInt(Key *key, int value);
 extern void KeyIntFrom(Key *key, int value);	/* this value or more */
 extern void KeyIntBelow(Key *key, int value);	/* less than this value */
+extern void KeyIntBetween(Key *key, int from, int below);
 extern void KeyUuidBelow(Key *key, const pg_uuid_t *value);	/* likewise */
 
 /* ---------- change.c: say which columns an insert or update sets ---------- */
