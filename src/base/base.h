@@ -351,6 +351,7 @@ typedef struct Key
 	ScanKeyData columns[KEY_MAX_COLUMNS];
 	bool		backward;		/* read the rows in descending order */
 	ItemPointerData place;		/* where the row may be; or invalid */
+	ItemPointerData held;		/* where the row was when another transaction had locked it; or invalid */
 	const AttrNumber *of_table; /* the columns of the table that the row there is compared in; NULL: its first ones */
 } Key;
 
