@@ -356,6 +356,7 @@ typedef struct Key
 	ScanKeyData columns[KEY_MAX_COLUMNS];
 	bool		backward;		/* read the rows in descending order */
 	ItemPointerData place;		/* where the row may be; or invalid */
+	ItemPointerData held;		/* where the row was when another transaction had locked it; or invalid */
 	const AttrNumber *of_table; /* the columns of the table that the row there is compared in; NULL: its first ones */
 } Key;
 
@@ -364,6 +365,7 @@ extern void KeyUuid(Key *key, const pg_uuid_t *value);
 extern void KeyInt(Key *key, int value);
 extern void KeyIntFrom(Key *key, int value);	/* this value or more */
 extern void KeyIntBelow(Key *key, int value);	/* less than this value */
+extern void KeyIntBetween(Key *key, int from, int below);
 extern void KeyUuidBelow(Key *key, const pg_uuid_t *value);	/* likewise */
 extern void KeyLongAbove(Key *key, int64 value);	/* more than this value */
 extern void KeyTextAbove(Key *key, const char *value);	/* likewise */

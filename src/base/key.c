@@ -61,6 +61,16 @@ KeyIntBelow(Key *key, int value)
 	KeyAdd(key, BTLessStrategyNumber, InvalidOid, F_INT4LT, Int32GetDatum(value));
 }
 
+/* Add an int4 column to a key, from one value up to below another. */
+void
+KeyIntBetween(Key *key, int from, int below)
+{
+	KeyIntFrom(key, from);
+	KeyIntBelow(key, below);
+	/* both are about the same column */
+	key->columns[key->count - 1].sk_attno = key->columns[key->count - 2].sk_attno;
+}
+
 /* Add a UUID column to a key, below this value. */
 void
 KeyUuidBelow(Key *key, const pg_uuid_t *value)

@@ -572,21 +572,42 @@ TableReadAll(const char *table, const char *index, Key *key, TupleMake make)
 }
 
 /*
+ * Find the row to lock. If it was held before, go to the place where it was, from
+ * which Lock follows it to its newest version. A search would look at all old
+ * versions that those who wait may still see.
+ */
+static TupleTableSlot *
+SeekToLock(Relation relation, const char *index, Key *key, TupleTest test, const void *arg)
+{
+	TupleTableSlot *slot;
+
+	if (!ItemPointerIsValid(&key->held))
+		return Seek(relation, index, key, test, arg);
+	slot = ReadSlot(key->call, relation);
+	slot->tts_tid = key->held;
+	return slot;
+}
+
+/*
  * Lock the first row of a key that passes the test, and read it; NULL: none.
  * With "held", do not wait; *held then says whether another transaction has
- * locked the row.
+ * locked the row. The key then knows where the row was. That version of the row
+ * is not removed as long as there is a snapshot from before.
  */
 static void *
 LockFirst(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make,
 		  LockTupleMode mode, bool *held)
 {
+	bool		lasting = ActiveSnapshotSet();
 	Relation	relation = Begin(key->call, table, RowShareLock);
-	TupleTableSlot *slot = Seek(relation, index, key, test, arg);
+	TupleTableSlot *slot = SeekToLock(relation, index, key, test, arg);
+	ItemPointerData tid = {0};
 	TM_Result	result = TM_Deleted;
 	void	   *row = NULL;
 
 	if (slot != NULL)
 	{
+		tid = slot->tts_tid;
 		result = Lock(relation, slot, mode, held == NULL ? LockWaitBlock : LockWaitSkip);
 		if (result == TM_Ok)
 			row = make(slot);
@@ -596,6 +617,8 @@ LockFirst(const char *table, const char *index, Key *key, TupleTest test, const 
 	End();
 	if (held != NULL)
 		*held = result == TM_WouldBlock;
+	if (result == TM_WouldBlock && lasting)
+		key->held = tid;
 	return row;
 }
 

@@ -414,6 +414,7 @@ extern StepRow *StepReadByBinding(Call *call, const pg_uuid_t *plan_id, const ch
 extern StepRow *StepReadByOrder(Call *call, const pg_uuid_t *plan_id, int order);
 extern List *StepsInStates(Call *call, const char *index, const pg_uuid_t *plan_id, int states, int max);	/* of StepRow */
 extern List *StepsInProgress(Call *call, const PlanRow *plan);	/* of StepRow */
+extern List *StepsBetween(Call *call, const char *index, const pg_uuid_t *plan_id, StepStatus state, int from, int below, int max);	/* of StepRow */
 extern StepRow *StepNextPending(Call *call, const PlanRow *plan, int from_order);
 extern StepRow *StepNextReady(Call *call, const PlanRow *plan, int from_order);
 extern StepRow *StepFromTuple(HeapTuple tuple, TupleDesc desc);
