@@ -98,11 +98,11 @@ PutFailedBefore(JsonBuilder *b, Call *call, const PlanRow *plan, const StepRow *
 static List *
 ClaimedBefore(Call *call, const PlanRow *plan, const StepRow *step, int max)
 {
-	int			near = step->order - Min(2 * max, BEFORE_WINDOW);
-	List	   *claimed = StepsBetween(call, "step_order_unique", &plan->id, STEP_IN_PROGRESS, near, step->order, max);
+	int			first = step->order - Min(2 * max, BEFORE_WINDOW);
+	List	   *claimed = StepsBetween(call, "step_order_unique", &plan->id, STEP_IN_PROGRESS, first, step->order, max);
 
 	return list_concat(claimed, StepsBetween(call, "step_order_unique", &plan->id, STEP_IN_PROGRESS,
-											step->order - BEFORE_WINDOW, near, max - list_length(claimed)));
+											step->order - BEFORE_WINDOW, first, max - list_length(claimed)));
 }
 
 /* Check whether somebody else than the worker of a step holds an earlier one. */

@@ -27,6 +27,7 @@ TABLE
 use constant CALLS => 20;
 use constant CALLS_BEFORE => 10;
 use constant RUN_STEPS => 100;
+use constant CLIENTS => 8;
 
 # How much more than in the table a call may cost. Other versions of PostgreSQL have costs of their own in what we call.
 use constant ROOM => 1.1;
@@ -121,6 +122,15 @@ sub advance_case
 	return { before => [ call($p, 'get_next_step', $plan), @{ $case{before} } ], count => [ $case{count} ] };
 }
 
+# Clients share a plan: each has a claim when another one calls. They call in turn, so the steps are submitted in order.
+sub together_case
+{
+	my ($p) = @_;
+	my ($plan, @steps) = new_plan(CALLS_BEFORE + CALLS + CLIENTS, 'inspect');
+	my %case = warmed(1, map { call($p, 'advance', $_, $result) } @steps[ 0 .. CALLS_BEFORE + CALLS - 1 ]);
+	return { before => [ (call($p, 'get_next_step', $plan)) x CLIENTS, @{ $case{before} } ], count => [ $case{count} ] };
+}
+
 sub run_case
 {
 	my ($p) = @_;
@@ -152,6 +162,7 @@ sub per_function
 # ---------- counting ----------
 
 my %count;
+my $together;    # instructions of advance in a plan that several clients share
 
 sql('CHECKPOINT');
 my @written = wal($node, 'postgres', \@session, cases('prepared'));
@@ -166,11 +177,12 @@ my $why_not = $Config{archname} !~ /^x86_64/ ? 'the table is for x86-64' :
   can_count_instructions($postgres) ? undef : 'valgrind cannot run here';
 unless ($why_not)
 {
-	my @cases = (cases('prepared'), cases('simple'));
+	my @cases = (cases('prepared'), cases('simple'), together_case('prepared'));
 	$node->stop;
 	my @counts = instructions($postgres, $node->data_dir, 'postgres', \@session, @cases);
 	$count{prepared} = per_function(@counts[ 0 .. 3 ]);
 	$count{simple} = per_function(@counts[ 4 .. 7 ]);
+	$together = $counts[8]->[0];
 }
 
 # ---------- comparing ----------
@@ -221,6 +233,14 @@ sub compare
 		note("$what: \"make cost\" takes the new number") if $counted < 0.9 * $expected;
 	}
 	return;
+}
+
+# The answers that name the claims of others are longer. Nothing else grows with the number of clients.
+SKIP:
+{
+	skip("advance in a shared plan: $why_not", 1) unless $together;
+	my $alone = $count{prepared}{advance};
+	cmp_ok($together, '<=', 1.5 * $alone, sprintf('advance in a plan that %d clients share: %s instructions, and %s of one client', CLIENTS, shown($together), shown($alone)));
 }
 
 done_testing();

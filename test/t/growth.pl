@@ -248,6 +248,37 @@ sql("CALL work('long, after a failure', '$long')");
 my ($plain, $failed) = map { sql("SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY rows) FROM cost WHERE run = '$_'") } 'short sequence', 'long, after a failure';
 cmp_ok($failed, '<=', $plain + 2 * 100 + 10, "a step long after a failure and a lost claim: $failed rows, and $plain in a plan without them");
 
+# ---------- one plan and many clients ----------
+
+sql(<<'SQL');
+-- Work on a plan with so many clients in turn: each has a claim when the others call.
+CREATE PROCEDURE work_together(run text, plan_id uuid, clients int) LANGUAGE plpgsql AS $$
+DECLARE
+    steps jsonb[] := ARRAY(SELECT stepwise.get_next_step(plan_id) FROM generate_series(1, clients));
+    x jsonb;
+    n int := 0;
+BEGIN
+    WHILE steps[1] ->> 'status' = 'step_ready' LOOP
+        n := n + 1;
+        x := measured(run, n, format('stepwise.advance(%L, ''{}'')', steps[1] ->> 'stepId')) -> 'next';
+        steps := steps[2:] || x;
+        COMMIT;
+    END LOOP;
+END $$;
+SQL
+
+# An answer names the claims of the others, which is a row for each of them.
+my @shared = map { sql("SELECT long_plan(200, false)") } 1, 2;
+sql("CALL work_together('alone', '$shared[0]', 1)");
+sql("CALL work_together('together', '$shared[1]', 8)");
+foreach my $count ([ 'rows', 8 ], [ 'pages', 20 ])
+{
+	my ($what, $more) = @$count;
+	my ($alone, $together) = map { sql("SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY $what) FROM cost WHERE run = '$_' AND n BETWEEN 20 AND 180") } qw(alone together);
+	cmp_ok($together, '<=', $alone + $more, "a step of a plan that eight clients share: $together $what, and $alone of one client");
+}
+is_completed($_, 'a plan that clients share') foreach @shared;
+
 # ---------- many, one after the other ----------
 
 my $many = MANY;
