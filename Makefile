@@ -44,6 +44,7 @@ REGRESS = \
 	next \
 	loop \
 	order \
+	readylist \
 	stop \
 	report \
 	blocked \

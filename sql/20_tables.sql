@@ -30,6 +30,8 @@ CREATE TABLE stepwise.plan (
     leases            boolean NOT NULL DEFAULT false,
     nests             boolean NOT NULL DEFAULT false,
     stalls            boolean NOT NULL DEFAULT false,
+    ready_marks       boolean NOT NULL DEFAULT false,
+    relinked          boolean NOT NULL DEFAULT false,
     outcome           stepwise.outcome NOT NULL DEFAULT 'n/a',
     status            stepwise.plan_status NOT NULL DEFAULT 'planning',
     awaiting_input    int NOT NULL DEFAULT 0,
@@ -56,6 +58,7 @@ CREATE TABLE stepwise.plan (
     audit_entries     int NOT NULL DEFAULT 0,
     updated_at        timestamptz NOT NULL DEFAULT clock_timestamp(),
     audit_head        bytea,
+    ready_steps       int[],
     session_id        text,
     message           text,
     pause_reason      jsonb,
@@ -88,6 +91,9 @@ COMMENT ON COLUMN stepwise.plan.strict_order IS 'in a sequence, a step in progre
 COMMENT ON COLUMN stepwise.plan.leases IS 'root plans only: some claim in the tree has had a lease';
 COMMENT ON COLUMN stepwise.plan.nests IS 'root plans only: some step of the tree has opened a nested plan';
 COMMENT ON COLUMN stepwise.plan.stalls IS 'root plans only: some plan of the tree was marked stalled';
+COMMENT ON COLUMN stepwise.plan.ready_marks IS 'with dependencies: some step may have a ready_mark';
+COMMENT ON COLUMN stepwise.plan.relinked IS 'dependencies have changed since the plan was created';
+COMMENT ON COLUMN stepwise.plan.ready_steps IS 'with dependencies: orders of steps that are pending and have no blockers; further ones have a ready_mark';
 COMMENT ON COLUMN stepwise.plan.workable IS 'nested plans only: it may have a step to hand out';
 COMMENT ON COLUMN stepwise.plan.depth IS 'nesting depth; 0 for a root plan';
 COMMENT ON COLUMN stepwise.plan.pending IS 'number of pending steps; the next five columns count the other states';
@@ -102,7 +108,7 @@ COMMENT ON COLUMN stepwise.plan.next_order IS 'no step of a lower order is pendi
 COMMENT ON COLUMN stepwise.plan.audit_entries IS 'length of the audit chain';
 COMMENT ON COLUMN stepwise.plan.updated_at IS 'when the engine last saved the row; it never decreases';
 COMMENT ON COLUMN stepwise.plan.stall_after IS 'how long a claim may show no sign of life, unless the step sets it; null: the setting stepwise.stall_after applies';
-ALTER TABLE stepwise.plan ALTER COLUMN audit_head SET STORAGE PLAIN;
+ALTER TABLE stepwise.plan ALTER COLUMN audit_head SET STORAGE PLAIN, ALTER COLUMN ready_steps SET STORAGE PLAIN;
 COMMENT ON COLUMN stepwise.plan.audit_head IS 'hash of the newest audit entry';
 COMMENT ON COLUMN stepwise.plan.session_id IS 'the session that works on the plan, as named by the last call';
 COMMENT ON COLUMN stepwise.plan.message IS 'why the plan failed or was cancelled';
@@ -146,7 +152,8 @@ CREATE TABLE stepwise.step (
     dynamic                 boolean NOT NULL DEFAULT false,
     tenant                  text COLLATE "C" NOT NULL,
     name                    text COLLATE "C" NOT NULL,
-    ready                   boolean,
+    ready_mark              boolean,
+    dependents              int,
     holds                   boolean,
     sent_back               boolean,
     retryable               boolean,
@@ -196,7 +203,7 @@ CREATE TABLE stepwise.step (
 ) WITH (fillfactor = 45, toast_tuple_target = 1024);
 CREATE UNIQUE INDEX step_name ON stepwise.step (plan_id, name);
 CREATE UNIQUE INDEX step_binding ON stepwise.step (plan_id, binding) WHERE binding IS NOT NULL;
-CREATE INDEX step_ready ON stepwise.step (plan_id, step_order) WHERE ready;
+CREATE INDEX step_ready ON stepwise.step (plan_id, step_order) WHERE ready_mark;
 CREATE INDEX step_holder ON stepwise.step (root_id, holder) WHERE holder IS NOT NULL;
 CREATE INDEX step_lease ON stepwise.step (root_id, lease_expires_at) WHERE lease_expires_at IS NOT NULL;
 CREATE INDEX step_holds ON stepwise.step (plan_id, step_order) WHERE holds;
@@ -212,7 +219,8 @@ COMMENT ON COLUMN stepwise.step.outcome IS 'success or failure when completed, o
 COMMENT ON COLUMN stepwise.step.attempt IS 'how often the step was claimed; it serves as the fencing number of the claim';
 COMMENT ON COLUMN stepwise.step.execution_order IS 'position in the order in which the steps of the plan started, from 1';
 COMMENT ON COLUMN stepwise.step.blockers IS 'number of dependencies that are not settled';
-COMMENT ON COLUMN stepwise.step.ready IS 'in a plan with dependencies: the step is pending, and all its dependencies are settled';
+COMMENT ON COLUMN stepwise.step.ready_mark IS 'in a plan with dependencies: the step is pending and has no blockers, and ready_steps of its plan does not list it';
+COMMENT ON COLUMN stepwise.step.dependents IS 'number of steps that depend on it, as long as the plan is not relinked; null: not counted';
 COMMENT ON COLUMN stepwise.step.holds IS 'the step holds back the steps after it in a sequence';
 COMMENT ON COLUMN stepwise.step.sent_back IS 'a review sent the step back for more work, and nobody has claimed it since';
 COMMENT ON COLUMN stepwise.step.branches IS 'a branching condition follows this step';

@@ -59,8 +59,14 @@ BEGIN ATOMIC
     SELECT s.tenant, s.plan_id, 'step ' || s.name || ' is ' || s.status || ' but has a claim'
     FROM stepwise.step AS s WHERE s.status <> 'in_progress' AND (s.holder IS NOT NULL OR s.lease_expires_at IS NOT NULL)
     UNION ALL
-    SELECT s.tenant, s.plan_id, 'step ' || s.name || ' is ready but not pending'
-    FROM stepwise.step AS s WHERE s.ready AND (s.status <> 'pending' OR s.blockers <> 0)
+    SELECT s.tenant, s.plan_id, 'step ' || s.name || ' is marked as ready and is not'
+    FROM stepwise.step AS s WHERE s.ready_mark AND (s.status <> 'pending' OR s.blockers <> 0)
+    UNION ALL
+    SELECT p.tenant, p.id, 'step ' || o.step_order || ' is listed as ready and is not'
+    FROM stepwise.plan AS p CROSS JOIN LATERAL unnest(p.ready_steps) AS o (step_order)
+    WHERE p.completed_at IS NULL
+      AND NOT EXISTS (SELECT FROM stepwise.step AS s WHERE s.tenant = p.tenant AND s.plan_id = p.id AND s.step_order = o.step_order
+                      AND s.status = 'pending' AND s.blockers = 0)
     UNION ALL
     SELECT s.tenant, s.plan_id, 'step ' || s.name || ' does not wait for what it depends on'
     FROM stepwise.step AS s JOIN stepwise.plan AS p ON p.tenant = s.tenant AND p.id = s.plan_id
@@ -71,7 +77,14 @@ BEGIN ATOMIC
           AND NOT (o.outcome = 'success' OR (NOT d.required AND (o.status = 'skipped' OR o.outcome = 'failure'))
                    OR (d.ended AND o.status = 'failed' AND p.on_failure <> 'pause'))) AS w
     WHERE NOT p.sequential AND s.status = 'pending' AND p.completed_at IS NULL
-      AND (s.blockers <> w.open OR (s.ready IS TRUE) <> (w.open = 0))
+      AND (s.blockers <> w.open
+           OR (s.ready_mark AND NOT p.ready_marks)
+           OR (s.ready_mark IS TRUE)::int + coalesce(s.step_order = ANY (p.ready_steps), false)::int <> (w.open = 0)::int)
+    UNION ALL
+    SELECT s.tenant, s.plan_id, 'step ' || s.name || ' has other dependents than it counts'
+    FROM stepwise.step AS s JOIN stepwise.plan AS p ON p.tenant = s.tenant AND p.id = s.plan_id
+    WHERE NOT p.relinked
+      AND s.dependents <> (SELECT count(*) FROM stepwise.dependency AS d WHERE d.tenant = s.tenant AND d.depends_on = s.id)
     UNION ALL
     SELECT p.tenant, p.id, 'nested plan without its step'
     FROM stepwise.plan AS p

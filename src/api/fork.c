@@ -68,7 +68,7 @@ typedef struct StepEntry
 
 /* columns of a step that begins again; they become null */
 static const int FreshStep[] = {
-	STEP_COL_EXECUTION_ORDER, STEP_COL_READY, STEP_COL_STARTED_AT, STEP_COL_COMPLETED_AT, STEP_COL_ACTIVE_AT,
+	STEP_COL_EXECUTION_ORDER, STEP_COL_READY_MARK, STEP_COL_STARTED_AT, STEP_COL_COMPLETED_AT, STEP_COL_ACTIVE_AT,
 	STEP_COL_LEASE_EXPIRES_AT, STEP_COL_CONFIDENCE, STEP_COL_ATTEMPTS_BEFORE, STEP_COL_WORKER, STEP_COL_HOLDER, STEP_COL_HOLDS,
 	STEP_COL_SENT_BACK, STEP_COL_MESSAGE, STEP_COL_PAUSE_REASON, STEP_COL_INPUTS, STEP_COL_RESULT, STEP_COL_RESULT_SUMMARY,
 	STEP_COL_EXECUTION_REPORT, STEP_COL_OUTPUT_FORMATTING_NOTES, STEP_COL_ERROR, STEP_COL_APPROVED, STEP_COL_FIXED_VERSION,
@@ -78,7 +78,7 @@ static const int FreshStep[] = {
 /* columns of the new plan that become null, 0, or false */
 static const int FreshPlanNulls[] = {
 	PLAN_COL_WORKABLE, PLAN_COL_PARENT_STEP_ID, PLAN_COL_PARENT_NAMES, PLAN_COL_STARTED_AT, PLAN_COL_COMPLETED_AT, PLAN_COL_MESSAGE,
-	PLAN_COL_PAUSE_REASON, PLAN_COL_OUTPUTS
+	PLAN_COL_PAUSE_REASON, PLAN_COL_OUTPUTS, PLAN_COL_READY_STEPS
 };
 static const int FreshPlanZeros[] = {
 	PLAN_COL_DEPTH, PLAN_COL_PENDING, PLAN_COL_IN_PROGRESS, PLAN_COL_AWAITING_INPUT, PLAN_COL_COMPLETED, PLAN_COL_FAILED, PLAN_COL_SKIPPED,
@@ -166,7 +166,7 @@ OldSteps(Call *call, const PlanRow *plan)
 
 		((StepEntry *) hash_search(copies.by_id, &step->id, HASH_ENTER, NULL))->step = step;
 		NamesAdd(copies.by_name, step->name, i + 1);
-		step->dependents = StepDependents(call, &step->id);
+		step->dependents = DependentsOf(call, &step->id);
 	}
 	return copies;
 }
@@ -370,7 +370,7 @@ SetFresh(Changes *c, const PlanRow *copy, const OldStep *step)
 	SetEnum(c, STEP_COL_STATUS, "step_status", StepStatusName[STEP_PENDING]);
 	SetEnum(c, STEP_COL_OUTCOME, "outcome", OutcomeName[OUTCOME_NA]);
 	SetInt(c, STEP_COL_ATTEMPT, 0);
-	SetTrue(c, STEP_COL_READY, !copy->sequential && step->blockers == 0);
+	SetTrue(c, STEP_COL_READY_MARK, !copy->sequential && step->blockers == 0);
 }
 
 /* Copy the steps. Orders, and the execution orders of kept steps, are numbered without gaps. */
@@ -530,7 +530,11 @@ CopyPlan(Call *call, const PlanRow *plan, PlanRow *parent, const StepRow *parent
 	SetTime(c, PLAN_COL_CREATED_AT, CallNow(call, plan));
 	SetTime(c, PLAN_COL_UPDATED_AT, CallNow(call, plan));
 	if (parent == NULL)
+	{
 		SetFreshPlan(c);
+		SetBool(c, PLAN_COL_READY_MARKS, !plan->sequential);
+		SetBool(c, PLAN_COL_RELINKED, !plan->sequential);
+	}
 	else
 	{
 		SetUuid(c, PLAN_COL_PARENT_STEP_ID, &parent_step->id);

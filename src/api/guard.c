@@ -223,7 +223,7 @@ static HeapTuple
 StampedTuple(const TriggerData *trigger, HeapTuple tuple, const StepRow *step)
 {
 	static const char *const columns[] = {
-		"outcome", "attempt", "ready", "started_at", "completed_at", "active_at", "lease_expires_at", "worker", "holder",
+		"outcome", "attempt", "ready_mark", "started_at", "completed_at", "active_at", "lease_expires_at", "worker", "holder",
 		"message", "pause_reason", "error", "previous_error"
 	};
 	TupleDesc	desc = RelationGetDescr(trigger->tg_relation);
@@ -234,7 +234,7 @@ StampedTuple(const TriggerData *trigger, HeapTuple tuple, const StepRow *step)
 
 	ParamDatum(&params, ObjectIdGetDatum(EnumValue("outcome", OutcomeName[step->outcome])));
 	ParamInt(&params, step->attempt);
-	if (step->ready)
+	if (step->ready_mark)
 		ParamBool(&params, true);
 	else
 		ParamNull(&params);
@@ -305,7 +305,7 @@ CheckInsertedStep(const StepRow *step)
 	if (step->status != STEP_PENDING || step->outcome != OUTCOME_NA || step->attempt != 0 || step->attempts_before != 0 || step->execution_order != 0 ||
 		TimeIsSet(step->started_at) || TimeIsSet(step->completed_at) || TimeIsSet(step->active_at) ||
 		TimeIsSet(step->lease_expires_at) || step->worker || step->holder ||
-		step->result || step->message || step->pause_reason || step->holds || step->sent_back || step->inputs || step->error || step->blockers != 0 || step->branches)
+		step->result || step->message || step->pause_reason || step->holds || step->sent_back || step->inputs || step->error || step->blockers != 0 || step->dependents >= 0 || step->branches)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_TRANSITION),
 				 errmsg("step \"%s\" cannot begin as %s%s", step->name, StepStatusName[step->status],
@@ -382,7 +382,7 @@ RawInsert(const TriggerData *trigger)
 	StepRow    *step;
 	char	   *tenant;
 	bool		isnull;
-	int			numbers[] = {SPI_fnumber(desc, "root_id"), SPI_fnumber(desc, "wave"), SPI_fnumber(desc, "ready")};
+	int			numbers[] = {SPI_fnumber(desc, "root_id"), SPI_fnumber(desc, "wave"), SPI_fnumber(desc, "ready_mark")};
 	Datum		values[3];
 	bool		nulls[3] = {0};
 	pg_uuid_t	root_id;
@@ -614,6 +614,7 @@ RawInserted(Call *call, PlanRow *plan, RawChange *change)
 	plan->counts[STEP_PENDING]++;
 	plan->next_order = Min(plan->next_order, change->new->order);
 	plan->workable = true;
+	plan->ready_marks = plan->ready_marks || change->new->ready_mark;
 	JsonObjectStart(&b, NULL);
 	JsonPutText(&b, "action", "add_steps");
 	JsonPutText(&b, "name", change->new->name);

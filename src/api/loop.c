@@ -448,9 +448,9 @@ SubmitAnswer(const PlanRow *plan, const StepRow *step, bool duplicate)
 	return JsonFinish(&b);
 }
 
-/* Complete a step with its result. A pending step is started first. */
+/* Complete a step with its result. A pending step is started first. "advances": the call claims the next step too. */
 static Jsonb *
-SubmitStep(Call *call, PlanRow *plan, StepRow *step, const Claimant *claimant, const Submission *s)
+SubmitStep(Call *call, PlanRow *plan, StepRow *step, const Claimant *claimant, const Submission *s, bool advances)
 {
 	CheckAttempt(call, step, claimant);
 	CheckByWorker(call, step, "submitted");
@@ -472,6 +472,9 @@ SubmitStep(Call *call, PlanRow *plan, StepRow *step, const Claimant *claimant, c
 	CheckInProgress(call, step, STEP_COMPLETED, "Only a step that is pending or in progress can be submitted.");
 	SubmissionPut(step, s);
 	StepSubmit(call, plan, step, NULL);
+	/* the next step is often one that this one releases; then its row is written once */
+	if (advances && !plan->sequential)
+		RowsKeep(call);
 	PlanSettle(call, plan);
 	return SubmitAnswer(plan, step, false);
 }
@@ -491,7 +494,7 @@ stepwise_submit_step_result(PG_FUNCTION_ARGS)
 	s = ArgumentSubmission(fcinfo);
 	claimant = ArgumentClaimant(fcinfo, &call, SUBMIT_ATTEMPT, SUBMIT_WORKER);
 	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, SUBMIT_STEP_ID), &step);
-	return CallEnd(&call, SubmitStep(&call, plan, step, &claimant, &s));
+	return CallEnd(&call, SubmitStep(&call, plan, step, &claimant, &s, false));
 }
 
 /* Complete a step with its result, and claim the next step of the tree, in one round trip. */
@@ -513,7 +516,7 @@ stepwise_advance(PG_FUNCTION_ARGS)
 	claimant = ArgumentClaimant(fcinfo, &call, SUBMIT_ATTEMPT, SUBMIT_WORKER);
 	claim = ArgumentClaim(fcinfo, &call, SUBMIT_WORKER);
 	plan = PlanLockOfStep(&call, ArgumentUuid(fcinfo, SUBMIT_STEP_ID), &step);
-	submitted = SubmitStep(&call, plan, step, &claimant, &s);
+	submitted = SubmitStep(&call, plan, step, &claimant, &s, true);
 	JsonObjectStart(&b, NULL);
 	JsonPutJson(&b, "submitted", submitted);
 	JsonPutJson(&b, "next", NextStep(&call, plan->root, &claim));

@@ -406,6 +406,8 @@ ActRemoveStep(Change *change)
 	if (FaultsAny(&change->faults))
 		return;
 	StepDelete(change);
+	ReadyListRemove(plan, step->order);
+	plan->relinked = true;
 	/* next_order stays valid: all later pending steps are now at the order of this step, or after it */
 	ShiftSteps(change->call, plan, step->order, -1);
 	plan->counts[STEP_PENDING]--;
@@ -528,6 +530,7 @@ WriteOrder(const Change *change)
 	Params		params = {0};
 	ListCell   *cell;
 
+	ReadyListClose(change->call, change->plan);
 	foreach(cell, ids)
 		values[foreach_current_index(cell)] = UUIDPGetDatum(lfirst(cell));
 	ParamKey(&params, change->call, &change->plan->id);

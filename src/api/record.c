@@ -141,9 +141,9 @@ FoundInPlan(Call *call, PlanRow *plan, const char *tool, Found *found)
 {
 	static KeptQuery find = {
 		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 AND s.step_order >= $3 AND s.tool = $4"
-		" AND (s.status IN ('failed', 'in_progress') OR s.ready OR (s.status = 'pending' AND s.step_order = $5))"
+		" AND (s.status IN ('failed', 'in_progress') OR (s.status = 'pending' AND (s.step_order = $5 OR ($6 AND s.blockers = 0))))"
 		" ORDER BY s.tenant, s.plan_id, s.step_order",
-		5, {TEXTOID, UUIDOID, INT4OID, TEXTOID, INT4OID}
+		6, {TEXTOID, UUIDOID, INT4OID, TEXTOID, INT4OID, BOOLOID}
 	};
 	StepRow    *first = plan->sequential && plan->counts[STEP_PENDING] > 0 ? StepNextPending(call, plan, plan->next_order) : NULL;
 	Params		params = {0};
@@ -159,6 +159,7 @@ FoundInPlan(Call *call, PlanRow *plan, const char *tool, Found *found)
 	ParamInt(&params, 1);
 	ParamText(&params, tool);
 	ParamInt(&params, first ? first->order : 0);
+	ParamBool(&params, !plan->sequential);
 	rows = QueryRun(&find, &params);
 	for (uint64 i = 0; i < rows.count; i++)
 		FoundAdd(call, plan, RowStep(&rows, i), found);

@@ -298,6 +298,7 @@ TurnEnter(const Run *run, RunCall *r)
 		CallInSession(&r->call, run->session);
 		r->call.actor = run->actor;
 		r->since = GetCurrentTimestamp();
+		r->call.in_turns = true;
 		RowsKeep(&r->call);
 	}
 	MemoryContextSwitchTo(turn);

@@ -95,7 +95,7 @@ ReadAfter(StepContextOf *of)
 {
 	ListCell   *cell;
 
-	foreach(cell, of->plan->sequential ? NIL : StepDependents(of->call, &of->step->id))
+	foreach(cell, StepDependents(of->call, of->plan, of->step))
 	{
 		StepRow    *row = StepRead(of->call, &((Dependent *) lfirst(cell))->step_id);
 

@@ -34,7 +34,6 @@ TakesNow(Call *call, PlanRow *plan, const StepRow *step, Due *due, Judgement *j)
 	if (step->status == STEP_FAILED)
 	{
 		asked.status = STEP_PENDING;
-		asked.ready = !plan->sequential && asked.blockers == 0;
 		/* a report is no claim that fails again by itself */
 		asked.max_attempts = 0;
 	}

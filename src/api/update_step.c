@@ -332,7 +332,7 @@ static void
 WriteBlockers(StepChange *u, int blockers)
 {
 	static KeptQuery write = {
-		"UPDATE stepwise.step SET blockers = $3, ready = CASE WHEN status = 'pending' AND $3 = 0 THEN true END"
+		"UPDATE stepwise.step SET blockers = $3, ready_mark = CASE WHEN status = 'pending' AND $3 = 0 THEN true END"
 		" WHERE tenant = $1 AND id = $2",
 		3, {TEXTOID, UUIDOID, INT4OID}
 	};
@@ -341,6 +341,8 @@ WriteBlockers(StepChange *u, int blockers)
 	ParamKey(&params, u->call, &u->step->id);
 	ParamInt(&params, blockers);
 	QueryRun(&write, &params);
+	ReadyListRemove(u->plan, u->step->order);
+	u->plan->ready_marks = true;
 }
 
 /* Write the waves of the new scope. Those of all steps below the changed one may differ. */
@@ -377,6 +379,7 @@ WriteDependencies(StepChange *u)
 	ListCell   *cell;
 
 	QueryById(u->call, &delete, &u->step->id);
+	u->plan->relinked = true;
 	links = LinksBegin(u->call, u->plan);
 	foreach(cell, u->after.scope->steps[u->step->order - 1].depends)
 	{

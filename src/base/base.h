@@ -515,6 +515,7 @@ struct Call
 	List	   *opened;			/* tables and indexes that the call has open (table.c) */
 	CommandId	command;		/* with which it writes; InvalidCommandId: the current one */
 	struct Kept *kept;			/* rows of steps that it keeps in memory (keep.c); NULL: it writes them at once */
+	bool		in_turns;		/* it does many steps of a run */
 	/* while it is suspended */
 	Call	   *below;			/* another suspended call, or NULL */
 	ResourceOwner owner;		/* of its open tables */

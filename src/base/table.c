@@ -1031,13 +1031,13 @@ IsUnchanged(const IndexFacts *facts, const Changes *update)
 
 /*
  * Check whether it makes sense to let an index look for entries of dead
- * versions. A call that keeps rows writes each of them once, for all its
- * transaction, in which no version dies.
+ * versions. A run writes many rows, each of them once, in one transaction, in
+ * which no version dies.
  */
 static bool
 HasDeadEntries(const Call *call)
 {
-	return call->kept == NULL;
+	return !call->in_turns;
 }
 
 /* Check whether the entries of a row need the executor. */

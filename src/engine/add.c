@@ -95,7 +95,7 @@ HasStepAfter(Call *call, const PlanRow *plan, int order)
  * steps, or closes the gap after a removed one.
  */
 void
-ShiftSteps(Call *call, const PlanRow *plan, int after, int by)
+ShiftSteps(Call *call, PlanRow *plan, int after, int by)
 {
 	static KeptQuery shift = {
 		"UPDATE stepwise.step SET step_order = step_order + $4, wave = CASE WHEN $5 THEN step_order + $4 - 1 ELSE wave END"
@@ -106,6 +106,7 @@ ShiftSteps(Call *call, const PlanRow *plan, int after, int by)
 
 	if (!HasStepAfter(call, plan, after))
 		return;
+	ReadyListClose(call, plan);
 	ParamKey(&params, call, &plan->id);
 	ParamInt(&params, after);
 	ParamInt(&params, by);
@@ -164,6 +165,14 @@ AdditionBlockers(Addition *a, int i, const KnownStep *known)
 	return blockers;
 }
 
+/* List an added step that is ready. StepsAdd marks it if there is no room. */
+static void
+ListAdded(PlanRow *plan, const NewStep *place)
+{
+	if (!plan->sequential && place->blockers == 0)
+		ReadyListAdd(plan, place->order);
+}
+
 /* Insert the new steps and their dependencies. */
 static void
 InsertAddition(Call *call, Addition *a, const KnownStep *known)
@@ -173,9 +182,10 @@ InsertAddition(Call *call, Addition *a, const KnownStep *known)
 
 	for (int i = 0; i < a->definition->nsteps; i++)
 	{
-		NewStep		place = {.id = &a->ids[i], .order = a->after + i + 1, .blockers = AdditionBlockers(a, i, known)};
+		NewStep		place = {.id = &a->ids[i], .order = a->after + i + 1, .blockers = AdditionBlockers(a, i, known), .dependents = -1};
 
 		a->ids[i] = IdNew(call);
+		ListAdded(a->plan, &place);
 		StepsAdd(steps, a->plan, &a->definition->steps[i], &place);
 	}
 	BatchEnd(steps);
@@ -267,6 +277,7 @@ PlanAddSteps(Call *call, PlanRow *plan, const Jsonb *steps, int after, Faults *f
 	a.skip = palloc0(sizeof(char *) * a.definition->nsteps);
 	ShiftSteps(call, plan, a.after, a.definition->nsteps);
 	InsertAddition(call, &a, known);
+	plan->relinked = true;
 	plan->counts[STEP_PENDING] += a.definition->nsteps;
 	plan->next_order = Min(plan->next_order, a.after + 1);
 	plan->workable = true;
@@ -301,14 +312,14 @@ FreeStepName(Call *call, const PlanRow *plan, const char *base)
  * the reviewed step ended runs however its review ended.
  */
 static void
-DependOnReview(Call *call, const PlanRow *plan, const StepRow *reviewed, const StepRow *review)
+DependOnReview(Call *call, PlanRow *plan, const StepRow *reviewed, const StepRow *review)
 {
 	static KeptQuery depend = {
 		"WITH child AS ("
 		" INSERT INTO stepwise.dependency (tenant, plan_id, step_id, depends_on, required, ended)"
 		" SELECT $1, $2, d.step_id, $4, false, d.ended FROM stepwise.dependency AS d WHERE d.tenant = $1 AND d.depends_on = $3"
 		" RETURNING step_id)"
-		" UPDATE stepwise.step AS s SET blockers = s.blockers + 1, ready = NULL FROM child"
+		" UPDATE stepwise.step AS s SET blockers = s.blockers + 1, ready_mark = NULL FROM child"
 		" WHERE s.tenant = $1 AND s.id = child.step_id",
 		4, {TEXTOID, UUIDOID, UUIDOID, UUIDOID}
 	};
@@ -318,6 +329,7 @@ DependOnReview(Call *call, const PlanRow *plan, const StepRow *reviewed, const S
 	ParamUuid(&params, &reviewed->id);
 	ParamUuid(&params, &review->id);
 	QueryRun(&depend, &params);
+	plan->relinked = true;
 }
 
 /*
@@ -369,7 +381,7 @@ PlanAddCheckpointStep(Call *call, PlanRow *plan, const StepRow *after)
 {
 	StepDefinition definition = {0};
 	pg_uuid_t	id = IdNew(call);
-	NewStep		place = {.id = &id, .order = after->order + 1};
+	NewStep		place = {.id = &id, .order = after->order + 1, .dependents = -1};
 	Batch	   *batch;
 	StepRow    *step;
 
@@ -379,6 +391,7 @@ PlanAddCheckpointStep(Call *call, PlanRow *plan, const StepRow *after)
 	definition.retryable = -1;
 	ShiftSteps(call, plan, after->order, 1);
 	batch = StepsBegin(call, plan);
+	ListAdded(plan, &place);
 	StepsAdd(batch, plan, &definition, &place);
 	BatchEnd(batch);
 	plan->counts[STEP_PENDING]++;

@@ -50,6 +50,17 @@ PlanNest(PlanRow *plan, const PlanRow *parent, const StepRow *parent_step)
 		plan->stall_after = parent_step->stall_after ? parent_step->stall_after : parent->stall_after;
 }
 
+/* List the first steps of a plan with dependencies that are ready. StepsAdd marks the others. */
+static void
+ListReady(PlanRow *plan, const Definition *definition)
+{
+	bool		room = !plan->sequential;
+
+	for (int i = 0; room && i < definition->nsteps; i++)
+		if (definition->steps[i].depends == NIL)
+			room = ReadyListAdd(plan, i + 1);
+}
+
 /* Make the row of a new plan in memory. */
 static PlanRow *
 PlanFromDefinition(Call *call, const Definition *definition, const PlanOrigin *origin)
@@ -77,9 +88,23 @@ PlanFromDefinition(Call *call, const Definition *definition, const PlanOrigin *o
 	plan->workflow = unconstify(char *, origin->workflow);
 	plan->version = origin->version;
 	plan->inputs = (struct varlena *) (origin->inputs ? origin->inputs : JsonEmptyObject());
+	ListReady(plan, definition);
 	if (origin->parent_step != NULL)
 		PlanNest(plan, origin->parent, origin->parent_step);
 	return plan;
+}
+
+/* Count for each step of a definition, by its order, the steps that depend on it. */
+static const int *
+CountDependents(const Definition *definition)
+{
+	int		   *counts = palloc0(sizeof(int) * (definition->nsteps + 1));
+	ListCell   *cell;
+
+	for (int i = 0; i < definition->nsteps; i++)
+		foreach(cell, definition->steps[i].depends)
+			counts[((DependencyDefinition *) lfirst(cell))->parent]++;
+	return counts;
 }
 
 /* Insert the steps of a definition. */
@@ -87,6 +112,7 @@ static void
 InsertSteps(Call *call, const PlanRow *plan, const Definition *definition, const pg_uuid_t *ids)
 {
 	bool	   *has_branches = palloc0(sizeof(bool) * (definition->nsteps + 1));
+	const int  *dependents = CountDependents(definition);
 	Batch	   *batch = StepsBegin(call, plan);
 	ListCell   *cell;
 
@@ -95,7 +121,8 @@ InsertSteps(Call *call, const PlanRow *plan, const Definition *definition, const
 	for (int i = 0; i < definition->nsteps; i++)
 	{
 		const StepDefinition *step = &definition->steps[i];
-		NewStep		place = {.id = &ids[i], .order = i + 1, .branches = has_branches[i + 1], .blockers = list_length(step->depends)};
+		NewStep		place = {.id = &ids[i], .order = i + 1, .branches = has_branches[i + 1], .blockers = list_length(step->depends),
+		.dependents = dependents[i + 1]};
 
 		StepsAdd(batch, plan, step, &place);
 	}

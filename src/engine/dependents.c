@@ -64,16 +64,16 @@ DependentVerdictOf(const PlanRow *plan, StepStatus parent, Outcome outcome, Need
 
 /* Count one blocker less for the dependents that may run. */
 static void
-DependentsRelease(Call *call, const StepRow *step, const DependentVerdict *verdicts)
+DependentsRelease(Call *call, PlanRow *plan, const StepRow *step, const DependentVerdict *verdicts)
 {
 	ListCell   *cell;
 
-	foreach(cell, StepDependents(call, &step->id))
+	foreach(cell, StepDependents(call, plan, step))
 	{
 		const Dependent *dependent = lfirst(cell);
 
 		if (verdicts[dependent->need] == DEPENDENT_RUNS)
-			StepUnblock(call, &dependent->step_id);
+			StepUnblock(call, plan, &dependent->step_id);
 	}
 }
 
@@ -165,7 +165,7 @@ DependentsLook(Call *call, PlanRow *plan, const StepRow *step)
 		any_runs = any_runs || verdicts[need] == DEPENDENT_RUNS;
 	}
 	if (any_runs)
-		DependentsRelease(call, step, verdicts);
+		DependentsRelease(call, plan, step, verdicts);
 	for (Need need = 0; need < NEEDS; need++)
 		if (verdicts[need] == DEPENDENT_SKIPPED)
 			DependentsSkip(call, plan, step, need);

@@ -133,12 +133,12 @@ enum
 {
 	PLAN_COL_ID, PLAN_COL_ROOT_ID, PLAN_COL_CREATED_AT, PLAN_COL_DEPTH, PLAN_COL_ON_FAILURE, PLAN_COL_SEQUENTIAL,
 	PLAN_COL_SEPARATE_REVIEWER, PLAN_COL_STRICT_ORDER, PLAN_COL_LEASES, PLAN_COL_NESTS, PLAN_COL_STALLS,
-	PLAN_COL_OUTCOME, PLAN_COL_STATUS, PLAN_COL_AWAITING_INPUT, PLAN_COL_FAILED, PLAN_COL_SKIPPED,
+	PLAN_COL_READY_MARKS, PLAN_COL_RELINKED, PLAN_COL_OUTCOME, PLAN_COL_STATUS, PLAN_COL_AWAITING_INPUT, PLAN_COL_FAILED, PLAN_COL_SKIPPED,
 	PLAN_COL_UNSUCCESSFUL, PLAN_COL_PAUSED, PLAN_COL_HOLDING, PLAN_COL_OPEN_FAILURES, PLAN_COL_SENT_BACK,
 	PLAN_COL_CROWDED, PLAN_COL_TENANT, PLAN_COL_PARENT_STEP_ID, PLAN_COL_STALL_AFTER, PLAN_COL_VERSION,
 	PLAN_COL_WORKABLE, PLAN_COL_STARTED_AT, PLAN_COL_COMPLETED_AT, PLAN_COL_PENDING, PLAN_COL_IN_PROGRESS,
 	PLAN_COL_COMPLETED, PLAN_COL_STARTED_STEPS, PLAN_COL_NEXT_ORDER, PLAN_COL_AUDIT_ENTRIES, PLAN_COL_UPDATED_AT,
-	PLAN_COL_AUDIT_HEAD, PLAN_COL_SESSION_ID, PLAN_COL_MESSAGE, PLAN_COL_PAUSE_REASON, PLAN_COL_OUTPUTS,
+	PLAN_COL_AUDIT_HEAD, PLAN_COL_READY_STEPS, PLAN_COL_SESSION_ID, PLAN_COL_MESSAGE, PLAN_COL_PAUSE_REASON, PLAN_COL_OUTPUTS,
 	PLAN_COL_NAME, PLAN_COL_GOAL, PLAN_COL_WORKFLOW, PLAN_COL_IDEMPOTENCY_KEY, PLAN_COL_INPUTS,
 	PLAN_COL_PARENT_NAMES,
 	PLAN_COLUMNS
@@ -148,7 +148,8 @@ enum
 enum
 {
 	STEP_COL_ID, STEP_COL_PLAN_ID, STEP_COL_ROOT_ID, STEP_COL_ORDER, STEP_COL_WAVE, STEP_COL_BLOCKERS,
-	STEP_COL_BRANCHES, STEP_COL_DYNAMIC, STEP_COL_TENANT, STEP_COL_NAME, STEP_COL_READY, STEP_COL_HOLDS, STEP_COL_SENT_BACK,
+	STEP_COL_BRANCHES, STEP_COL_DYNAMIC, STEP_COL_TENANT, STEP_COL_NAME, STEP_COL_READY_MARK, STEP_COL_DEPENDENTS, STEP_COL_HOLDS,
+	STEP_COL_SENT_BACK,
 	STEP_COL_RETRYABLE, STEP_COL_MAX_ATTEMPTS, STEP_COL_VERSION, STEP_COL_ATTEMPTS_BEFORE, STEP_COL_FIXED_VERSION,
 	STEP_COL_STALL_AFTER, STEP_COL_ATTEMPT, STEP_COL_EXECUTION_ORDER, STEP_COL_STARTED_AT, STEP_COL_ACTIVE_AT,
 	STEP_COL_LEASE_EXPIRES_AT, STEP_COL_STATUS, STEP_COL_OUTCOME, STEP_COL_COMPLETED_AT, STEP_COL_HOLDER,
@@ -177,6 +178,8 @@ enum
 	DETAIL_COLUMNS
 };
 
+#define READY_LIST_MAX	128		/* ready steps that a plan lists */
+
 /* a row of stepwise.plan */
 typedef struct PlanRow
 {
@@ -204,6 +207,10 @@ typedef struct PlanRow
 	int			crowded;		/* root plans only: number of plans in the tree in which several steps hold back others */
 	int			started_steps;	/* number of steps that have started */
 	int			next_order;		/* no step of a lower order is pending */
+	int			ready_count;	/* with dependencies: number of ready steps that are listed */
+	int			ready[READY_LIST_MAX];	/* their orders */
+	bool		ready_marks;	/* some ready step may be marked instead */
+	bool		relinked;		/* dependencies have changed since the plan was created */
 	int			audit_entries;
 	uint8		audit_head[32]; /* hash of the newest audit entry; zeros before the first */
 	TimestampTz created_at;
@@ -227,6 +234,7 @@ typedef struct PlanRow
 	/* not stored; the state of this call */
 	bool		moved;			/* a step has moved since the plan was settled */
 	bool		retried;		/* a failed step was tried again since the plan was settled */
+	bool		ready_closed;	/* no more ready steps are listed, because orders have changed */
 	bool		reads_below;	/* a step waits for a step of a nested plan */
 	bool		rejected;		/* a review in it was rejected: the plans above fail too */
 	bool		touched;		/* changed since it was last written */
@@ -265,7 +273,8 @@ typedef struct StepRow
 	int			attempt;
 	int			execution_order;	/* 0: not started */
 	int			blockers;		/* number of dependencies that are not settled */
-	bool		ready;			/* in a plan with dependencies: pending, and without blockers */
+	bool		ready_mark;		/* it is ready, and not in the list of its plan */
+	int			dependents;		/* number of steps that depend on it, unless the plan is relinked; -1: not counted */
 	bool		holds;			/* it holds back the steps after it in a sequence */
 	bool		sent_back;		/* a review sent it back, and nobody has claimed it since */
 	bool		branches;		/* it has branching conditions */
@@ -316,6 +325,7 @@ typedef struct StepRow
 	bool		was_open_failure;	/* the stored row is failed and has a pause reason */
 	bool		was_holding;	/* the stored row holds back others */
 	bool		was_sent_back;	/* the stored row was sent back */
+	bool		sets_mark;		/* ready_mark has changed since the row was read */
 	bool		send_back;		/* to be set before a move to in_progress: nobody claims the step */
 	bool		given_up;		/* to be set before a move to failed: somebody decided that */
 	bool		accepted;		/* to be set before a move to completed: the gate after it was passed */
@@ -367,9 +377,20 @@ typedef struct Dependent
 {
 	pg_uuid_t	step_id;
 	Need		need;
+	ItemPointerData tid;		/* of the dependency */
 } Dependent;
 
-/* ---------- keep.c: rows of steps that a run keeps in memory ---------- */
+/* ---------- readylist.c: the ready steps of a plan with dependencies ---------- */
+
+extern bool StepIsReady(const PlanRow *plan, const StepRow *step);
+extern int	ReadyListNext(const PlanRow *plan, int from_order); /* 0: none */
+extern bool ReadyListAdd(PlanRow *plan, int order); /* false: mark the step */
+extern void ReadyListRemove(PlanRow *plan, int order);
+extern struct varlena *ReadyListArray(const PlanRow *plan); /* NULL: empty */
+extern void ReadyListRead(PlanRow *plan, struct varlena *stored);
+extern void ReadyListClose(Call *call, PlanRow *plan);	/* before steps get other orders */
+
+/* ---------- keep.c: rows of steps that a call keeps in memory ---------- */
 
 typedef struct KeptStep
 {
@@ -381,7 +402,7 @@ typedef struct KeptStep
 } KeptStep;
 
 /* reads candidates of a plan from an order on, at most max; of StepRow */
-typedef List *ReadAhead(Call *call, const pg_uuid_t *plan_id, int from, int max);
+typedef List *ReadAhead(Call *call, PlanRow *plan, int from, int max);
 
 extern void KeptBegin(Call *call);
 extern void KeptForget(Call *call);
@@ -389,7 +410,8 @@ extern KeptStep *KeptFind(const Call *call, const pg_uuid_t *step_id);	/* NULL: 
 extern KeptStep *KeptChange(Call *call, const StepRow *step);
 extern StepRow *KeptRow(const KeptStep *entry);
 extern List *KeptChanged(const Call *call); /* of KeptStep */
-extern StepRow *KeptNext(Call *call, const PlanRow *plan, int from, ReadAhead *read);
+extern bool KeptMarks(const Call *call);
+extern StepRow *KeptNext(Call *call, PlanRow *plan, int from, int first, ReadAhead *read);
 extern void StepCounted(StepRow *step);
 
 /* ---------- store.c: read, lock and write the rows of plans and steps ---------- */
@@ -416,7 +438,7 @@ extern List *StepsInStates(Call *call, const char *index, const pg_uuid_t *plan_
 extern List *StepsInProgress(Call *call, const PlanRow *plan);	/* of StepRow */
 extern List *StepsBetween(Call *call, const char *index, const pg_uuid_t *plan_id, StepStatus state, int from, int below, int max);	/* of StepRow */
 extern StepRow *StepNextPending(Call *call, const PlanRow *plan, int from_order);
-extern StepRow *StepNextReady(Call *call, const PlanRow *plan, int from_order);
+extern StepRow *StepNextReady(Call *call, PlanRow *plan, int from_order);
 extern StepRow *StepFromTuple(HeapTuple tuple, TupleDesc desc);
 extern void PlanSetState(Changes *c, const PlanRow *plan);	/* the columns that change */
 extern void PlanInserted(PlanRow *plan, ItemPointerData place);
@@ -429,8 +451,9 @@ extern List *FormattingNotes(Call *call, const pg_uuid_t *plan_id); /* of Format
 extern List *StepStates(Call *call, const pg_uuid_t *plan_id);	/* of StepState */
 extern bool SessionHasSkill(Call *call, const char *session);
 extern Jsonb *SkillMetadata(Call *call, const pg_uuid_t *plan_id);	/* NULL: none */
-extern List *StepDependents(Call *call, const pg_uuid_t *step_id);	/* of Dependent */
-extern void StepUnblock(Call *call, const pg_uuid_t *step_id);
+extern List *DependentsOf(Call *call, const pg_uuid_t *step_id);	/* of Dependent */
+extern List *StepDependents(Call *call, const PlanRow *plan, const StepRow *step);	/* the same, sooner */
+extern void StepUnblock(Call *call, PlanRow *plan, const pg_uuid_t *step_id);
 extern void StepInstruct(Call *call, StepRow *step, const char *instructions);
 extern StepRow *StepFetch(KeptQuery *query, const Params *params);	/* NULL: none */
 extern StepRow *StepFetchById(Call *call, KeptQuery *query, const pg_uuid_t *id);
@@ -785,6 +808,7 @@ typedef struct NewStep
 	int			order;
 	bool		branches;		/* it has branching conditions */
 	int			blockers;		/* number of dependencies that are not settled */
+	int			dependents;		/* number of steps that depend on it; -1: not counted */
 } NewStep;
 
 extern void PlanInsert(Call *call, PlanRow *plan, const char *idempotency_key); /* the key may be NULL */
@@ -823,7 +847,7 @@ extern void CheckInputsObject(Faults *faults, const Jsonb *inputs);
 
 extern pg_uuid_t *PlanAddSteps(Call *call, PlanRow *plan, const Jsonb *steps, int after, Faults *faults, int *count);
 extern StepRow *PlanAddCheckpointStep(Call *call, PlanRow *plan, const StepRow *after);
-extern void ShiftSteps(Call *call, const PlanRow *plan, int after, int by);
+extern void ShiftSteps(Call *call, PlanRow *plan, int after, int by);
 extern const Jsonb *PlanInputNames(Call *call, const PlanRow *plan);
 extern List *PlanCallers(Call *call, PlanRow *plan);	/* of char *, names of workflows */
 

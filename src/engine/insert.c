@@ -156,7 +156,8 @@ StepsAdd(Batch *batch, const PlanRow *plan, const StepDefinition *step, const Ne
 	SetInt(c, STEP_COL_ORDER, place->order);
 	SetInt(c, STEP_COL_WAVE, plan->sequential ? place->order - 1 : step->wave);
 	SetInt(c, STEP_COL_BLOCKERS, place->blockers);
-	SetTrue(c, STEP_COL_READY, !plan->sequential && place->blockers == 0);
+	SetTrue(c, STEP_COL_READY_MARK, !plan->sequential && place->blockers == 0 && ReadyListNext(plan, place->order) != place->order);
+	SetDatum(c, STEP_COL_DEPENDENTS, Int32GetDatum(place->dependents), plan->sequential || place->dependents < 0);
 	SetBool(c, STEP_COL_BRANCHES, place->branches);
 	StepSetDefinition(c, step);
 	MemoryContextSwitchTo(outer);

@@ -136,7 +136,7 @@ HeldAbove(Call *call, const PlanRow *plan, const Next *next)
 static bool
 IsHeldBack(Call *call, PlanRow *plan, const StepRow *step, const Next *next, StepRow **before)
 {
-	if (!plan->sequential && !step->ready)
+	if (!plan->sequential && step->blockers > 0)
 	{
 		*before = OpenDependency(call, plan, step);
 		return true;

@@ -1,13 +1,16 @@
 /*
  * keep.c
- *	  rows of steps that a run keeps in memory
+ *	  rows of steps that a call keeps in memory
  *
  * A run does many steps in one call. It reads the rows of the next steps ahead,
  * and writes the row of a step once, when it has ended, instead of at each
- * move. This file holds these rows; store.c decides when they are read and
- * written. Nobody else can change them, because the call holds the lock of the
- * tree. Before any query of the call runs, the changed rows are written, and
- * all of them are forgotten.
+ * move. With dependencies, advance keeps the steps that it releases, since it
+ * often claims one of them.
+ *
+ * This file holds these rows; store.c decides when they are read and written.
+ * Nobody else can change them, because the call holds the lock of the tree.
+ * Before any query of the call runs, the changed rows are written, and all of
+ * them are forgotten.
  *
  * A kept row that is handed out is a copy of the struct alone: what it points
  * to is never changed in place, and lives as long as the call.
@@ -23,7 +26,7 @@
 #include "utils/memutils.h"
 
 #define AHEAD_MAX	64			/* rows that are read ahead at once; first AHEAD_MIN, then more */
-#define AHEAD_MIN	4
+#define AHEAD_MIN	1
 
 /* the rows of one plan that were read ahead, in their order */
 typedef struct Ahead
@@ -141,13 +144,14 @@ KeptChange(Call *call, const StepRow *step)
 	if (before != NULL)
 	{
 		row->blockers = before->blockers;
+		row->sets_mark = row->sets_mark || before->sets_mark;
 		row->tid = before->tid;
 	}
 	entry->row = row;
 	if (!entry->changed)
 		call->kept->changed = lappend(call->kept->changed, entry);
 	entry->changed = true;
-	if ((row->status == STEP_PENDING || row->ready) && !entry->again)
+	if (row->status == STEP_PENDING && !entry->again)
 	{
 		call->kept->again = lappend(call->kept->again, entry);
 		entry->again = true;
@@ -162,7 +166,7 @@ KeptRow(const KeptStep *entry)
 {
 	StepRow    *step = memcpy(palloc(sizeof(StepRow)), entry->row, sizeof(StepRow));
 
-	step->send_back = step->given_up = step->accepted = false;
+	step->sets_mark = step->send_back = step->given_up = step->accepted = false;
 	step->waiting = NULL;
 	StepCounted(step);
 	return step;
@@ -185,12 +189,24 @@ KeptChanged(const Call *call)
 	return call->kept ? call->kept->changed : NIL;
 }
 
+/* Say whether some of the rows that are to be written are marked as ready. */
+bool
+KeptMarks(const Call *call)
+{
+	ListCell   *cell;
+
+	foreach(cell, KeptChanged(call))
+		if (((const KeptStep *) lfirst(cell))->row->ready_mark)
+			return true;
+	return false;
+}
+
 /* ---------- the next candidate ---------- */
 
 static bool
 IsCandidate(const PlanRow *plan, const StepRow *row)
 {
-	return plan->sequential ? row->status == STEP_PENDING : row->ready;
+	return plan->sequential ? row->status == STEP_PENDING : StepIsReady(plan, row);
 }
 
 /* Find the first candidate from this order on that the call itself has made one; NULL if there is none. */
@@ -246,8 +262,9 @@ AheadBegin(Call *call, const PlanRow *plan, int from)
 
 /* Read more rows ahead; returns false if there are no more. */
 static bool
-AheadRead(Call *call, Ahead *ahead, ReadAhead *read)
+AheadRead(Call *call, PlanRow *plan, ReadAhead *read)
 {
+	Ahead	   *ahead = &call->kept->ahead;
 	MemoryContext outer;
 	List	   *rows;
 	ListCell   *cell;
@@ -255,7 +272,7 @@ AheadRead(Call *call, Ahead *ahead, ReadAhead *read)
 	if (ahead->to == INT_MAX)
 		return false;
 	outer = MemoryContextSwitchTo(call->context);
-	rows = read(call, &ahead->plan_id, ahead->to, ahead->size);
+	rows = read(call, plan, ahead->to, ahead->size);
 	foreach(cell, rows)
 	{
 		StepRow    *row = lfirst(cell);
@@ -273,18 +290,21 @@ AheadRead(Call *call, Ahead *ahead, ReadAhead *read)
 
 /*
  * Find the first candidate of a plan from this order on; NULL if there is none.
- * "read" reads candidates from the table that are not among the changed rows.
+ * No candidate has an order below "first". "read" reads candidates from the
+ * table that are not among the changed rows.
  */
 StepRow *
-KeptNext(Call *call, const PlanRow *plan, int from, ReadAhead *read)
+KeptNext(Call *call, PlanRow *plan, int from, int first, ReadAhead *read)
 {
 	Kept	   *kept = call->kept;
 	KeptStep   *again = FirstAgain(kept, plan, from);
 	KeptStep   *next;
 
+	if (again != NULL && again->row->order <= first)
+		return KeptRow(again);
 	AheadBegin(call, plan, from);
 	while ((next = FirstAhead(&kept->ahead, plan, from)) == NULL)
-		if (!AheadRead(call, &kept->ahead, read))
+		if (!AheadRead(call, plan, read))
 			break;
 	if (next == NULL || (again != NULL && again->row->order < next->row->order))
 		next = again;

@@ -194,7 +194,8 @@ StepStamp(Call *call, StepRow *step, StepStatus to, TimestampTz now)
 	CheckTransition(call, step, to);
 	StampPreviousError(step, to);
 	step->pause_reason = NULL;
-	step->ready = false;
+	step->ready_mark = false;
+	step->sets_mark = true;
 	if (to == STEP_IN_PROGRESS)
 		StampStart(step, now);
 	else
@@ -282,9 +283,11 @@ StepStampInPlan(Call *call, PlanRow *plan, StepRow *step)
 		step->inputs = NULL;
 		changed = true;
 	}
-	if (step->status == STEP_PENDING && !plan->sequential && step->blockers == 0)
+	if (!StepIsReady(plan, step))
+		ReadyListRemove(plan, step->order);
+	else if (!ReadyListAdd(plan, step->order))
 	{
-		step->ready = true;
+		step->ready_mark = true;
 		changed = true;
 	}
 	if (step->status == STEP_FAILED && FailureIsOpen(plan, step))
@@ -422,16 +425,21 @@ PlanAudit(Call *call, PlanRow *plan, PlanStatus from, PlanStatus to, const Jsonb
  * under on_failure pause. Joins that have started go on.
  */
 static void
-JoinsWaitAgain(Call *call, const PlanRow *plan, const StepRow *step)
+JoinsWaitAgain(Call *call, PlanRow *plan, const StepRow *step)
 {
 	static KeptQuery block = {
-		"UPDATE stepwise.step AS s SET blockers = s.blockers + 1, ready = NULL FROM stepwise.dependency AS d"
-		" WHERE d.tenant = $1 AND d.depends_on = $2 AND d.ended AND s.tenant = $1 AND s.id = d.step_id",
+		"UPDATE stepwise.step AS s SET blockers = s.blockers + 1, ready_mark = NULL FROM stepwise.dependency AS d"
+		" WHERE d.tenant = $1 AND d.depends_on = $2 AND d.ended AND s.tenant = $1 AND s.id = d.step_id RETURNING s.step_order",
 		2, {TEXTOID, UUIDOID}
 	};
+	Rows		rows;
 
-	if (!plan->sequential && plan->on_failure != ON_FAILURE_PAUSE)
-		QueryById(call, &block, &step->id);
+	if (plan->sequential || plan->on_failure == ON_FAILURE_PAUSE)
+		return;
+	rows = QueryById(call, &block, &step->id);
+	for (uint64 i = 0; i < rows.count; i++)
+		ReadyListRemove(plan, RowInt(&rows, i, 1));
+	RowsFree(&rows);
 }
 
 /*

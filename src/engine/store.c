@@ -262,6 +262,10 @@ PlanMake(TupleTableSlot *slot)
 	plan->updated_at = FieldTime(&f, PLAN_COL_UPDATED_AT);
 	plan->stall_after = FieldInterval(&f, PLAN_COL_STALL_AFTER);
 	FieldHash(&f, PLAN_COL_AUDIT_HEAD, plan->audit_head);
+	if (!f.nulls[PLAN_COL_READY_STEPS])
+		ReadyListRead(plan, (struct varlena *) DatumGetPointer(f.values[PLAN_COL_READY_STEPS]));
+	plan->ready_marks = FieldBool(&f, PLAN_COL_READY_MARKS);
+	plan->relinked = FieldBool(&f, PLAN_COL_RELINKED);
 	plan->session_id = FieldText(&f, PLAN_COL_SESSION_ID);
 	plan->message = FieldText(&f, PLAN_COL_MESSAGE);
 	plan->pause_reason = FieldVarlena(&f, PLAN_COL_PAUSE_REASON);
@@ -498,6 +502,8 @@ PlanSetState(Changes *c, const PlanRow *plan)
 	SetBool(c, PLAN_COL_LEASES, plan->leases);
 	SetBool(c, PLAN_COL_NESTS, plan->nests);
 	SetBool(c, PLAN_COL_STALLS, plan->stalls);
+	SetBool(c, PLAN_COL_READY_MARKS, plan->ready_marks);
+	SetBool(c, PLAN_COL_RELINKED, plan->relinked);
 	SetTrue(c, PLAN_COL_WORKABLE, plan->nested && plan->workable);
 	for (int i = 0; i < STEP_STATUSES; i++)
 		SetInt(c, CountColumn[i], plan->counts[i]);
@@ -514,6 +520,7 @@ PlanSetState(Changes *c, const PlanRow *plan)
 	SetTime(c, PLAN_COL_COMPLETED_AT, plan->completed_at);
 	SetTime(c, PLAN_COL_UPDATED_AT, plan->updated_at);
 	SetVarlena(c, PLAN_COL_AUDIT_HEAD, cstring_to_text_with_len((char *) plan->audit_head, sizeof(plan->audit_head)));
+	SetVarlena(c, PLAN_COL_READY_STEPS, ReadyListArray(plan));
 	SetText(c, PLAN_COL_SESSION_ID, plan->session_id);
 	SetText(c, PLAN_COL_MESSAGE, plan->message);
 	SetVarlena(c, PLAN_COL_PAUSE_REASON, plan->pause_reason);
@@ -804,7 +811,8 @@ StepFromFields(const Fields *f, ItemPointerData tid)
 	step->attempt = FieldInt(f, STEP_COL_ATTEMPT);
 	step->execution_order = FieldInt(f, STEP_COL_EXECUTION_ORDER);
 	step->blockers = FieldInt(f, STEP_COL_BLOCKERS);
-	step->ready = FieldBool(f, STEP_COL_READY);
+	step->ready_mark = FieldBool(f, STEP_COL_READY_MARK);
+	step->dependents = f->nulls[STEP_COL_DEPENDENTS] ? -1 : FieldInt(f, STEP_COL_DEPENDENTS);
 	step->holds = FieldBool(f, STEP_COL_HOLDS);
 	step->sent_back = FieldBool(f, STEP_COL_SENT_BACK);
 	step->branches = FieldBool(f, STEP_COL_BRANCHES);
@@ -946,8 +954,9 @@ StepReadByBinding(Call *call, const pg_uuid_t *plan_id, const char *binding)
 typedef struct LastStep
 {
 	pg_uuid_t	plan_id;
+	pg_uuid_t	id;
 	int			order;
-	ItemPointerData tid;
+	ItemPointerData tid;		/* where it was found first; since then it may have got a new version */
 } LastStep;
 
 static LastStep lasts[LASTS];
@@ -959,15 +968,30 @@ LastOf(const pg_uuid_t *plan_id)
 	return &lasts[plan_id->data[13] % LASTS];
 }
 
-/* Remember where a step was found by its order. */
+/* Remember where a step was found, if it is not the one that was found last. */
 static void
 LastRemember(const StepRow *step)
 {
 	LastStep   *last = LastOf(&step->plan_id);
 
+	if (UuidEqual(&last->id, &step->id))
+		return;
 	last->plan_id = step->plan_id;
+	last->id = step->id;
 	last->order = step->order;
 	last->tid = step->tid;
+}
+
+/* Find the place behind the last step of a plan; it is not valid if there is none. */
+static ItemPointerData
+PlaceBehindLast(const pg_uuid_t *plan_id)
+{
+	const LastStep *last = LastOf(plan_id);
+	ItemPointerData place = {0};
+
+	if (UuidEqual(&last->plan_id, plan_id))
+		ItemPointerSet(&place, ItemPointerGetBlockNumber(&last->tid), ItemPointerGetOffsetNumber(&last->tid) + 1);
+	return place;
 }
 
 /* Make the key of the step of a plan by its order, with the place where it may be. */
@@ -980,8 +1004,10 @@ OrderKey(Call *call, const pg_uuid_t *plan_id, int order)
 
 	KeyInt(&key, order);
 	key.of_table = columns;
-	if (last->order == order - 1 && UuidEqual(&last->plan_id, plan_id))
-		ItemPointerSet(&key.place, ItemPointerGetBlockNumber(&last->tid), ItemPointerGetOffsetNumber(&last->tid) + 1);
+	if (last->order == order - 1)
+		key.place = PlaceBehindLast(plan_id);
+	else if (last->order == order && UuidEqual(&last->plan_id, plan_id))
+		key.place = PlaceKey(call, &last->id).place;
 	return key;
 }
 
@@ -995,6 +1021,23 @@ StepReadByOrder(Call *call, const pg_uuid_t *plan_id, int order)
 	if (step != NULL)
 		LastRemember(step);
 	return StepAsKept(call, step);
+}
+
+/* Read a step that depends on another one of its plan; NULL if there is none. Often it is right behind that. */
+static StepRow *
+StepReadDependent(Call *call, const pg_uuid_t *plan_id, const pg_uuid_t *step_id)
+{
+	Key			key = PlaceKey(call, step_id);
+	StepRow    *step;
+
+	/* a join was found before, and is seldom next to its parents */
+	if (KeptFind(call, step_id) != NULL || ItemPointerIsValid(&key.place))
+		return StepRead(call, step_id);
+	key.place = PlaceBehindLast(plan_id);
+	step = TableRead("step", "step_pkey", &key, NULL, NULL, StepMake);
+	if (step != NULL)
+		LastRemember(step);
+	return step;
 }
 
 /* Read the first step of a plan, from this order on, that is in the index and passes the test. */
@@ -1126,22 +1169,66 @@ IsUnchangedPending(TupleTableSlot *slot, const void *call)
 
 /* Read pending steps of a plan from this order on, but those that the call has changed. */
 static List *
-PendingAhead(Call *call, const pg_uuid_t *plan_id, int from, int max)
+PendingAhead(Call *call, PlanRow *plan, int from, int max)
 {
-	Key			key = IdKey(call, plan_id);
+	Key			key = IdKey(call, &plan->id);
 
 	KeyIntFrom(&key, from);
 	return TableReadSome("step", "step_order_unique", &key, IsUnchangedPending, call, StepMake, max);
 }
 
+static int
+CompareOrders(const ListCell *a, const ListCell *b)
+{
+	return ((const StepRow *) lfirst(a))->order - ((const StepRow *) lfirst(b))->order;
+}
+
+/* Read listed steps of a plan from this order on, but those that the call has changed. */
+static List *
+ListedAhead(Call *call, const PlanRow *plan, int from, int max)
+{
+	List	   *rows = NIL;
+
+	for (int order = from; list_length(rows) < max && (order = ReadyListNext(plan, order)) > 0; order++)
+	{
+		StepRow    *step = StepReadByOrder(call, &plan->id, order);
+		const KeptStep *kept = step ? KeptFind(call, &step->id) : NULL;
+
+		/* without the lock, the step may have moved since the plan was read */
+		if (step != NULL && StepIsReady(plan, step) && (kept == NULL || !kept->changed))
+			rows = lappend(rows, step);
+	}
+	return rows;
+}
+
+/* Read marked steps of a plan from this order on, but those that the call has changed. */
+static List *
+MarkedAhead(Call *call, PlanRow *plan, int from, int max)
+{
+	Key			key = IdKey(call, &plan->id);
+	List	   *rows;
+
+	if (!plan->ready_marks)
+		return NIL;
+	KeyIntFrom(&key, from);
+	rows = TableReadSome("step", "step_ready", &key, IsUnchanged, call, StepMake, max);
+	/* there are no more of them, so the next search need not look */
+	if (rows == NIL && from == 1 && !KeptMarks(call))
+		plan->ready_marks = false;
+	return rows;
+}
+
 /* Read ready steps of a plan from this order on, but those that the call has changed. */
 static List *
-ReadyAhead(Call *call, const pg_uuid_t *plan_id, int from, int max)
+ReadyAhead(Call *call, PlanRow *plan, int from, int max)
 {
-	Key			key = IdKey(call, plan_id);
+	List	   *listed = ListedAhead(call, plan, from, max);
+	List	   *marked = MarkedAhead(call, plan, from, max);
+	List	   *rows = list_concat(listed, marked);
 
-	KeyIntFrom(&key, from);
-	return TableReadSome("step", "step_ready", &key, IsUnchanged, call, StepMake, max);
+	if (marked != NIL)
+		list_sort(rows, CompareOrders);
+	return list_truncate(rows, max);
 }
 
 /*
@@ -1157,7 +1244,7 @@ StepNextPending(Call *call, const PlanRow *plan, int from_order)
 
 	RowsLimit(call);
 	if (call->kept != NULL)
-		return KeptNext(call, plan, from_order, PendingAhead);
+		return KeptNext(call, unconstify(PlanRow *, plan), from_order, from_order, PendingAhead);
 	step = StepReadByOrder(call, &plan->id, from_order);
 	if (step != NULL && step->status == STEP_PENDING)
 		return step;
@@ -1166,12 +1253,15 @@ StepNextPending(Call *call, const PlanRow *plan, int from_order)
 
 /* Read the first ready step of a plan from this order on; NULL if there is none. */
 StepRow *
-StepNextReady(Call *call, const PlanRow *plan, int from_order)
+StepNextReady(Call *call, PlanRow *plan, int from_order)
 {
+	List	   *rows;
+
 	RowsLimit(call);
 	if (call->kept != NULL)
-		return KeptNext(call, plan, from_order, ReadyAhead);
-	return StepReadFrom(call, "step_ready", &plan->id, from_order, NULL, NULL);
+		return KeptNext(call, plan, from_order, plan->ready_marks ? from_order : ReadyListNext(plan, from_order), ReadyAhead);
+	rows = ReadyAhead(call, plan, from_order, 1);
+	return rows ? linitial(rows) : NULL;
 }
 
 /* Refuse a row that does not fit its constraint, since TableUpdate does not check it. */
@@ -1194,7 +1284,8 @@ StepWrite(Call *call, StepRow *step, bool unblocked)
 	SetEnum(&c, STEP_COL_OUTCOME, "outcome", OutcomeName[step->outcome]);
 	SetInt(&c, STEP_COL_ATTEMPT, step->attempt);
 	SetPositive(&c, STEP_COL_EXECUTION_ORDER, step->execution_order);
-	SetTrue(&c, STEP_COL_READY, step->ready);
+	if (step->sets_mark)
+		SetTrue(&c, STEP_COL_READY_MARK, step->ready_mark);
 	SetTrue(&c, STEP_COL_HOLDS, step->holds);
 	SetTrue(&c, STEP_COL_SENT_BACK, step->sent_back);
 	SetPositive(&c, STEP_COL_MAX_ATTEMPTS, step->max_attempts);
@@ -1243,6 +1334,7 @@ StepSave(Call *call, StepRow *step)
 		KeptChange(call, step);
 	else
 		StepWrite(call, step, false);
+	step->sets_mark = false;
 }
 
 /* Copy a column of a row, detoasted; NULL if it is null. */
@@ -1346,6 +1438,8 @@ FormattingNotes(Call *call, const pg_uuid_t *plan_id)
 {
 	Key			key = IdKey(call, plan_id);
 
+	if (call->kept != NULL)
+		RowsWrite(call, call, 0);
 	return TableReadAll("step", "step_notes", &key, NoteMake);
 }
 
@@ -1411,48 +1505,98 @@ DependentMake(TupleTableSlot *slot)
 	else
 		dependent->need = DatumGetBool(slot_getattr(slot, DEPENDENCY_COL_REQUIRED + 1, &isnull)) ?
 			NEED_SUCCESS : NEED_NO_FAILURE;
+	dependent->tid = slot->tts_tid;
 	return dependent;
 }
 
-/* List the steps that depend on a step. */
+/*
+ * The dependencies of a plan were inserted in the order of the steps that have
+ * them. So that of the next step is often right behind the one that was found
+ * last, as with steps.
+ */
+typedef struct LastLink
+{
+	pg_uuid_t	plan_id;
+	ItemPointerData tid;
+} LastLink;
+
+static LastLink last_links[LASTS];
+
+/* Read the only dependent of a step. What is in the place where it may be is compared with the key. */
+static List *
+OnlyDependent(Call *call, const StepRow *step)
+{
+	static const AttrNumber columns[] = {DEPENDENCY_COL_DEPENDS_ON + 1};
+	LastLink   *last = &last_links[step->plan_id.data[13] % LASTS];
+	Key			key = IdKey(call, &step->id);
+	Dependent  *dependent;
+
+	key.of_table = columns;
+	if (UuidEqual(&last->plan_id, &step->plan_id))
+		ItemPointerSet(&key.place, ItemPointerGetBlockNumber(&last->tid), ItemPointerGetOffsetNumber(&last->tid) + 1);
+	dependent = TableRead("dependency", "dependency_of", &key, NULL, NULL, DependentMake);
+	if (dependent == NULL)
+		return NIL;
+	last->plan_id = step->plan_id;
+	last->tid = dependent->tid;
+	return list_make1(dependent);
+}
+
+/* List the steps that depend on a step, as the index has them. */
 List *
-StepDependents(Call *call, const pg_uuid_t *step_id)
+DependentsOf(Call *call, const pg_uuid_t *step_id)
 {
 	Key			key = IdKey(call, step_id);
 
 	return TableReadAll("dependency", "dependency_of", &key, DependentMake);
 }
 
-/* Count one blocker less for a step, in memory. */
-static void
-StepUnblockKept(Call *call, StepRow *step)
+/* List the steps that depend on a step. Its plan says whether the step has counted them. */
+List *
+StepDependents(Call *call, const PlanRow *plan, const StepRow *step)
 {
+	int			count = plan->relinked ? -1 : step->dependents;
+
+	if (count == 0 || plan->sequential)
+		return NIL;
+	if (count == 1)
+		return OnlyDependent(call, step);
+	return DependentsOf(call, &step->id);
+}
+
+/* Write that a step has one blocker less, or keep it to be written. */
+static void
+UnblockedSave(Call *call, StepRow *step)
+{
+	Changes		c = {0};
 	KeptStep   *kept;
 
-	step->ready = step->blockers == 1 && step->status == STEP_PENDING;
-	kept = KeptChange(call, step);
-	kept->row->blockers = step->blockers - 1;
-	kept->unblocked = true;
+	RowsLimit(call);
+	if (call->kept != NULL)
+	{
+		kept = KeptChange(call, step);
+		kept->row->blockers = step->blockers;
+		kept->unblocked = true;
+		return;
+	}
+	SetInt(&c, STEP_COL_BLOCKERS, step->blockers);
+	if (step->sets_mark)
+		SetTrue(&c, STEP_COL_READY_MARK, step->ready_mark);
+	RowWrite(call, "step", "step_pkey", &step->id, &step->tid, &c);
 }
 
 /* Count one blocker less for a step. A pending step without blockers is ready. */
 void
-StepUnblock(Call *call, const pg_uuid_t *step_id)
+StepUnblock(Call *call, PlanRow *plan, const pg_uuid_t *step_id)
 {
-	StepRow    *step = StepRead(call, step_id);
-	Changes		c = {0};
+	StepRow    *step = StepReadDependent(call, &plan->id, step_id);
 
 	if (step == NULL)
 		return;
-	RowsLimit(call);
-	if (call->kept != NULL)
-	{
-		StepUnblockKept(call, step);
-		return;
-	}
-	SetInt(&c, STEP_COL_BLOCKERS, step->blockers - 1);
-	SetTrue(&c, STEP_COL_READY, step->blockers == 1 && step->status == STEP_PENDING);
-	RowWrite(call, "step", "step_pkey", step_id, &step->tid, &c);
+	step->blockers--;
+	if (StepIsReady(plan, step))
+		step->ready_mark = step->sets_mark = !ReadyListAdd(plan, step->order);
+	UnblockedSave(call, step);
 }
 
 /* Change the instructions of a step, in its row and in the table. */

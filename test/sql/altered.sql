@@ -153,7 +153,7 @@ CREATE TRIGGER see_all AFTER INSERT ON stepwise.step REFERENCING NEW TABLE AS ne
 SELECT pg_temp.make('seen', '[{"name": "a", "tool": "rm", "condition": "${inputs.n} > 1"}, {"name": "b", "prompt": "Well?", "dependsOn": ["a"]}]', inputs => '{"n": 2}');
 SELECT pg_temp.next('seen'), pg_temp.submit('seen', 'a');
 SELECT said FROM seen ORDER BY n;
-SELECT name, tool, prompt, condition, condition_operands, blockers, ready, wave FROM stepwise.step WHERE plan_id = pg_temp.plan('seen') ORDER BY step_order;
+SELECT name, tool, prompt, condition, condition_operands, blockers, (SELECT true FROM stepwise.plan AS p WHERE p.id = s.plan_id AND (s.ready_mark OR s.step_order = ANY (p.ready_steps))) AS ready, wave FROM stepwise.step AS s WHERE plan_id = pg_temp.plan('seen') ORDER BY step_order;
 SELECT * FROM stepwise.check_integrity();
 ROLLBACK;
 -- a trigger cannot make rows vanish
@@ -223,7 +223,7 @@ SELECT stepwise.store_output(pg_temp.plan('asked'), 'one') -> 'replaced', stepwi
 ALTER TABLE stepwise.step ALTER COLUMN colour SET DEFAULT 'green';
 ALTER TABLE stepwise.plan ALTER COLUMN made_for SET DEFAULT 'somebody';
 SELECT stepwise.fork_plan(pg_temp.plan('asked'), 'bb') ->> 'planId' AS fork \gset
-SELECT s.name, s.status, s.colour, s.size, p.made_for, s.blockers, s.ready FROM stepwise.plan AS p JOIN stepwise.step AS s ON s.plan_id = p.id
+SELECT s.name, s.status, s.colour, s.size, p.made_for, s.blockers, nullif(coalesce(s.ready_mark, s.step_order = ANY (p.ready_steps)), false) AS ready FROM stepwise.plan AS p JOIN stepwise.step AS s ON s.plan_id = p.id
 WHERE p.id = :'fork' ORDER BY s.step_order;
 SELECT what, count(*) FROM written GROUP BY what ORDER BY what;
 SELECT * FROM stepwise.check_integrity();

@@ -105,7 +105,7 @@ SELECT pg_temp.submit('dag', 'b'), pg_temp.submit('dag', 'a'), pg_temp.submit('d
 SELECT pg_temp.show('dag');
 CREATE FUNCTION pg_temp.readiness(label text) RETURNS TABLE (step text, status stepwise.step_status, blockers int, ready boolean, execution_order int)
 LANGUAGE sql AS $$
-    SELECT name, status, blockers, ready, execution_order FROM stepwise.step WHERE plan_id = (SELECT pg_temp.plan(label)) ORDER BY step_order
+    SELECT name, status, blockers, (SELECT true FROM stepwise.plan AS p WHERE p.id = s.plan_id AND (s.ready_mark OR s.step_order = ANY (p.ready_steps))), execution_order FROM stepwise.step AS s WHERE plan_id = (SELECT pg_temp.plan(label)) ORDER BY step_order
 $$;
 -- from b: steps that do not depend on it are kept
 SELECT pg_temp.fork('from b', 'dag', 'b');

@@ -17,7 +17,7 @@ CREATE FUNCTION pg_temp.retry(plan text, step text) RETURNS text LANGUAGE sql AS
 $$;
 -- the dependents and their states; ready ones in capitals
 CREATE FUNCTION pg_temp.dependents(plan text) RETURNS text LANGUAGE sql AS $$
-    SELECT string_agg(CASE WHEN s.ready THEN upper(s.name) ELSE s.name END || ' ' || s.status, ', ' ORDER BY s.step_order)
+    SELECT string_agg(CASE WHEN (SELECT true FROM stepwise.plan AS p WHERE p.id = s.plan_id AND (s.ready_mark OR s.step_order = ANY (p.ready_steps))) THEN upper(s.name) ELSE s.name END || ' ' || s.status, ', ' ORDER BY s.step_order)
     FROM stepwise.step AS s WHERE s.plan_id = pg_temp.plan(plan) AND s.name NOT IN ('p', 'other')
 $$;
 \set ECHO all

@@ -211,7 +211,7 @@ CREATE TABLE come (how text, name text, steps text, plan text, audit text);
 -- What must be the same. Ids and times differ, so they are left out.
 CREATE FUNCTION come(how text, name text, id uuid) RETURNS void LANGUAGE sql AS $$
     INSERT INTO come SELECT how, name,
-        (SELECT string_agg(concat_ws(' ', s.name, s.status, s.outcome, s.attempt, s.execution_order, s.blockers, s.ready, s.holds, s.message, s.result, s.inputs, s.pause_reason - 'checkpointId', s.error,
+        (SELECT string_agg(concat_ws(' ', s.name, s.status, s.outcome, s.attempt, s.execution_order, s.blockers, s.ready_mark OR s.step_order = ANY (q.ready_steps), s.holds, s.message, s.result, s.inputs, s.pause_reason - 'checkpointId', s.error,
             s.started_at IS NULL, s.completed_at IS NULL, s.completed_at >= s.started_at), E'\n' ORDER BY q.depth, q.parent_names, s.step_order)
          FROM stepwise.plan AS q JOIN stepwise.step AS s ON s.plan_id = q.id WHERE q.root_id = $3),
         (SELECT string_agg(concat_ws(' ', q.name, q.status, q.outcome, q.pending, q.in_progress, q.completed, q.failed, q.skipped, q.awaiting_input, q.pause_reason - 'checkpointId', q.outputs, q.next_order, q.started_steps,

@@ -211,7 +211,7 @@ SELECT stepwise.create_plan('graph', 'with dependencies', '[
     {"name": "a"}, {"name": "b", "dependsOn": ["a"]}, {"name": "c", "dependsOn": [{"step": "b", "required": false}]}, {"name": "d"}]',
     inputs => '{"x": 1}') ->> 'planId' AS plan \gset
 SELECT pg_temp.modify(:'plan', 'add_steps', '{"steps": [{"name": "e", "dependsOn": ["b", "f"]}, {"name": "f", "dependsOn": ["a"]}], "insertAfterOrder": 1}');
-SELECT string_agg(format('%s:%s:%s:%s', name, wave, blockers, coalesce(ready, false)), ' ' ORDER BY step_order) FROM stepwise.step WHERE plan_id = :'plan';
+SELECT string_agg(format('%s:%s:%s:%s', name, wave, blockers, coalesce((SELECT true FROM stepwise.plan AS p WHERE p.id = s.plan_id AND (s.ready_mark OR s.step_order = ANY (p.ready_steps))), false)), ' ' ORDER BY step_order) FROM stepwise.step AS s WHERE plan_id = :'plan';
 SELECT pg_temp.faults(:'plan', 'remove_step', pg_temp.step(:'plan', 'b'));
 SELECT pg_temp.faults(:'plan', 'add_steps', '{"steps": [{"name": "g", "dependsOn": ["h"]}, {"name": "h", "dependsOn": ["g"]}]}');
 SELECT pg_temp.faults(:'plan', 'update_step_instructions', pg_temp.step(:'plan', 'd', '{"instructions": "${steps.a.outputs}"}'));

@@ -31,7 +31,7 @@ CREATE FUNCTION pg_temp.steps(plan text) RETURNS SETOF text LANGUAGE sql STABLE 
     SELECT concat_ws(' ', s.step_order, s.name, s.status, s.outcome, 'attempt ' || s.attempt, 'started as ' || s.execution_order,
                      CASE WHEN s.started_at IS NOT NULL THEN 'started' END,
                      CASE WHEN s.completed_at IS NOT NULL THEN 'completed' END,
-                     CASE WHEN s.ready THEN 'ready' END, '"' || s.message || '"')
+                     CASE WHEN (SELECT true FROM stepwise.plan AS p WHERE p.id = s.plan_id AND (s.ready_mark OR s.step_order = ANY (p.ready_steps))) THEN 'ready' END, '"' || s.message || '"')
     FROM stepwise.step AS s WHERE s.plan_id = pg_temp.id(plan) ORDER BY s.step_order
 $$;
 
@@ -313,7 +313,7 @@ SELECT rpad(e::text, 45) || pg_temp.try_insert(e) FROM (VALUES
     (9, '{"lease_expires_at": "2020-01-01"}'), (10, '{"pause_reason": "{}"}'), (11, '{"execution_order": 3}'), (12, '{"branches": true}'),
     (13, '{"blockers": 1}'), (14, '{"started_at": "2020-01-01"}'), (15, '{"message": "m"}'),
     (16, '{"step_order": 5}'), (17, '{"step_order": 3}'), (18, '{"name": "a"}'), (19, '{"step_order": 0}'),
-    (20, '{"plan_id": "00000000-0000-7000-8000-000000000000"}')) AS t (n, e) ORDER BY n;
+    (20, '{"plan_id": "00000000-0000-7000-8000-000000000000"}'), (21, '{"dependents": 1}')) AS t (n, e) ORDER BY n;
 -- constraints of the table raise their own errors
 SELECT c, left(pg_temp.try_insert(jsonb_build_object(c, NULL)), 5) FROM unnest(ARRAY['tenant', 'plan_id', 'step_order', 'name']) AS c;
 SELECT left(pg_temp.try(format('INSERT INTO stepwise.step (tenant, plan_id, step_order, name, status) VALUES (%L, %L, 4, %L, NULL)', 'default', pg_temp.id('grown'), 'x')), 5);

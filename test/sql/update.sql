@@ -24,7 +24,8 @@ $$;
 CREATE FUNCTION pg_temp.defined(plan text, step text) RETURNS text LANGUAGE sql AS $$
     SELECT jsonb_strip_nulls(to_jsonb(x))::text
     FROM (SELECT s.name, nullif(s.type, 'custom') AS type, s.tool, s.workflow, s.version, s.prompt, s.instructions, s.arguments, s.resources,
-                 s.binding, s.condition, s.condition_operands, s.retryable, s.max_attempts, s.stall_after, s.dynamic, s.wave, s.blockers, s.ready
+                 s.binding, s.condition, s.condition_operands, s.retryable, s.max_attempts, s.stall_after, s.dynamic, s.wave, s.blockers,
+                 (SELECT true FROM stepwise.plan AS p WHERE p.id = s.plan_id AND (s.ready_mark OR s.step_order = ANY (p.ready_steps))) AS ready
           FROM stepwise.step AS s WHERE s.id = pg_temp.step($1, $2)) AS x
 $$;
 \set ECHO all
@@ -159,7 +160,7 @@ SELECT pg_temp.update('graph', 'd', '{"dependsOn": ["d", "x", "a", "a"]}');
 SELECT pg_temp.update('graph', 'b', '{"dependsOn": []}');
 SELECT pg_temp.update('graph', 'c', '{"dependsOn": ["a"]}');
 SELECT pg_temp.update('graph', 'b', '{"dependsOn": []}');
-SELECT s.name, s.wave, s.blockers, s.ready FROM stepwise.step AS s WHERE s.plan_id = pg_temp.plan('graph') ORDER BY s.step_order;
+SELECT s.name, s.wave, s.blockers, (SELECT true FROM stepwise.plan AS p WHERE p.id = s.plan_id AND (s.ready_mark OR s.step_order = ANY (p.ready_steps))) AS ready FROM stepwise.step AS s WHERE s.plan_id = pg_temp.plan('graph') ORDER BY s.step_order;
 SELECT pg_temp.update('graph', 'd', '{"dependsOn": [{"step": "b", "required": false}, "c"]}');
 SELECT pg_temp.next('graph'), pg_temp.next('graph'), pg_temp.next('graph');
 SELECT pg_temp.submit('graph', 'a'), pg_temp.submit('graph', 'b', '{}', 'failure');

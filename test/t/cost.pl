@@ -12,15 +12,21 @@ use Server;
 use Test::More;
 
 # Per call, and of run per step. "prepared" are the instructions of a prepared statement, "simple" those of one that is parsed and planned
-# each time. The table is that of PostgreSQL 15 on x86-64.
+# each time. The table is that of PostgreSQL 15 on x86-64. Plans are sequences; in a "chain" each step depends on the one before it, and in a
+# "diamond" many depend on the first one, and the last one on these.
 my @kinds = qw(prepared simple wal entries pages);
 my $table = <<'TABLE';
-function              prepared    simple       wal   entries     pages
-create_plan             890557    955703      5350      34.1      69.3
-get_next_step           207979    233109       619       1.0       8.2
-submit_step_result      220037    257916       708       1.0       7.4
-advance                 291777    327105       900       1.0      10.7
-run                      76792     76775       298       0.0       2.6
+function                  prepared    simple       wal   entries     pages
+create_plan                 890557    955703      5350      34.1      69.3
+get_next_step               207979    233109       619       1.0       8.2
+submit_step_result          220037    257916       708       1.0       7.4
+advance                     291777    327105       900       1.0      10.7
+get_next_step:chain         217824    227604       619       1.0       8.6
+submit_step_result:chain    256386    286154       838       1.0      11.7
+advance:chain               305601    342340       971       1.0      11.6
+advance:diamond             383609    420548      1149       1.0      18.9
+run:chain                    84998     84638       320       0.1       4.7
+run                          76792     76775       298       0.0       2.6
 TABLE
 
 # How often a function is called for one number. A run is one call for many steps.
@@ -28,10 +34,15 @@ use constant CALLS => 20;
 use constant CALLS_BEFORE => 10;
 use constant RUN_STEPS => 100;
 use constant CLIENTS => 8;
+use constant DIAMOND_STEPS => 102;
 
 # How much more than in the table a call may cost. Other versions of PostgreSQL have costs of their own in what we call.
 use constant ROOM => 1.1;
 use constant ROOM_ELSEWHERE => 1.35;
+
+# How much more than in a sequence a step may cost in a chain. What it releases is in two pages more, and in one of them it is written.
+use constant DEPENDENCIES => 1.15;
+use constant DEPENDENCIES_PAGES => 1.25;
 
 # Full-page images, vacuum and checkpoints come at times of their own.
 my $node = start_server('cost', <<'CONF');
@@ -50,14 +61,22 @@ CREATE EXTENSION pg_stepwise;
 CREATE FUNCTION nothing(jsonb) RETURNS jsonb LANGUAGE internal IMMUTABLE AS 'jsonb_build_object_noargs';
 SELECT stepwise.register_tool('nothing', 'nothing(jsonb)');
 
-CREATE FUNCTION definition(size int, tool text) RETURNS jsonb LANGUAGE sql AS $$
-    SELECT jsonb_agg(jsonb_build_object('name', 'step_' || i, 'tool', tool, 'instructions', 'Look at item ' || i || ' and say what it is',
-                                        'arguments', jsonb_build_object('item', i, 'deep', true)) ORDER BY i)
+-- the steps on which a step depends; null in a sequence
+CREATE FUNCTION parents(step int, size int, shape text) RETURNS jsonb LANGUAGE sql AS $$
+    SELECT CASE WHEN shape = 'sequence' THEN NULL ELSE coalesce(jsonb_agg('step_' || i), '[]') END
+    FROM generate_series(1, step - 1) AS i
+    WHERE CASE WHEN shape = 'chain' THEN i = step - 1 WHEN step < size THEN i = 1 ELSE i > 1 END
+$$;
+
+CREATE FUNCTION definition(size int, tool text, shape text) RETURNS jsonb LANGUAGE sql AS $$
+    SELECT jsonb_agg(jsonb_strip_nulls(jsonb_build_object(
+        'name', 'step_' || i, 'tool', tool, 'instructions', 'Look at item ' || i || ' and say what it is',
+        'arguments', jsonb_build_object('item', i, 'deep', true), 'dependsOn', parents(i, size, shape))) ORDER BY i)
     FROM generate_series(1, size) AS i
 $$;
 
-CREATE FUNCTION new_plan(size int, tool text) RETURNS uuid LANGUAGE sql AS $$
-    SELECT (stepwise.create_plan('cost', 'See what it costs', definition(size, tool)) ->> 'planId')::uuid
+CREATE FUNCTION new_plan(size int, tool text, shape text) RETURNS uuid LANGUAGE sql AS $$
+    SELECT (stepwise.create_plan('cost', 'See what it costs', definition(size, tool, shape)) ->> 'planId')::uuid
 $$;
 SQL
 
@@ -84,8 +103,8 @@ sub call
 # Make a plan; return its id, and the ids of its steps in order.
 sub new_plan
 {
-	my ($size, $tool) = @_;
-	my $plan = sql("SELECT new_plan($size, '$tool')");
+	my ($size, $tool, $shape) = @_;
+	my $plan = sql("SELECT new_plan($size, '$tool', '$shape')");
 	return ($plan, split(/\n/, sql("SELECT id FROM stepwise.step WHERE plan_id = '$plan' ORDER BY step_order")));
 }
 
@@ -100,23 +119,23 @@ sub warmed
 sub create_case
 {
 	my ($p) = @_;
-	my $definition = sql("SELECT definition(10, 'inspect')");
+	my $definition = sql("SELECT definition(10, 'inspect', 'sequence')");
 	my %case = warmed(1, (call($p, 'create_plan', 'cost', 'See what it costs', $definition)) x (CALLS_BEFORE + CALLS));
 	return { before => $case{before}, count => [ $case{count} ] };
 }
 
 sub two_case
 {
-	my ($p) = @_;
-	my ($plan, @steps) = new_plan(CALLS_BEFORE + CALLS + 1, 'inspect');
+	my ($p, $shape) = @_;
+	my ($plan, @steps) = new_plan(CALLS_BEFORE + CALLS + 1, 'inspect', $shape);
 	pop @steps;    # the last one would complete the plan
 	return { warmed(2, map { (call($p, 'get_next_step', $plan), call($p, 'submit_step_result', $_, $result)) } @steps) };
 }
 
 sub advance_case
 {
-	my ($p) = @_;
-	my ($plan, @steps) = new_plan(CALLS_BEFORE + CALLS + 1, 'inspect');
+	my ($p, $shape) = @_;
+	my ($plan, @steps) = new_plan(CALLS_BEFORE + CALLS + 1, 'inspect', $shape);
 	pop @steps;
 	my %case = warmed(1, map { call($p, 'advance', $_, $result) } @steps);
 	return { before => [ call($p, 'get_next_step', $plan), @{ $case{before} } ], count => [ $case{count} ] };
@@ -131,32 +150,51 @@ sub together_case
 	return { before => [ (call($p, 'get_next_step', $plan)) x CLIENTS, @{ $case{before} } ], count => [ $case{count} ] };
 }
 
-sub run_case
+# A whole plan, after another one.
+sub diamond_case
 {
 	my ($p) = @_;
-	my ($counted, @before) = map { call($p, 'run', (new_plan(RUN_STEPS, 'nothing'))[0]) } 1 .. 3;
+	my @calls;
+	foreach (1 .. 2)
+	{
+		my ($plan, @steps) = new_plan(DIAMOND_STEPS, 'inspect', 'diamond');
+		push @calls, call($p, 'get_next_step', $plan), map { call($p, 'advance', $_, $result) } @steps;
+	}
+	return { before => [ splice(@calls, 0, DIAMOND_STEPS + 2) ], count => [ \@calls ] };
+}
+
+sub run_case
+{
+	my ($p, $shape) = @_;
+	my ($counted, @before) = map { call($p, 'run', (new_plan(RUN_STEPS, 'nothing', $shape))[0]) } 1 .. 3;
 	return { before => \@before, count => [$counted] };
 }
 
 sub cases
 {
 	my ($p) = @_;
-	return (create_case($p), two_case($p), advance_case($p), run_case($p));
+	return (create_case($p), (map { (two_case($p, $_), advance_case($p, $_), run_case($p, $_)) } qw(sequence chain)), diamond_case($p));
 }
 
 # What each function costs, from the counts of the cases.
-my @functions = qw(create_plan get_next_step submit_step_result advance run);
+my @functions = qw(create_plan get_next_step submit_step_result advance
+  get_next_step:chain submit_step_result:chain advance:chain advance:diamond run:chain run);
 
 sub per_function
 {
-	my ($create, $two, $advance, $run) = @_;
-	my @claims = grep { $_ % 2 == 0 } 0 .. $#$two;
-	return {
-		create_plan => $create->[0],
-		get_next_step => mean(@$two[@claims]),
-		submit_step_result => mean(@$two[ map { $_ + 1 } @claims ]),
-		advance => $advance->[0],
-		run => $run->[0] / RUN_STEPS };
+	my ($create, @others) = @_;
+	my $diamond = pop @others;
+	my %costs = (create_plan => $create->[0], 'advance:diamond' => $diamond->[0]);
+	foreach my $suffix ('', ':chain')
+	{
+		my ($two, $advance, $run) = splice(@others, 0, 3);
+		my @claims = grep { $_ % 2 == 0 } 0 .. $#$two;
+		$costs{"get_next_step$suffix"} = mean(@$two[@claims]);
+		$costs{"submit_step_result$suffix"} = mean(@$two[ map { $_ + 1 } @claims ]);
+		$costs{"advance$suffix"} = $advance->[0];
+		$costs{"run$suffix"} = $run->[0] / RUN_STEPS;
+	}
+	return \%costs;
 }
 
 # ---------- counting ----------
@@ -180,9 +218,9 @@ unless ($why_not)
 	my @cases = (cases('prepared'), cases('simple'), together_case('prepared'));
 	$node->stop;
 	my @counts = instructions($postgres, $node->data_dir, 'postgres', \@session, @cases);
-	$count{prepared} = per_function(@counts[ 0 .. 3 ]);
-	$count{simple} = per_function(@counts[ 4 .. 7 ]);
-	$together = $counts[8]->[0];
+	$together = pop(@counts)->[0];
+	$count{prepared} = per_function(splice(@counts, 0, @counts / 2));
+	$count{simple} = per_function(@counts);
 }
 
 # ---------- comparing ----------
@@ -196,10 +234,10 @@ sub shown
 # The table with the counts of this run.
 sub new_table
 {
-	my $text = sprintf("%-20s" . '%10s' x @kinds . "\n", 'function', @kinds);
+	my $text = sprintf("%-24s" . '%10s' x @kinds . "\n", 'function', @kinds);
 	foreach my $function (@functions)
 	{
-		$text .= sprintf("%-20s" . '%10s' x @kinds . "\n", $function, map { $count{$_} ? shown($count{$_}{$function}) : '-' } @kinds);
+		$text .= sprintf("%-24s" . '%10s' x @kinds . "\n", $function, map { $count{$_} ? shown($count{$_}{$function}) : '-' } @kinds);
 	}
 	return $text;
 }
@@ -241,6 +279,25 @@ SKIP:
 	skip("advance in a shared plan: $why_not", 1) unless $together;
 	my $alone = $count{prepared}{advance};
 	cmp_ok($together, '<=', 1.5 * $alone, sprintf('advance in a plan that %d clients share: %s instructions, and %s of one client', CLIENTS, shown($together), shown($alone)));
+}
+
+# A step with dependencies costs little more than one of a sequence, in one call and in two.
+foreach my $functions ([qw(advance)], [qw(get_next_step submit_step_result)])
+{
+	compare_shapes($_, @$functions) foreach grep { $_ ne 'entries' } @kinds;
+}
+
+sub compare_shapes
+{
+	my ($kind, @functions) = @_;
+  SKIP:
+	{
+		skip("with dependencies, $kind: $why_not", 1) unless $count{$kind};
+		my ($sequence, $chain) = map { my $suffix = $_; @functions * mean(map { $count{$kind}{"$_$suffix"} } @functions) } ('', ':chain');
+		my $more = $kind eq 'pages' ? DEPENDENCIES_PAGES : DEPENDENCIES;
+		cmp_ok($chain, '<=', $more * $sequence, sprintf('%s, %s: %s with dependencies, %s in a sequence', join(' and ', @functions), $kind, shown($chain), shown($sequence)));
+	}
+	return;
 }
 
 done_testing();
