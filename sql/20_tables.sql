@@ -15,6 +15,7 @@ CREATE TABLE stepwise.member (
     role   regrole NOT NULL,
     PRIMARY KEY (tenant, role)
 );
+CREATE INDEX member_role ON stepwise.member (role, tenant);
 COMMENT ON TABLE stepwise.member IS 'which role may work in which tenant';
 
 CREATE TABLE stepwise.plan (
@@ -367,7 +368,7 @@ CREATE TABLE stepwise.artifact (
     version    int NOT NULL,
     step_id    uuid,
     tenant     text COLLATE "C" NOT NULL,
-    name       text NOT NULL,
+    name       text COLLATE "C" NOT NULL,
     media_type text,
     content    text NOT NULL,
     data       jsonb,

@@ -92,10 +92,17 @@ open_run()
 	RUN=$(mktemp -d /tmp/pg_stepwise.XXXXXX)
 	mkdir "$RUN/log"
 	trap at_exit EXIT
-	trap 'exit 129' HUP
-	trap 'exit 130' INT
-	trap 'exit 141' PIPE
-	trap 'exit 143' TERM
+	trap 'end_run 129' HUP
+	trap 'end_run 130' INT
+	trap 'end_run 141' PIPE
+	trap 'end_run 143' TERM
+}
+
+# End this script because of a signal. A second one, which "make" may send, must not stop at_exit.
+end_run()
+{
+	trap '' HUP INT PIPE TERM
+	exit "$1"
 }
 
 # A script that has more to clean up defines its own at_exit, which calls close_run.

@@ -7,6 +7,8 @@
 
 #include "engine/engine.h"
 
+#include "tsearch/ts_type.h"
+
 /* ---------- loop.c: the agent's loop ---------- */
 
 extern void PlanNoteSession(Call *call, PlanRow *plan); /* audits session_resumed */
@@ -102,21 +104,6 @@ typedef struct Parent
 	int			rank;			/* lower ones come first */
 } Parent;
 
-/* a row of stepwise.checkpoint */
-typedef struct ListedCheckpoint
-{
-	pg_uuid_t	id;
-	pg_uuid_t	plan_id;
-	pg_uuid_t	step_id;
-	TimestampTz since;
-	char	   *kind;
-	char	   *gate;			/* or NULL */
-	/* may be toasted */
-	struct varlena *prompt;
-	struct varlena *questions;
-	struct varlena *submission; /* or NULL */
-} ListedCheckpoint;
-
 /* a row of stepwise.artifact, without its content */
 typedef struct ListedArtifact
 {
@@ -129,6 +116,24 @@ typedef struct ListedArtifact
 	struct varlena *name;		/* text, may be toasted */
 	struct varlena *media_type; /* likewise, or NULL */
 } ListedArtifact;
+
+/* a whole row of stepwise.artifact; texts and data may be toasted */
+typedef struct WholeArtifact
+{
+	pg_uuid_t	id;
+	pg_uuid_t	plan_id;
+	pg_uuid_t	step_id;
+	bool		has_step;
+	int			version;
+	TimestampTz created_at;
+	struct varlena *name;
+	struct varlena *content;
+	/* or NULL */
+	struct varlena *media_type;
+	struct varlena *data;
+	struct varlena *source_url;
+	struct varlena *search;		/* its words; never NULL */
+} WholeArtifact;
 
 /* "cut" is the number of bytes of a text or value that are not cut; at 0 it is left out */
 extern void PutCutText(JsonBuilder *b, const char *key, const char *text, int cut, const char *reader);
@@ -148,12 +153,11 @@ extern void PutNestedPlan(JsonBuilder *b, Call *call, const StepRow *step);
 extern List *ParentsOf(Call *call, const pg_uuid_t *step_id);	/* of Parent */
 extern void PutNeed(JsonBuilder *b, const Parent *parent);
 extern void PutDependsOn(JsonBuilder *b, const List *parents, int cut);
-extern List *CheckpointsByKey(const char *index, Key *key, int max);	/* of ListedCheckpoint */
-extern List *CheckpointsInTree(Call *call, const pg_uuid_t *root_id);	/* of ListedCheckpoint */
-extern ListedCheckpoint *CheckpointOfStep(Call *call, const pg_uuid_t *step_id);	/* NULL: none */
 extern void PutCheckpoint(JsonBuilder *b, const ListedCheckpoint *checkpoint, int cut);
 extern int	ArtifactsById(const ListCell *a, const ListCell *b);	/* of ListedArtifact */
 extern List *ArtifactsOfPlan(Call *call, const pg_uuid_t *plan_id); /* of ListedArtifact */
+extern WholeArtifact *ArtifactById(Call *call, const pg_uuid_t *id);	/* NULL: none */
+extern WholeArtifact *ArtifactVersion(Call *call, const pg_uuid_t *plan_id, const char *name, const int *version);	/* NULL: none */
 extern void PutArtifacts(JsonBuilder *b, const List *artifacts, int entries, int cut);
 
 /* ---------- find.c: lists and searches ---------- */
@@ -164,8 +168,17 @@ typedef enum SearchWay
 	ALL_WORDS					/* all words; with phrases, "or" and "-" */
 } SearchWay;
 
-extern char *SearchWords(Call *call, const char *query, SearchWay way); /* SW005, SW007 */
-extern Jsonb *FoundAnswer(const char *query, const char *key, const Rows *rows, int max);
+extern TSQuery SearchWords(Call *call, const char *query, SearchWay way);	/* SW005, SW007 */
+extern Oid	SearchConfig(void);
+extern List *ItemAdd(List *items, const pg_uuid_t *id, Jsonb *json);
+extern Jsonb *FoundItems(const char *query, const char *key, const List *items, int64 count, int max);
+extern void PutRank(JsonBuilder *b, float4 rank);
+extern Jsonb *PlanBrief(const PlanRow *plan);
+
+/* ---------- search.c: search artifacts and final outputs ---------- */
+
+extern bool HasWord(TSVector vector, TSQuery query);
+extern Rows PlansByOutput(Call *call, TSQuery query, const pg_uuid_t *plan_id, int max);	/* ids of plans */
 
 /* ---------- move.c: the calls that end a wait, and the sentences that explain it ---------- */
 
@@ -405,6 +418,7 @@ typedef struct Callable
 
 extern void CallableInit(void);
 extern const char **CallableNames(int *count);
+extern bool FunctionReads(const char *name);
 extern const Callable *CallableFind(const char *name);	/* NULL if there is none */
 extern bool CallableIsGranted(const Callable *callable);	/* to the current role */
 

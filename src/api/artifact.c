@@ -1,26 +1,13 @@
 /*
  * artifact.c
- *	  what a plan produces beside results: artifacts, the final output, and the search over them
+ *	  what a plan produces beside results: artifacts and the final output
  *
  * Artifacts and the final output may be stored at any time, even after the
  * plan has ended: a report is often written last. An artifact of a name that
  * the plan has already is the next version of it; each version is a row of its
  * own. The lock of the tree keeps two sessions from taking the same number.
- *
- * The search is PostgreSQL's full text search in English. It covers the first
- * 250,000 characters of a text, or 65,000 if many of them take several bytes
- * (sql/58_artifact.sql). The shown fragments come from one window of the text.
- * So the memory for them does not grow with the text. Of several versions that
- * match, the newest is shown; at most a thousand artifacts are ranked.
  */
 #include "api/api.h"
-
-#include "mb/pg_wchar.h"
-#include "miscadmin.h"
-#include "tsearch/ts_type.h"
-#include "tsearch/ts_utils.h"
-#include "utils/fmgrprotos.h"
-#include "utils/memutils.h"
 
 /* ---------- checks ---------- */
 
@@ -71,20 +58,21 @@ ArgumentArtifact(const Call *call, FunctionCallInfo fcinfo)
 	return a;
 }
 
-/* Insert an artifact as the next version of its name; returns the version. */
+/*
+ * Insert an artifact as the next version of its name; returns the version. The
+ * executor makes the column of its words.
+ */
 static int
 InsertArtifact(Call *call, const PlanRow *plan, const Artifact *a)
 {
 	static KeptQuery insert = {
 		"INSERT INTO stepwise.artifact (tenant, id, plan_id, step_id, name, media_type, content, data, source_url, version)"
-		" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 1 + coalesce("
-		"(SELECT max(o.version) FROM stepwise.artifact AS o WHERE o.tenant = $1 AND o.plan_id = $3 AND o.name = $5), 0))"
-		" RETURNING version",
-		9, {TEXTOID, UUIDOID, UUIDOID, UUIDOID, TEXTOID, TEXTOID, TEXTOID, JSONBOID, TEXTOID}
+		" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+		10, {TEXTOID, UUIDOID, UUIDOID, UUIDOID, TEXTOID, TEXTOID, TEXTOID, JSONBOID, TEXTOID, INT4OID}
 	};
+	const WholeArtifact *newest = ArtifactVersion(call, &plan->id, a->name, NULL);
+	int			version = newest ? newest->version + 1 : 1;
 	Params		params = {0};
-	Rows		rows;
-	int			version;
 
 	ParamKey(&params, call, &a->id);
 	ParamUuid(&params, &plan->id);
@@ -94,9 +82,8 @@ InsertArtifact(Call *call, const PlanRow *plan, const Artifact *a)
 	ParamText(&params, a->content);
 	ParamVarlena(&params, a->data);
 	ParamText(&params, a->source_url);
-	rows = QueryRun(&insert, &params);
-	version = RowInt(&rows, 0, 1);
-	RowsFree(&rows);
+	ParamInt(&params, version);
+	QueryRun(&insert, &params);
 	return version;
 }
 
@@ -189,33 +176,6 @@ stepwise_store_artifact(PG_FUNCTION_ARGS)
 #define WHOLE_HINT \
 	"Read it in parts, by plain SQL: substr(content, 1, 100000) from stepwise.artifact, substr(final_output, 1, 100000) from stepwise.plan_detail."
 
-/* columns of the query below */
-enum
-{
-	GA_ID = 1, GA_STEP, GA_VERSION, GA_MEDIA_TYPE, GA_SOURCE_URL, GA_CREATED_AT, GA_CONTENT, GA_DATA
-};
-
-/* Read a version of an artifact; NULL means the newest. */
-static Rows
-ReadArtifact(Call *call, const pg_uuid_t *plan_id, const char *name, const int *version)
-{
-	static KeptQuery read = {
-		"SELECT a.id, a.step_id, a.version, a.media_type, a.source_url, a.created_at, a.content, a.data"
-		" FROM stepwise.artifact AS a WHERE a.tenant = $1 AND a.plan_id = $2 AND a.name = $3 AND ($4 IS NULL OR a.version = $4)"
-		" ORDER BY a.version DESC LIMIT 1",
-		4, {TEXTOID, UUIDOID, TEXTOID, INT4OID}
-	};
-	Params		params = {0};
-
-	ParamKey(&params, call, plan_id);
-	ParamText(&params, name);
-	if (version != NULL)
-		ParamInt(&params, *version);
-	else
-		ParamNull(&params);
-	return QueryRun(&read, &params);
-}
-
 /* Say which artifacts a plan has, for a hint. */
 static char *
 ArtifactsHint(Call *call, const pg_uuid_t *plan_id)
@@ -264,33 +224,28 @@ PutVersions(JsonBuilder *b, int newest)
 static Jsonb *
 GetArtifact(Call *call, const PlanRow *plan, const char *name, const int *version)
 {
-	Rows		newest = ReadArtifact(call, &plan->id, name, NULL);
-	Rows		rows = version == NULL ? newest : ReadArtifact(call, &plan->id, name, version);
+	const WholeArtifact *newest = ArtifactVersion(call, &plan->id, name, NULL);
+	const WholeArtifact *a = version == NULL ? newest : ArtifactVersion(call, &plan->id, name, version);
 	JsonBuilder b = {0};
-	pg_uuid_t	id;
-	pg_uuid_t	step_id;
 	char	   *content;
 
-	if (newest.count == 0 || rows.count == 0)
-		ArtifactNotFound(call, &plan->id, name, newest.count == 0 ? NULL : version);
-	AnswerTake(call, RawSize(RowVarlena(&rows, 0, GA_CONTENT)) + RawSize(RowVarlena(&rows, 0, GA_DATA))
-			   + RawSize(RowVarlena(&rows, 0, GA_SOURCE_URL)), WHOLE_HINT);
-	id = RowUuid(&rows, 0, GA_ID);
-	step_id = RowUuid(&rows, 0, GA_STEP);
-	content = RowText(&rows, 0, GA_CONTENT);
+	if (newest == NULL || a == NULL)
+		ArtifactNotFound(call, &plan->id, name, newest == NULL ? NULL : version);
+	AnswerTake(call, RawSize(a->content) + RawSize(a->data) + RawSize(a->source_url), WHOLE_HINT);
+	content = TextOf(a->content);
 	JsonObjectStart(&b, NULL);
-	JsonPutUuid(&b, "artifactId", &id);
+	JsonPutUuid(&b, "artifactId", &a->id);
 	JsonPutUuid(&b, "planId", &plan->id);
-	JsonPutUuid(&b, "stepId", RowIsNull(&rows, 0, GA_STEP) ? NULL : &step_id);
+	JsonPutUuid(&b, "stepId", a->has_step ? &a->step_id : NULL);
 	JsonPutText(&b, "name", name);
-	JsonPutInt(&b, "version", RowInt(&rows, 0, GA_VERSION));
-	PutVersions(&b, RowInt(&newest, 0, GA_VERSION));
-	JsonPutText(&b, "mediaType", RowText(&rows, 0, GA_MEDIA_TYPE));
-	JsonPutText(&b, "sourceUrl", RowText(&rows, 0, GA_SOURCE_URL));
-	JsonPutTime(&b, "createdAt", RowTime(&rows, 0, GA_CREATED_AT));
+	JsonPutInt(&b, "version", a->version);
+	PutVersions(&b, newest->version);
+	JsonPutText(&b, "mediaType", TextOf(a->media_type));
+	JsonPutText(&b, "sourceUrl", TextOf(a->source_url));
+	JsonPutTime(&b, "createdAt", a->created_at);
 	JsonPutInt(&b, "size", strlen(content));
 	JsonPutText(&b, "content", content);
-	JsonPutJson(&b, "data", RowJson(&rows, 0, GA_DATA));
+	JsonPutJson(&b, "data", JsonOf(a->data));
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
 }
@@ -317,24 +272,13 @@ stepwise_get_artifact(PG_FUNCTION_ARGS)
 static bool
 WriteOutput(Call *call, const PlanRow *plan, const char *content, const char *media_type)
 {
-	static KeptQuery write = {
-		"UPDATE stepwise.plan_detail AS d SET final_output = $3, final_media_type = $4"
-		" FROM stepwise.plan_detail AS o WHERE d.tenant = $1 AND d.plan_id = $2 AND o.tenant = $1 AND o.plan_id = $2"
-		" RETURNING o.final_output IS NOT NULL",
-		4, {TEXTOID, UUIDOID, TEXTOID, TEXTOID}
-	};
-	Params		params = {0};
-	bool		replaced;
-	Rows		rows;
+	bool		replaces = PlanDetailRead(call, &plan->id)->final_output != NULL;
+	Changes		c = {0};
 
-	DetailNeed(call, &plan->id);
-	ParamKey(&params, call, &plan->id);
-	ParamText(&params, content);
-	ParamText(&params, media_type);
-	rows = QueryRun(&write, &params);
-	replaced = rows.count > 0 && RowBool(&rows, 0, 1);
-	RowsFree(&rows);
-	return replaced;
+	SetText(&c, DETAIL_COL_FINAL_OUTPUT, content);
+	SetText(&c, DETAIL_COL_FINAL_MEDIA_TYPE, media_type);
+	DetailUpdate(call, &plan->id, &c);
+	return replaces;
 }
 
 /* Store the final output under the lock of the tree, since it is audited. */
@@ -378,24 +322,16 @@ stepwise_store_output(PG_FUNCTION_ARGS)
 static Jsonb *
 GetOutput(Call *call, const PlanRow *plan)
 {
-	static KeptQuery read = {
-		"SELECT d.final_output, d.final_media_type"
-		" FROM stepwise.plan AS p LEFT JOIN stepwise.plan_detail AS d ON d.tenant = $1 AND d.plan_id = p.id"
-		" WHERE p.tenant = $1 AND p.id = $2",
-		2, {TEXTOID, UUIDOID}
-	};
-	Rows		rows = QueryById(call, &read, &plan->id);
+	const DetailRow *detail = PlanDetailRead(call, &plan->id);
 	JsonBuilder b = {0};
 	char	   *content;
 
-	if (rows.count == 0)
-		PlanNotFound(&plan->id);
-	AnswerTake(call, RawSize(RowVarlena(&rows, 0, 1)), WHOLE_HINT);
-	content = RowText(&rows, 0, 1);
+	AnswerTake(call, RawSize(detail->final_output), WHOLE_HINT);
+	content = TextOf(detail->final_output);
 	JsonObjectStart(&b, NULL);
 	JsonPutUuid(&b, "planId", &plan->id);
 	JsonPutText(&b, "planStatus", PlanStatusName[plan->status]);
-	JsonPutText(&b, "mediaType", RowText(&rows, 0, 2));
+	JsonPutText(&b, "mediaType", TextOf(detail->final_media_type));
 	JsonPutInt(&b, "size", content ? strlen(content) : 0);
 	JsonPutText(&b, "content", content);
 	if (content == NULL)
@@ -414,187 +350,4 @@ stepwise_get_output(PG_FUNCTION_ARGS)
 
 	CallBeginReading(&call);
 	return CallEnd(&call, GetOutput(&call, PlanMustRead(&call, ArgumentUuid(fcinfo, 0))));
-}
-
-/* ---------- search_artifacts ---------- */
-
-/* Search a plan and the plans nested in it; all plans if plan_id is NULL. */
-static Jsonb *
-SearchArtifacts(Call *call, const char *query, const pg_uuid_t *plan_id, int max)
-{
-	static KeptQuery search = {
-		"SELECT f.id, f.item, f.count FROM stepwise.found_artifacts($1, $2, $3, $4) AS f",
-		4, {TEXTOID, TEXTOID, UUIDOID, INT4OID}, .quiet = true
-	};
-	Params		params = {0};
-	Rows		rows;
-
-	if (plan_id != NULL)
-		(void) PlanMustRead(call, plan_id);
-	ParamTenant(&params, call);
-	ParamText(&params, SearchWords(call, query, ALL_WORDS));
-	ParamUuid(&params, plan_id);
-	ParamInt(&params, max);
-	rows = QueryRun(&search, &params);
-	return FoundAnswer(query, "results", &rows, max);
-}
-
-/* Search artifacts and final outputs, best match first. */
-PG_FUNCTION_INFO_V1(stepwise_search_artifacts);
-Datum
-stepwise_search_artifacts(PG_FUNCTION_ARGS)
-{
-	Call		call;
-
-	CallBeginReading(&call);
-	return CallEnd(&call, SearchArtifacts(&call, ArgumentText(fcinfo, 0), ArgumentUuid(fcinfo, 1), ArgumentMax(fcinfo, 2, 20)));
-}
-
-/* ---------- fragments of a text ---------- */
-
-/*
- * ts_headline allocates memory for every candidate that it tries, and frees it
- * only at its end: a phrase in a log of 270 kB took 2.5 GB. So it gets only a
- * window of this size.
- */
-#define WINDOW_BYTES	20000
-#define WINDOW_OVERLAP	2000	/* finds a phrase that crosses the end of a window */
-#define WORD_BYTES		100		/* a window is extended by at most this to not cut a word */
-
-#define HEADLINE_OPTIONS \
-	"MaxFragments=3, MinWords=5, MaxWords=25, ShortWord=0, FragmentDelimiter=\"\x1e\""
-
-/* how well a window fits a query */
-typedef enum WindowFit
-{
-	FITS_NOT,
-	FITS_WORD,					/* it contains a word of the query */
-	FITS_QUERY					/* it matches the query */
-} WindowFit;
-
-/* Check whether a text contains any word of a query, even a negated one. */
-static bool
-HasWord(TSVector vector, TSQuery query)
-{
-	QueryItem  *items = GETQUERY(query);
-	WordEntry  *words = ARRPTR(vector);
-
-	for (int i = 0; i < query->size; i++)
-	{
-		QueryOperand *operand = &items[i].qoperand;
-
-		if (items[i].type != QI_VAL)
-			continue;
-		for (int j = 0; j < vector->size; j++)
-			if (tsCompareString(GETOPERAND(query) + operand->distance, operand->length,
-								STRPTR(vector) + words[j].pos, words[j].len, operand->prefix) == 0)
-				return true;
-	}
-	return false;
-}
-
-/* Check how well a window fits the query. */
-static WindowFit
-FitOfWindow(Oid config, const char *start, int length, TSQuery query)
-{
-	Datum		vector = DirectFunctionCall2(to_tsvector_byid, ObjectIdGetDatum(config),
-											 PointerGetDatum(cstring_to_text_with_len(start, length)));
-
-	if (DatumGetBool(DirectFunctionCall2(ts_match_vq, vector, TSQueryGetDatum(query))))
-		return FITS_QUERY;
-	return HasWord(DatumGetTSVector(vector), query) ? FITS_WORD : FITS_NOT;
-}
-
-/* Find the end of the word at a position. Returns the position itself if the end is not near. */
-static int
-WordEnd(const char *content, int at, int length)
-{
-	for (int end = at; end < length && end < at + WORD_BYTES; end++)
-		if (content[end] == ' ' || content[end] == '\n')
-			return end;
-	return Min(at, length);
-}
-
-/*
- * Find the first window that matches the query. If there is none, take the
- * first one with a word of the query; otherwise the first one.
- */
-static WindowFit
-FindWindow(Oid config, const char *content, int length, TSQuery query, int *from, int *to)
-{
-	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext, "stepwise headline", ALLOCSET_DEFAULT_SIZES);
-	WindowFit	best = FITS_NOT;
-	int			start = 0;
-
-	*from = 0;
-	*to = WordEnd(content, pg_mbcliplen(content, length, WINDOW_BYTES), length);
-	while (start < length && best != FITS_QUERY)
-	{
-		int			end = WordEnd(content, start + pg_mbcliplen(content + start, length - start, WINDOW_BYTES), length);
-		MemoryContext outer = MemoryContextSwitchTo(scratch);
-		WindowFit	fit = FitOfWindow(config, content + start, end - start, query);
-
-		MemoryContextSwitchTo(outer);
-		MemoryContextReset(scratch);
-		CHECK_FOR_INTERRUPTS();
-		if (fit > best)
-		{
-			best = fit;
-			*from = start;
-			*to = end;
-		}
-		if (end == length)
-			break;
-		start = WordEnd(content, start + pg_mbcliplen(content + start, length - start, WINDOW_BYTES - WINDOW_OVERLAP), length);
-	}
-	MemoryContextDelete(scratch);
-	return best;
-}
-
-/* Make a query that matches any word of the given one. */
-static Datum
-AnyWord(TSQuery query)
-{
-	QueryItem  *items = GETQUERY(query);
-	StringInfoData text;
-
-	initStringInfo(&text);
-	for (int i = 0; i < query->size; i++)
-	{
-		QueryOperand *operand = &items[i].qoperand;
-		const char *word = GETOPERAND(query) + operand->distance;
-
-		if (items[i].type != QI_VAL)
-			continue;
-		appendStringInfoString(&text, text.len ? " | '" : "'");
-		for (uint32 j = 0; j < operand->length; j++)
-		{
-			if (word[j] == '\'' || word[j] == '\\')
-				appendStringInfoChar(&text, word[j]);
-			appendStringInfoChar(&text, word[j]);
-		}
-		appendStringInfoString(&text, operand->prefix ? "':*" : "'");
-	}
-	return DirectFunctionCall1(tsqueryin, CStringGetDatum(text.data));
-}
-
-/*
- * Show fragments of a text around the matches of a query. If the words of the
- * query are too far apart for one window, show fragments with some of them.
- */
-PG_FUNCTION_INFO_V1(stepwise_search_headline);
-Datum
-stepwise_search_headline(PG_FUNCTION_ARGS)
-{
-	Oid			config = PG_GETARG_OID(0);
-	text	   *content = PG_GETARG_TEXT_PP(1);
-	TSQuery		query = PG_GETARG_TSQUERY(2);
-	int			from;
-	int			to;
-	WindowFit	fit = FindWindow(config, VARDATA_ANY(content), VARSIZE_ANY_EXHDR(content), query, &from, &to);
-
-	return DirectFunctionCall4(ts_headline_byid_opt, ObjectIdGetDatum(config),
-							   PointerGetDatum(cstring_to_text_with_len(VARDATA_ANY(content) + from, to - from)),
-							   fit == FITS_WORD ? AnyWord(query) : TSQueryGetDatum(query),
-							   PointerGetDatum(cstring_to_text(HEADLINE_OPTIONS)));
 }

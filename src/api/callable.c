@@ -210,6 +210,16 @@ CallableNames(int *count)
 	return names;
 }
 
+/* Check whether a function of this name only reads. Rows of the table stay as they are, since one of them may be running. */
+bool
+FunctionReads(const char *name)
+{
+	for (size_t i = 0; i < lengthof(Callables); i++)
+		if (strcmp(Callables[i].name, name) == 0)
+			return Callables[i].kind == CALLABLE_READS;
+	return false;
+}
+
 /* Find a function that can be called by name; NULL if there is none. */
 const Callable *
 CallableFind(const char *name)

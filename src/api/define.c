@@ -107,43 +107,20 @@ stepwise_define_workflow(PG_FUNCTION_ARGS)
 
 /* ---------- validate ---------- */
 
-/*
- * Find the given names for which no function is registered.
- * 1 name
- */
-static KeptQuery ClientToolsQuery = {
-	"SELECT name FROM pg_catalog.unnest($2) AS given (name)"
-	" WHERE NOT EXISTS (SELECT FROM stepwise.tool AS t"
-	" WHERE t.tenant = $1 AND t.name = given.name AND t.function IS NOT NULL)",
-	2, {TEXTOID, TEXTARRAYOID}
-};
-
 /* Find the tools of a definition that the client has to call. */
 static struct names_hash *
 ClientTools(Call *call, const Definition *definition)
 {
+	struct names_hash *seen = NamesNew(8);
 	struct names_hash *tools = NamesNew(8);
-	Datum	   *names = palloc(sizeof(Datum) * (definition->nsteps + 1));
-	int			count = 0;
-	Params		params = {0};
-	Rows		rows;
 
 	for (int i = 0; i < definition->nsteps; i++)
 	{
-		if (definition->steps[i].tool)
-			names[count++] = CStringGetTextDatum(definition->steps[i].tool);
-	}
-	ParamTenant(&params, call);
-	ParamDatum(&params, PointerGetDatum(construct_array(names, count, TEXTOID, -1, false, TYPALIGN_INT)));
-	rows = QueryRun(&ClientToolsQuery, &params);
-	for (uint64 i = 0; i < rows.count; i++)
-	{
-		char	   *name = RowText(&rows, i, 1);
+		const char *name = definition->steps[i].tool;
 
-		if (BuiltInTool(name) == NULL)
+		if (name != NULL && NamesAdd(seen, name, 1) && !ToolIsInDatabase(call, name))
 			NamesAdd(tools, name, 1);
 	}
-	RowsFree(&rows);
 	return tools;
 }
 
@@ -153,23 +130,14 @@ ClientTools(Call *call, const Definition *definition)
 static const char **
 KnownTools(Call *call, int *count)
 {
-	static KeptQuery list = {
-		"SELECT t.name FROM stepwise.tool AS t WHERE t.tenant = $1 ORDER BY t.tenant, t.name LIMIT $2",
-		2, {TEXTOID, INT4OID}
-	};
-	const char **names;
-	Params		params = {0};
+	List	   *registered = ToolNames(call, TOOLS_COMPARED);
+	const char **names = palloc(sizeof(char *) * (list_length(registered) + BUILT_IN_TOOLS));
 	const char *name;
-	Rows		rows;
+	ListCell   *cell;
 
-	ParamTenant(&params, call);
-	ParamInt(&params, TOOLS_COMPARED);
-	rows = QueryRun(&list, &params);
-	names = palloc(sizeof(char *) * (rows.count + BUILT_IN_TOOLS));
 	*count = 0;
-	for (uint64 i = 0; i < rows.count; i++)
-		names[(*count)++] = RowText(&rows, i, 1);
-	RowsFree(&rows);
+	foreach(cell, registered)
+		names[(*count)++] = lfirst(cell);
 	for (int i = 0; (name = BuiltInToolName(i)) != NULL; i++)
 		names[(*count)++] = name;
 	return names;
@@ -249,40 +217,13 @@ stepwise_validate_definition(PG_FUNCTION_ARGS)
 
 /* ---------- show ---------- */
 
-/*
- * Find a version, or the newest.
- * 1 version, 2 definition, 3 created_at
- */
-static KeptQuery GetQuery = {
-	"SELECT version, definition, created_at FROM stepwise.workflow"
-	" WHERE tenant = $1 AND name = $2 AND ($3 IS NULL OR version = $3)"
-	" ORDER BY version DESC LIMIT 1",
-	3, {TEXTOID, TEXTOID, INT4OID}
-};
-
-/*
- * List the versions of a workflow.
- * 1 version
- */
-static KeptQuery VersionsQuery = {
-	"SELECT version FROM stepwise.workflow WHERE tenant = $1 AND name = $2 ORDER BY version",
-	2, {TEXTOID, TEXTOID}
-};
-
-/* Read the numbers of all versions of a workflow. */
-static Rows
-AllVersions(Call *call, const char *name)
-{
-	return QueryByName(call, &VersionsQuery, name);
-}
-
-/* Put version numbers as an array: the newest ones, if there are many. */
+/* Put version numbers as an array: the newest ones, if there are many. They are given with the newest first. */
 static void
-PutVersions(JsonBuilder *b, const char *key, const Rows *rows)
+PutVersions(JsonBuilder *b, const char *key, const List *versions)
 {
 	JsonArrayStart(b, key);
-	for (uint64 i = rows->count > LIST_MAX ? rows->count - LIST_MAX : 0; i < rows->count; i++)
-		JsonPutInt(b, NULL, RowInt(rows, i, 1));
+	for (int i = Min(list_length(versions), LIST_MAX) - 1; i >= 0; i--)
+		JsonPutInt(b, NULL, *(int *) list_nth(versions, i));
 	JsonArrayEnd(b);
 }
 
@@ -291,20 +232,20 @@ static Jsonb *
 GetWorkflow(Call *call, const char *name, int version)
 {
 	JsonBuilder b = {0};
-	Rows		rows = WorkflowQuery(&GetQuery, call, name, version);
-	Rows		versions;
+	const WorkflowRow *row = WorkflowFind(call, name, version);
+	List	   *versions;
 
-	if (rows.count == 0)
+	if (row == NULL)
 		WorkflowNotFound(call, name, version);
-	versions = AllVersions(call, name);
+	versions = WorkflowVersions(call, name);
 
 	JsonObjectStart(&b, NULL);
 	JsonPutText(&b, "name", name);
-	JsonPutInt(&b, "version", RowInt(&rows, 0, 1));
-	PutVersions(&b, "versions", &versions);
-	JsonPutInt(&b, "versionCount", versions.count);
-	JsonPutTime(&b, "createdAt", RowTime(&rows, 0, 3));
-	JsonPutJson(&b, "definition", RowJson(&rows, 0, 2));
+	JsonPutInt(&b, "version", row->version);
+	PutVersions(&b, "versions", versions);
+	JsonPutInt(&b, "versionCount", list_length(versions));
+	JsonPutTime(&b, "createdAt", row->created_at);
+	JsonPutJson(&b, "definition", JsonOf(row->definition));
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
 }
@@ -346,31 +287,6 @@ stepwise_get_workflow(PG_FUNCTION_ARGS)
 	return CallEnd(&call, GetWorkflow(&call, name, version));
 }
 
-/*
- * List workflows after a name ($2) with what is needed to start them, from
- * their newest versions.
- * 1 name, 2 newest version, 3 how many, 4 description, 5 inputs, 6 steps,
- * 7 created_at
- */
-static KeptQuery ListQuery = {
-	"SELECT w.name, w.version, n.versions, stepwise.cut_text(w.definition ->> 'description', $4, 'get_workflow'),"
-	" stepwise.cut_json(coalesce(w.definition -> 'inputs', '{}'), $4, 'get_workflow', 'name', w.name, ''),"
-	" pg_catalog.jsonb_array_length(w.definition -> 'steps'), w.created_at"
-	" FROM (SELECT x.name, pg_catalog.count(*)::int AS versions, pg_catalog.max(x.version) AS newest FROM stepwise.workflow AS x"
-	" WHERE x.tenant = $1 AND x.name > $2 GROUP BY x.name ORDER BY x.name LIMIT $3) AS n"
-	" JOIN stepwise.workflow AS w ON w.tenant = $1 AND w.name = n.name AND w.version = n.newest ORDER BY w.name",
-	4, {TEXTOID, TEXTOID, INT4OID, INT4OID}
-};
-
-/*
- * Count the workflows.
- * 1 count
- */
-static KeptQuery CountQuery = {
-	"SELECT pg_catalog.count(DISTINCT w.name)::int FROM stepwise.workflow AS w WHERE w.tenant = $1",
-	1, {TEXTOID}
-};
-
 /* what a page of list_workflows is built from */
 typedef struct WorkflowPage
 {
@@ -379,19 +295,34 @@ typedef struct WorkflowPage
 	int			count;			/* of all workflows */
 } WorkflowPage;
 
-/* Put a workflow as list_workflows shows it. */
-static void
-PutWorkflow(JsonBuilder *b, const Rows *rows, uint64 row)
+/* Return the number of steps of a definition. */
+static int
+StepCount(const Jsonb *definition)
 {
+	Jsonb	   *steps = JsonGetJson(definition, "steps");
+
+	return steps ? JB_ROOT_COUNT(steps) : 0;
+}
+
+/* Put a workflow as list_workflows shows it, from its newest version. */
+static void
+PutWorkflow(JsonBuilder *b, Call *call, const char *name, int cut)
+{
+	ReadingFunction reader = {"get_workflow", "name", name, ""};
+	const WorkflowRow *row = WorkflowFind(call, name, 0);
+	Jsonb	   *definition = JsonOf(row->definition);
+	char	   *description = JsonGetText(definition, "description");
+	Jsonb	   *inputs = JsonGetJson(definition, "inputs");
+
 	JsonObjectStart(b, NULL);
-	JsonPutText(b, "name", RowText(rows, row, 1));
-	JsonPutInt(b, "version", RowInt(rows, row, 2));
-	JsonPutInt(b, "versionCount", RowInt(rows, row, 3));
-	if (!RowIsNull(rows, row, 4))
-		JsonPutText(b, "description", RowText(rows, row, 4));
-	JsonPutJson(b, "inputs", RowJson(rows, row, 5));
-	JsonPutInt(b, "stepCount", RowInt(rows, row, 6));
-	JsonPutTime(b, "createdAt", RowTime(rows, row, 7));
+	JsonPutText(b, "name", name);
+	JsonPutInt(b, "version", row->version);
+	JsonPutInt(b, "versionCount", list_length(WorkflowVersions(call, name)));
+	if (description != NULL)
+		JsonPutText(b, "description", CutText(description, cut, reader.function));
+	JsonPutJson(b, "inputs", CutJson((struct varlena *) (inputs ? inputs : JsonEmptyObject()), cut, &reader));
+	JsonPutInt(b, "stepCount", StepCount(definition));
+	JsonPutTime(b, "createdAt", row->created_at);
 	JsonObjectEnd(b);
 }
 
@@ -400,25 +331,22 @@ static Jsonb *
 WorkflowsAt(void *arg, int entries, int text)
 {
 	WorkflowPage *page = arg;
-	uint64		max = Max(entries, 1);
-	Params		params = {0};
+	const char *last = page->after ? page->after : "";
+	const char *name = WorkflowAfter(page->call, last);
 	JsonBuilder b = {0};
-	Rows		rows;
 
-	ParamTenant(&params, page->call);
-	ParamText(&params, page->after ? page->after : "");
-	ParamInt(&params, max + 1);
-	ParamInt(&params, Max(text, 20));
-	rows = QueryRun(&ListQuery, &params);
 	JsonObjectStart(&b, NULL);
 	JsonArrayStart(&b, "workflows");
-	for (uint64 i = 0; i < Min(rows.count, max); i++)
-		PutWorkflow(&b, &rows, i);
+	for (int shown = 0; name != NULL && shown < Max(entries, 1); shown++)
+	{
+		PutWorkflow(&b, page->call, name, Max(text, 20));
+		last = name;
+		name = WorkflowAfter(page->call, last);
+	}
 	JsonArrayEnd(&b);
 	JsonPutInt(&b, "workflowCount", page->count);
-	JsonPutText(&b, "next", rows.count > max ? RowText(&rows, max - 1, 1) : NULL);
+	JsonPutText(&b, "next", name ? last : NULL);
 	JsonObjectEnd(&b);
-	RowsFree(&rows);
 	return JsonFinish(&b);
 }
 
@@ -430,12 +358,10 @@ stepwise_list_workflows(PG_FUNCTION_ARGS)
 	Call		call;
 	WorkflowPage page = {.call = &call, .after = ArgumentText(fcinfo, 0)};
 	int			max = ArgumentMax(fcinfo, 1, LIST_MAX);
-	Rows		rows;
 
 	CheckTextLimit(page.after, "after");
 	CallBeginReading(&call);
-	rows = QueryOfTenant(&call, &CountQuery);
-	page.count = RowInt(&rows, 0, 1);
+	page.count = WorkflowCount(&call);
 	return CallEnd(&call, BoundBuild(WorkflowsAt, &page, ListBytes(max), max));
 }
 
@@ -526,7 +452,7 @@ CheckUnused(Call *call, const char *name, int version)
 	Params		params = WorkflowParams(call, name, version);
 	Rows		rows;
 
-	ParamBool(&params, AllVersions(call, name).count == 1);
+	ParamBool(&params, list_length(WorkflowVersions(call, name)) == 1);
 	rows = QueryRun(&PlanUsesQuery, &params);
 	if (rows.count > 0)
 	{
@@ -539,6 +465,22 @@ CheckUnused(Call *call, const char *name, int version)
 	if (rows.count > 0)
 		RaiseInUse(name, version, psprintf("Version %d of workflow \"%s\"", RowInt(&rows, 0, 2), RowText(&rows, 0, 1)),
 				   psprintf("Drop that first, with stepwise.drop_workflow(%s, %d).", quote_literal_cstr(RowText(&rows, 0, 1)), RowInt(&rows, 0, 2)));
+}
+
+/* List the versions that a query has returned in their order, the newest first. */
+static List *
+RowVersions(const Rows *rows)
+{
+	List	   *versions = NIL;
+
+	for (uint64 i = 0; i < rows->count; i++)
+	{
+		int		   *version = palloc(sizeof(int));
+
+		*version = RowInt(rows, i, 1);
+		versions = lcons(version, versions);
+	}
+	return versions;
 }
 
 /* Delete a version or all versions of a workflow that is not in use. */
@@ -558,7 +500,7 @@ DropWorkflow(Call *call, const char *name, int version)
 
 	JsonObjectStart(&b, NULL);
 	JsonPutText(&b, "name", name);
-	PutVersions(&b, "dropped", &doomed);
+	PutVersions(&b, "dropped", RowVersions(&doomed));
 	JsonObjectEnd(&b);
 	answer = JsonFinish(&b);
 	AuditAppendPlanless(call, "plan_modified", JsonMerge(JsonTextOf("action", "workflow_dropped"), answer));

@@ -45,27 +45,18 @@ BlockSize(const StepRow *step)
 static void
 PutBlocks(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, int depth)
 {
-	static KeptQuery read = {
-		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 ORDER BY s.step_order",
-		2, {TEXTOID, UUIDOID}
-	};
-	List	   *steps = NIL;
+	List	   *steps;
 	ListCell   *cell;
-	Rows		rows;
 
 	check_stack_depth();
 	CHECK_FOR_INTERRUPTS();
-	rows = QueryById(call, &read, plan_id);
-	for (uint64 i = 0; i < rows.count; i++)
-	{
-		steps = lappend(steps, RowStep(&rows, i));
-		AnswerTake(call, BlockSize(llast(steps)), TREE_HINT);
-	}
+	steps = StepsInStates(call, "step_order_unique", plan_id, STATES_ALL, INT_MAX);
+	foreach(cell, steps)
+		AnswerTake(call, BlockSize(lfirst(cell)), TREE_HINT);
 	JsonObjectStart(b, "blocks");
 	foreach(cell, steps)
 		PutStepBlock(b, call, lfirst(cell), depth);
 	JsonObjectEnd(b);
-	RowsFree(&rows);
 }
 
 /* Build the execution tree of a plan, down to the given depth. */

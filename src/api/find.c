@@ -11,11 +11,14 @@
  * call looks at no more than LOOK_AT_MOST of them; then its page may be short,
  * or even empty, and the next one goes on from there.
  *
- * The query of a search returns the id and the item of each row, the best
- * first, and the number of all matches. Nothing is locked; one snapshot serves
- * the whole answer.
+ * Nothing is locked; one snapshot serves the whole answer.
  */
 #include "api/api.h"
+
+#include "catalog/namespace.h"
+#include "catalog/pg_collation_d.h"
+#include "nodes/value.h"
+#include "utils/fmgrprotos.h"
 
 #define QUERY_MAX_BYTES	2000	/* so no word is too long for a tsquery */
 #define QUERY_SHOWN		200		/* bytes of it in the answer */
@@ -23,13 +26,6 @@
 #define ITEMS_AT_LEAST	50		/* of that size, whatever was asked for */
 #define LOOK_AT_MOST	20000	/* plans, in one call of list_plans */
 #define LOOK_AT_ONCE	100		/* rows, where some have to be left out */
-#define SEARCH_AT_MOST	2000	/* open plans, and as many ended ones, in one call of find_plans */
-
-/* columns of the queries of searches */
-enum
-{
-	ITEM_ID = 1, ITEM_JSON, ITEM_MATCHES
-};
 
 /* ---------- checks ---------- */
 
@@ -85,7 +81,7 @@ typedef struct ListItem
 } ListItem;
 
 /* Add an item to a list. */
-static List *
+List *
 ItemAdd(List *items, const pg_uuid_t *id, Jsonb *json)
 {
 	ListItem   *item = palloc(sizeof(ListItem));
@@ -139,40 +135,35 @@ PageAnswer(const char *key, const List *items, int max, const pg_uuid_t *beyond)
 	return JsonFinish(&b);
 }
 
-/* Collect the items that a query returned. */
-static List *
-ItemsOf(const Rows *rows)
-{
-	List	   *items = NIL;
-
-	for (uint64 i = 0; i < rows->count; i++)
-	{
-		pg_uuid_t	id = RowUuid(rows, i, ITEM_ID);
-
-		items = ItemAdd(items, &id, RowJson(rows, i, ITEM_JSON));
-	}
-	return items;
-}
-
-/* Build the answer of a search. Its rows also have the number of all matches. */
+/* Build the answer of a search from its items. "count" is the number of all matches. */
 Jsonb *
-FoundAnswer(const char *query, const char *key, const Rows *rows, int max)
+FoundItems(const char *query, const char *key, const List *items, int64 count, int max)
 {
 	JsonBuilder b = {0};
-	bool		isnull;
 
 	JsonObjectStart(&b, NULL);
 	JsonPutText(&b, "query", CutText(query, QUERY_SHOWN, NULL));
-	PutItems(&b, key, ItemsOf(rows), max);
-	JsonPutInt(&b, "count", rows->count > 0 ? DatumGetInt64(RowDatum(rows, 0, ITEM_MATCHES, &isnull)) : 0);
+	PutItems(&b, key, items, max);
+	JsonPutInt(&b, "count", count);
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
+}
+
+/* Put the rank of a match. */
+void
+PutRank(JsonBuilder *b, float4 rank)
+{
+	char	   *text = DatumGetCString(DirectFunctionCall1(float4out, Float4GetDatum(rank)));
+	JsonbValue	number = {.type = jbvNumeric};
+
+	number.val.numeric = DatumGetNumeric(DirectFunctionCall3(numeric_in, CStringGetDatum(text), ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1)));
+	JsonPutValue(b, "rank", &number);
 }
 
 /* ---------- pages of plans ---------- */
 
 /* Build a plan as lists show it. */
-static Jsonb *
+Jsonb *
 PlanBrief(const PlanRow *plan)
 {
 	ReadingFunction reader = {"get_plan_context", "plan_id", UuidText(&plan->id), "max_bytes"};
@@ -214,24 +205,14 @@ typedef struct LookedPlan
 	PlanFilter	has;
 } LookedPlan;
 
-static char *
-ColumnText(TupleTableSlot *slot, int column)
-{
-	bool		isnull;
-	Datum		value = slot_getattr(slot, column + 1, &isnull);
-
-	return isnull ? NULL : TextDatumGetCString(value);
-}
-
 /* Make a LookedPlan from a row of stepwise.plan. */
 static void *
 LookedMake(TupleTableSlot *slot)
 {
 	LookedPlan *plan = palloc0(sizeof(LookedPlan));
-	bool		isnull;
-	Oid			status = DatumGetObjectId(slot_getattr(slot, PLAN_COL_STATUS + 1, &isnull));
+	Oid			status = DatumGetObjectId(ColumnDatum(slot, PLAN_COL_STATUS));
 
-	plan->id = *DatumGetUUIDP(slot_getattr(slot, PLAN_COL_ID + 1, &isnull));
+	plan->id = ColumnUuid(slot, PLAN_COL_ID);
 	plan->has.status = PlanStatusName[EnumIndex(status, PlanStatusName, PLAN_STATUSES)];
 	plan->has.session = ColumnText(slot, PLAN_COL_SESSION_ID);
 	plan->has.workflow = ColumnText(slot, PLAN_COL_WORKFLOW);
@@ -242,7 +223,7 @@ LookedMake(TupleTableSlot *slot)
 static bool
 IsRoot(TupleTableSlot *slot, const void *arg)
 {
-	return slot_attisnull(slot, PLAN_COL_PARENT_STEP_ID + 1);
+	return ColumnIsNull(slot, PLAN_COL_PARENT_STEP_ID);
 }
 
 static bool
@@ -417,80 +398,42 @@ static const char *const WaysHint[] = {
 	[ALL_WORDS] = "Use words that say what you look for; \"quotes\" mean a phrase, - leaves a word out, or means either.",
 };
 
-/* Turn a query into the text of a tsquery. A query without a word to search for is an error. */
-char *
+/* Return the text search configuration of searches. */
+Oid
+SearchConfig(void)
+{
+	return get_ts_config_oid(list_make2(makeString("pg_catalog"), makeString("english")), false);
+}
+
+/* Turn a query for all words into one for any of them. plainto_tsquery joins all words by "and". */
+static TSQuery
+AnyOf(TSQuery words)
+{
+	Datum		written = CStringGetTextDatum(DatumGetCString(DirectFunctionCall1(tsqueryout, TSQueryGetDatum(words))));
+
+	written = DirectFunctionCall3Coll(replace_text, C_COLLATION_OID, written, CStringGetTextDatum(" & "), CStringGetTextDatum(" | "));
+	return DatumGetTSQuery(DirectFunctionCall1(tsqueryin, CStringGetDatum(TextDatumGetCString(written))));
+}
+
+/* Turn a query into a tsquery. A query without a word to search for is an error. */
+TSQuery
 SearchWords(Call *call, const char *query, SearchWay way)
 {
-	/* plainto_tsquery joins all words by "and" */
-	static KeptQuery parse = {
-		"SELECT CASE WHEN $2 THEN replace(plainto_tsquery('pg_catalog.english', $1)::text, ' & ', ' | ')"
-		" ELSE websearch_to_tsquery('pg_catalog.english', $1)::text END",
-		2, {TEXTOID, BOOLOID}, .quiet = true
-	};
-	Params		params = {0};
-	Rows		rows;
-	char	   *words;
+	Datum		config = ObjectIdGetDatum(SearchConfig());
+	int			notices;
+	TSQuery		words;
 
 	CheckQuery(query);
-	params.call = call;
-	ParamText(&params, query);
-	ParamBool(&params, way == ANY_WORD);
-	rows = QueryRun(&parse, &params);
-	words = RowText(&rows, 0, 1);
-	RowsFree(&rows);
-	if (*words == '\0')
+	SearchPathLockFor(call);
+	notices = NoticesAvoid();
+	words = DatumGetTSQuery(DirectFunctionCall2(way == ANY_WORD ? plainto_tsquery_byid : websearch_to_tsquery_byid, config,
+												CStringGetTextDatum(query)));
+	SearchPathUnlock(&notices);
+	if (words->size == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_DEFINITION),
 				 errmsg("query \"%s\" has no word to search for", query),
 				 errdetail("Words such as \"the\" or \"and\" are in every text and are not searched for."),
 				 errhint("%s", WaysHint[way])));
-	return words;
-}
-
-/* Choose the root plans of which the words are searched, as an array of ids: the newest open ones, and the last that ended. */
-static Datum
-PlansToSearch(Call *call)
-{
-	static KeptQuery choose = {
-		"SELECT ARRAY("
-		"(SELECT p.id FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.completed_at IS NULL AND p.parent_step_id IS NULL"
-		" ORDER BY p.id DESC LIMIT " CppAsString2(SEARCH_AT_MOST) ")"
-		" UNION ALL "
-		"(SELECT p.id FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.completed_at IS NOT NULL AND p.parent_step_id IS NULL"
-		" ORDER BY p.completed_at DESC LIMIT " CppAsString2(SEARCH_AT_MOST) "))",
-		1, {TEXTOID}, .in_order = true
-	};
-	Rows		rows = QueryOfTenant(call, &choose);
-	bool		isnull;
-
-	return RowDatum(&rows, 0, 1, &isnull);
-}
-
-static Jsonb *
-FindPlans(Call *call, const char *query, int max)
-{
-	static KeptQuery find = {
-		"SELECT f.id, f.item, f.count FROM stepwise.found_plans($1, $2, $3, $4) AS f",
-		4, {TEXTOID, TEXTOID, UUIDARRAYOID, INT4OID}, .quiet = true
-	};
-	Params		params = {0};
-	Rows		rows;
-
-	ParamTenant(&params, call);
-	ParamText(&params, SearchWords(call, query, ANY_WORD));
-	ParamDatum(&params, PlansToSearch(call));
-	ParamInt(&params, max);
-	rows = QueryRun(&find, &params);
-	return FoundAnswer(query, "plans", &rows, max);
-}
-
-/* Find plans by any word, active ones first, best match first. */
-PG_FUNCTION_INFO_V1(stepwise_find_plans);
-Datum
-stepwise_find_plans(PG_FUNCTION_ARGS)
-{
-	Call		call;
-
-	CallBeginReading(&call);
-	return CallEnd(&call, FindPlans(&call, ArgumentText(fcinfo, 0), ArgumentMax(fcinfo, 1, 20)));
+	return way == ANY_WORD ? AnyOf(words) : words;
 }

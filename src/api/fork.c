@@ -8,185 +8,406 @@
  * of a step that begins again are evaluated anew: steps that they skipped
  * begin again, and steps that they added are left out.
  *
- * Rows are copied by SQL, which replaces only the columns that differ. So a
- * new column needs no line here, unless a step or plan that begins again must
- * not keep its value: then it goes into FreshStep or FreshPlan.
+ * Rows are copied whole, and only the columns that differ are replaced. So a new
+ * column needs no line here, unless a step or plan that begins again must not
+ * keep its value: then it goes into FreshStep or FreshPlan.
  *
  * Locks: the tree of the old plan. No other session can see the new plan yet.
  */
 #include "api/api.h"
 
 #include "utils/array.h"
+#include "utils/hsearch.h"
 
-/* the steps of the old plan, and the ids of their copies */
+/* a step of the old plan */
+typedef struct OldStep
+{
+	pg_uuid_t	id;
+	pg_uuid_t	new_id;			/* of its copy */
+	void	   *row;			/* as TupleTaken has it */
+	char	   *name;
+	int			order;
+	int			wave;
+	int			execution_order;	/* 0: it has not started */
+	int			blockers;		/* of its copy */
+	StepStatus	status;
+	bool		branches;
+	bool		done;			/* it has ended, and not only because the plan was cancelled */
+	bool		again;			/* it begins again */
+	bool		copied;
+	bool		review;			/* a branch asked for this review; ask for it again */
+	List	   *dependents;		/* of Dependent */
+	List	   *skipped;		/* of OldStep, by its branches */
+} OldStep;
+
+/* an entry about a branch of a step */
+typedef struct BranchEntry
+{
+	OldStep    *step;			/* NULL: it was removed */
+	Jsonb	   *detail;
+} BranchEntry;
+
+/* the steps of the old plan, and which of them are copied */
 typedef struct Copies
 {
-	int			count;
-	Datum	   *old_ids;
-	Datum	   *new_ids;
-	Datum	   *kept;			/* booleans */
-	bool	   *review;			/* a branch asked for this review; ask for it again */
+	MemoryContext context;		/* of what is kept of audit entries */
+	List	   *steps;			/* of OldStep, in their order */
+	HTAB	   *by_id;
+	struct names_hash *by_name; /* with their numbers from 1 */
+	List	   *branches;		/* of BranchEntry */
+	int			count;			/* of the steps that are copied */
 	bool		whole;			/* no step begins again */
 } Copies;
 
-/* the columns of a step that begins again */
-static const char FreshStep[] =
-"{\"status\": \"pending\", \"outcome\": \"n/a\", \"attempt\": 0, \"execution_order\": null, \"ready\": null,"
-" \"started_at\": null, \"completed_at\": null, \"active_at\": null, \"lease_expires_at\": null, \"confidence\": null,"
-" \"attempts_before\": null, \"worker\": null, \"holder\": null, \"holds\": null, \"sent_back\": null, \"message\": null, \"pause_reason\": null, \"inputs\": null, \"result\": null,"
-" \"result_summary\": null, \"execution_report\": null, \"output_formatting_notes\": null, \"error\": null,"
-" \"approved\": null, \"fixed_version\": null, \"feedback\": null, \"previous\": null, \"previous_error\": null}";
-
-/* the columns of the new plan */
-static const char FreshPlan[] =
-"{\"status\": \"planning\", \"outcome\": \"n/a\", \"leases\": false, \"nests\": false, \"stalls\": false, \"workable\": null, \"depth\": 0,"
-" \"parent_step_id\": null, \"parent_names\": null, \"pending\": 0, \"in_progress\": 0, \"awaiting_input\": 0, \"completed\": 0, \"failed\": 0,"
-" \"skipped\": 0, \"unsuccessful\": 0, \"paused\": 0, \"holding\": 0, \"open_failures\": 0, \"sent_back\": 0, \"crowded\": 0, \"started_steps\": 0, \"next_order\": 1, \"started_at\": null,"
-" \"completed_at\": null, \"message\": null, \"pause_reason\": null, \"outputs\": null}";
-
-static Datum
-UuidArray(Datum *ids, int count)
+/* a step by its id */
+typedef struct StepEntry
 {
-	return PointerGetDatum(construct_array(ids, count, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR));
+	pg_uuid_t	id;
+	OldStep    *step;
+} StepEntry;
+
+/* columns of a step that begins again; they become null */
+static const int FreshStep[] = {
+	STEP_COL_EXECUTION_ORDER, STEP_COL_READY, STEP_COL_STARTED_AT, STEP_COL_COMPLETED_AT, STEP_COL_ACTIVE_AT,
+	STEP_COL_LEASE_EXPIRES_AT, STEP_COL_CONFIDENCE, STEP_COL_ATTEMPTS_BEFORE, STEP_COL_WORKER, STEP_COL_HOLDER, STEP_COL_HOLDS,
+	STEP_COL_SENT_BACK, STEP_COL_MESSAGE, STEP_COL_PAUSE_REASON, STEP_COL_INPUTS, STEP_COL_RESULT, STEP_COL_RESULT_SUMMARY,
+	STEP_COL_EXECUTION_REPORT, STEP_COL_OUTPUT_FORMATTING_NOTES, STEP_COL_ERROR, STEP_COL_APPROVED, STEP_COL_FIXED_VERSION,
+	STEP_COL_FEEDBACK, STEP_COL_PREVIOUS, STEP_COL_PREVIOUS_ERROR
+};
+
+/* columns of the new plan that become null, 0, or false */
+static const int FreshPlanNulls[] = {
+	PLAN_COL_WORKABLE, PLAN_COL_PARENT_STEP_ID, PLAN_COL_PARENT_NAMES, PLAN_COL_STARTED_AT, PLAN_COL_COMPLETED_AT, PLAN_COL_MESSAGE,
+	PLAN_COL_PAUSE_REASON, PLAN_COL_OUTPUTS
+};
+static const int FreshPlanZeros[] = {
+	PLAN_COL_DEPTH, PLAN_COL_PENDING, PLAN_COL_IN_PROGRESS, PLAN_COL_AWAITING_INPUT, PLAN_COL_COMPLETED, PLAN_COL_FAILED, PLAN_COL_SKIPPED,
+	PLAN_COL_UNSUCCESSFUL, PLAN_COL_PAUSED, PLAN_COL_HOLDING, PLAN_COL_OPEN_FAILURES, PLAN_COL_SENT_BACK, PLAN_COL_CROWDED,
+	PLAN_COL_STARTED_STEPS
+};
+static const int FreshPlanFlags[] = {PLAN_COL_LEASES, PLAN_COL_NESTS, PLAN_COL_STALLS};
+
+static void
+SetNulls(Changes *c, const int *columns, int count)
+{
+	for (int i = 0; i < count; i++)
+		SetDatum(c, columns[i], (Datum) 0, true);
 }
 
-static Datum
-KeptArray(const Copies *copies)
+/* Make the key of the rows of an id. */
+static Key
+KeyOf(Call *call, const pg_uuid_t *id)
 {
-	return PointerGetDatum(construct_array(copies->kept, copies->count, BOOLOID, 1, true, TYPALIGN_CHAR));
+	Key			key = {.call = call};
+
+	KeyUuid(&key, id);
+	return key;
 }
 
-/* Copy a UUID to the memory of the call. */
-static Datum
-UuidCopy(const pg_uuid_t *uuid)
-{
-	pg_uuid_t  *copy = palloc(sizeof(pg_uuid_t));
+/* ---------- the steps of the old plan ---------- */
 
-	*copy = *uuid;
-	return UUIDPGetDatum(copy);
+/* Check whether a step that was skipped was so only because the plan was cancelled. */
+static bool
+WasCancelled(const char *message)
+{
+	return message != NULL && strncmp(message, CANCELLED_WITH_PLAN, strlen(CANCELLED_WITH_PLAN)) == 0;
+}
+
+/* Make an OldStep from a row of stepwise.step. */
+static void *
+OldStepMake(TupleTableSlot *slot)
+{
+	OldStep    *step = palloc0(sizeof(OldStep));
+
+	step->id = ColumnUuid(slot, STEP_COL_ID);
+	step->name = ColumnText(slot, STEP_COL_NAME);
+	step->order = ColumnInt(slot, STEP_COL_ORDER);
+	step->wave = ColumnInt(slot, STEP_COL_WAVE);
+	step->execution_order = ColumnInt(slot, STEP_COL_EXECUTION_ORDER);
+	step->blockers = ColumnInt(slot, STEP_COL_BLOCKERS);
+	step->branches = ColumnBool(slot, STEP_COL_BRANCHES);
+	step->status = EnumIndex(DatumGetObjectId(ColumnDatum(slot, STEP_COL_STATUS)), StepStatusName, STEP_STATUSES);
+	step->done = step->status == STEP_COMPLETED ||
+		(step->status == STEP_SKIPPED && !WasCancelled(ColumnText(slot, STEP_COL_MESSAGE)));
+	step->row = TupleTaken(slot);
+	return step;
+}
+
+static OldStep *
+StepById(const Copies *copies, const pg_uuid_t *id)
+{
+	StepEntry  *entry = hash_search(copies->by_id, id, HASH_FIND, NULL);
+
+	return entry ? entry->step : NULL;
+}
+
+static OldStep *
+StepByName(const Copies *copies, const char *name)
+{
+	int			number = NamesFind(copies->by_name, name);
+
+	return number > 0 ? list_nth(copies->steps, number - 1) : NULL;
+}
+
+/* Read the steps of a plan, and what depends on them. */
+static Copies
+OldSteps(Call *call, const PlanRow *plan)
+{
+	HASHCTL		control = {.keysize = sizeof(pg_uuid_t), .entrysize = sizeof(StepEntry), .hcxt = CurrentMemoryContext};
+	Copies		copies = {.context = CurrentMemoryContext};
+	Key			key = KeyOf(call, &plan->id);
+
+	copies.steps = TableReadAll("step", "step_order_unique", &key, OldStepMake);
+	copies.by_id = hash_create("stepwise fork", 64, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	copies.by_name = NamesNew(list_length(copies.steps));
+	for (int i = 0; i < list_length(copies.steps); i++)
+	{
+		OldStep    *step = list_nth(copies.steps, i);
+
+		((StepEntry *) hash_search(copies.by_id, &step->id, HASH_ENTER, NULL))->step = step;
+		NamesAdd(copies.by_name, step->name, i + 1);
+		step->dependents = StepDependents(call, &step->id);
+	}
+	return copies;
+}
+
+/* Note an entry about a branch that has added or skipped steps. */
+static void
+NoteBranch(void *arg, const LogEntry *entry)
+{
+	Copies	   *copies = arg;
+	BranchEntry *branch;
+	MemoryContext outer;
+	Jsonb	   *detail;
+
+	if (strcmp(entry->head.event, "plan_modified") != 0)
+		return;
+	detail = EntryReadDetail(&entry->stored);
+	if (JsonGetTexts(detail, "addedSteps") == NIL && JsonGetTexts(detail, "skippedSteps") == NIL)
+		return;
+	outer = MemoryContextSwitchTo(copies->context);
+	branch = palloc(sizeof(BranchEntry));
+	branch->step = entry->head.has_step ? StepById(copies, &entry->head.step_id) : NULL;
+	branch->detail = JsonCopy(detail);
+	copies->branches = lappend(copies->branches, branch);
+	MemoryContextSwitchTo(outer);
+}
+
+/* Note which steps the branches of a step have skipped. */
+static void
+NoteSkipped(const Copies *copies)
+{
+	ListCell   *cell;
+
+	foreach(cell, copies->branches)
+	{
+		const BranchEntry *branch = lfirst(cell);
+		ListCell   *name;
+
+		if (branch->step != NULL)
+			foreach(name, JsonGetTexts(branch->detail, "skippedSteps"))
+			{
+				OldStep    *skipped = StepByName(copies, lfirst(name));
+
+				if (skipped != NULL)
+					branch->step->skipped = lappend(branch->step->skipped, skipped);
+			}
+	}
 }
 
 /* ---------- which steps keep their results ---------- */
 
-/* columns of the query that judges the steps */
-enum
+static List *
+BeginAgain(List *again, OldStep *step)
 {
-	J_ID = 1, J_KEPT, J_REVIEW
-};
+	if (step == NULL || step->again)
+		return again;
+	step->again = true;
+	return lappend(again, step);
+}
 
 /*
- * Find which steps of a plan are copied, and which of them keep their results.
- *
- * The step "from" begins again; if it is NULL, no step does. In a sequential
- * plan, all later steps begin again too. So do steps that have not ended. A
- * step that was skipped only because the plan was cancelled counts as not
- * ended. If a step begins again, so do those that depend on it, and those that
- * its branches skipped. Steps that its branches added are left out.
+ * Find which steps begin again. The step "from" does. In a sequential plan, all
+ * later steps do too. So do steps that have not ended. If a step begins again,
+ * so do those that depend on it, and those that its branches skipped.
  */
-static Rows
-JudgedSteps(Call *call, const PlanRow *plan, const StepRow *from)
+static void
+JudgeSteps(const Copies *copies, const PlanRow *plan, const StepRow *from)
 {
-	static KeptQuery find = {
-		"WITH RECURSIVE done AS (SELECT s.id, s.name, s.step_order, s.status = 'completed' OR"
-		" (s.status = 'skipped' AND (s.message IS NULL OR s.message NOT LIKE '" CANCELLED_WITH_PLAN "%')) AS done"
-		" FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2),"
-		" skipped AS MATERIALIZED (SELECT s.id, a.step_id AS by FROM stepwise.audit AS a,"
-		" pg_catalog.jsonb_array_elements_text(a.detail -> 'skippedSteps') AS x (name) JOIN done AS s ON s.name = x.name"
-		" WHERE a.tenant = $1 AND a.plan_id = $2 AND a.detail ? 'skippedSteps'),"
-		" again AS (SELECT s.id FROM done AS s WHERE s.id = $3 OR NOT s.done OR ($4 AND s.step_order > $5)"
-		" UNION SELECT h.id FROM again AS a, LATERAL ("
-		" SELECT d.step_id FROM stepwise.dependency AS d WHERE d.tenant = $1 AND d.depends_on = a.id"
-		" UNION ALL SELECT k.id FROM skipped AS k WHERE k.by = a.id) AS h (id)),"
-		" judged AS (SELECT s.id, s.name, s.step_order,"
-		" $3 IS NULL OR s.id NOT IN (SELECT a.id FROM again AS a) AS kept FROM done AS s),"
-		" added AS (SELECT x.name, a.step_id, a.detail ->> 'branchAction' AS action FROM stepwise.audit AS a,"
-		" pg_catalog.jsonb_array_elements_text(a.detail -> 'addedSteps') AS x (name)"
-		" WHERE a.tenant = $1 AND a.plan_id = $2 AND a.detail ? 'addedSteps')"
-		" SELECT j.id, j.kept, NOT j.kept AND coalesce(a.action = 'request_review', false) FROM judged AS j"
-		" LEFT JOIN added AS a ON a.name = j.name LEFT JOIN judged AS b ON b.id = a.step_id"
-		" WHERE a.step_id IS NULL OR coalesce(b.kept, true) ORDER BY j.step_order",
-		5, {TEXTOID, UUIDOID, UUIDOID, BOOLOID, INT4OID}, .reads_log = true
-	};
-	Params		params = {0};
+	List	   *again = NIL;
+	ListCell   *cell;
 
-	ParamKey(&params, call, &plan->id);
-	ParamUuid(&params, from ? &from->id : NULL);
-	ParamBool(&params, plan->sequential);
-	ParamInt(&params, from ? from->order : 0);
-	return QueryRun(&find, &params);
+	foreach(cell, copies->steps)
+	{
+		OldStep    *step = lfirst(cell);
+
+		if (UuidEqual(&step->id, &from->id) || !step->done || (plan->sequential && step->order > from->order))
+			again = BeginAgain(again, step);
+	}
+	/* the list grows while it is walked */
+	for (int i = 0; i < list_length(again); i++)
+	{
+		const OldStep *step = list_nth(again, i);
+
+		foreach(cell, step->dependents)
+			again = BeginAgain(again, StepById(copies, &((Dependent *) lfirst(cell))->step_id));
+		foreach(cell, step->skipped)
+			again = BeginAgain(again, lfirst(cell));
+	}
+}
+
+/* Leave out the steps that branches of a step that begins again have added. Reviews that others asked for are asked for again. */
+static void
+JudgeAdded(const Copies *copies)
+{
+	ListCell   *cell;
+
+	foreach(cell, copies->branches)
+	{
+		const BranchEntry *branch = lfirst(cell);
+		char	   *action = JsonGetText(branch->detail, "branchAction");
+		ListCell   *name;
+
+		foreach(name, JsonGetTexts(branch->detail, "addedSteps"))
+		{
+			OldStep    *added = StepByName(copies, lfirst(name));
+
+			if (added == NULL)
+				continue;
+			added->copied = branch->step == NULL || !branch->step->again;
+			added->review = added->again && action != NULL && strcmp(action, "request_review") == 0;
+		}
+	}
+}
+
+/* Count what each copied step waits for: the copies of the steps on which it depends. */
+static void
+CountBlockers(const Copies *copies)
+{
+	ListCell   *cell;
+	ListCell   *dependent;
+
+	foreach(cell, copies->steps)
+		((OldStep *) lfirst(cell))->blockers = 0;
+	foreach(cell, copies->steps)
+	{
+		const OldStep *parent = lfirst(cell);
+
+		if (!parent->copied)
+			continue;
+		foreach(dependent, parent->dependents)
+		{
+			OldStep    *child = StepById(copies, &((Dependent *) lfirst(dependent))->step_id);
+
+			if (child != NULL)
+				child->blockers++;
+		}
+	}
 }
 
 /* Choose the steps to copy, and give each copy a new id; from is the step that begins again, or NULL. */
 static Copies
 PlanCopies(Call *call, const PlanRow *plan, const StepRow *from)
 {
-	Rows		rows = JudgedSteps(call, plan, from);
-	Copies		copies = {.count = (int) rows.count, .whole = from == NULL};
+	Copies		copies = OldSteps(call, plan);
+	ListCell   *cell;
 
-	copies.old_ids = palloc(sizeof(Datum) * Max(rows.count, 1));
-	copies.new_ids = palloc(sizeof(Datum) * Max(rows.count, 1));
-	copies.kept = palloc(sizeof(Datum) * Max(rows.count, 1));
-	copies.review = palloc(sizeof(bool) * Max(rows.count, 1));
-	for (uint64 i = 0; i < rows.count; i++)
+	copies.whole = from == NULL;
+	foreach(cell, copies.steps)
+		((OldStep *) lfirst(cell))->copied = true;
+	LogVisit(call, &plan->id, NoteBranch, &copies);
+	if (from != NULL)
 	{
-		pg_uuid_t	old_id = RowUuid(&rows, i, J_ID);
-		pg_uuid_t	new_id = IdNew(call);
-
-		copies.old_ids[i] = UuidCopy(&old_id);
-		copies.new_ids[i] = UuidCopy(&new_id);
-		copies.kept[i] = BoolGetDatum(RowBool(&rows, i, J_KEPT));
-		copies.review[i] = RowBool(&rows, i, J_REVIEW);
+		NoteSkipped(&copies);
+		JudgeSteps(&copies, plan, from);
+		JudgeAdded(&copies);
+		CountBlockers(&copies);
 	}
-	RowsFree(&rows);
+	foreach(cell, copies.steps)
+	{
+		OldStep    *step = lfirst(cell);
+
+		if (!step->copied)
+			continue;
+		step->new_id = IdNew(call);
+		copies.count++;
+	}
 	return copies;
 }
 
 /* ---------- copying rows ---------- */
 
+static int
+ByExecution(const ListCell *a, const ListCell *b)
+{
+	return ((const OldStep *) lfirst(a))->execution_order < ((const OldStep *) lfirst(b))->execution_order ? -1 : 1;
+}
+
+/* Number the kept steps without gaps in the order in which they were executed. */
+static void
+NumberExecutions(const Copies *copies)
+{
+	List	   *started = NIL;
+	ListCell   *cell;
+
+	foreach(cell, copies->steps)
+	{
+		const OldStep *step = lfirst(cell);
+
+		if (step->copied && !step->again && step->execution_order > 0)
+			started = lappend(started, lfirst(cell));
+	}
+	list_sort(started, ByExecution);
+	foreach(cell, started)
+		((OldStep *) lfirst(cell))->execution_order = foreach_current_index(cell) + 1;
+}
+
+/* Set the columns of a step that begins again. One that waits for nothing is ready; a sequential plan does not use the mark. */
+static void
+SetFresh(Changes *c, const PlanRow *copy, const OldStep *step)
+{
+	SetNulls(c, FreshStep, lengthof(FreshStep));
+	SetEnum(c, STEP_COL_STATUS, "step_status", StepStatusName[STEP_PENDING]);
+	SetEnum(c, STEP_COL_OUTCOME, "outcome", OutcomeName[OUTCOME_NA]);
+	SetInt(c, STEP_COL_ATTEMPT, 0);
+	SetTrue(c, STEP_COL_READY, !copy->sequential && step->blockers == 0);
+}
+
 /* Copy the steps. Orders, and the execution orders of kept steps, are numbered without gaps. */
 static void
 CopySteps(Call *call, const PlanRow *copy, const Copies *copies)
 {
-	static KeptQuery insert = {
-		"WITH m AS (SELECT * FROM ROWS FROM (pg_catalog.unnest($4), pg_catalog.unnest($5), pg_catalog.unnest($6))"
-		" WITH ORDINALITY AS u (old_id, new_id, kept, step_order))"
-		" INSERT INTO stepwise.step SELECT r.* FROM ("
-		" SELECT s, m.new_id, m.kept, m.step_order, CASE WHEN $8 THEN m.step_order - 1 ELSE s.wave END AS wave,"
-		" CASE WHEN s.execution_order IS NOT NULL THEN pg_catalog.row_number()"
-		" OVER (PARTITION BY m.kept, s.execution_order IS NULL ORDER BY s.execution_order) END AS execution_order,"
-		" CASE WHEN $7 THEN s.blockers ELSE (SELECT pg_catalog.count(*) FROM stepwise.dependency AS d"
-		" JOIN m AS o ON o.old_id = d.depends_on WHERE d.tenant = $1 AND d.step_id = s.id) END AS blockers"
-		" FROM m JOIN stepwise.step AS s ON s.tenant = $1 AND s.id = m.old_id) AS x,"
-		" LATERAL pg_catalog.jsonb_populate_record(x.s, pg_catalog.jsonb_build_object('id', x.new_id, 'plan_id', $2,"
-		" 'root_id', $3, 'step_order', x.step_order, 'wave', x.wave, 'execution_order', x.execution_order,"
-		" 'blockers', x.blockers) || CASE WHEN x.kept THEN '{}' ELSE $9 END) AS r",
-		9, {TEXTOID, UUIDOID, UUIDOID, UUIDARRAYOID, UUIDARRAYOID, BOOLARRAYOID, BOOLOID, BOOLOID, JSONBOID}
-	};
-	Params		params = {0};
+	Batch	   *batch = BatchBegin(call, "step", STEP_COLUMNS);
+	Changes    *c = &batch->row;
+	int			order = 0;
+	ListCell   *cell;
 
-	ParamKey(&params, call, &copy->id);
-	ParamUuid(&params, &copy->root_id);
-	ParamDatum(&params, UuidArray(copies->old_ids, copies->count));
-	ParamDatum(&params, UuidArray(copies->new_ids, copies->count));
-	ParamDatum(&params, KeptArray(copies));
-	ParamBool(&params, copies->whole);
-	ParamBool(&params, copy->sequential);
-	ParamDatum(&params, JsonbPGetDatum(JsonParse(FreshStep)));
-	QueryRun(&insert, &params);
+	NumberExecutions(copies);
+	foreach(cell, copies->steps)
+	{
+		const OldStep *step = lfirst(cell);
+
+		if (!step->copied)
+			continue;
+		BatchTake(batch, step->row);
+		SetUuid(c, STEP_COL_ID, &step->new_id);
+		SetUuid(c, STEP_COL_PLAN_ID, &copy->id);
+		SetUuid(c, STEP_COL_ROOT_ID, &copy->root_id);
+		SetInt(c, STEP_COL_ORDER, ++order);
+		SetInt(c, STEP_COL_WAVE, copy->sequential ? order - 1 : step->wave);
+		SetInt(c, STEP_COL_BLOCKERS, step->blockers);
+		SetPositive(c, STEP_COL_EXECUTION_ORDER, step->execution_order);
+		if (step->again)
+			SetFresh(c, copy, step);
+		BatchAdd(batch);
+	}
+	BatchEnd(batch);
 }
 
-/* Copy the dependencies and branches of the steps. */
+/* Copy the branches of the steps. */
 static void
-CopyLinks(Call *call, const PlanRow *copy, const Copies *copies)
+CopyBranches(Call *call, const PlanRow *copy, Datum old_ids, Datum new_ids)
 {
-	static KeptQuery dependencies = {
-		"INSERT INTO stepwise.dependency (tenant, plan_id, step_id, depends_on, required, ended)"
-		" SELECT $1, $2, m.new_id, n.new_id, d.required, d.ended FROM stepwise.dependency AS d"
-		" JOIN ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4)) AS m (old_id, new_id) ON m.old_id = d.step_id"
-		" JOIN ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4)) AS n (old_id, new_id) ON n.old_id = d.depends_on"
-		" WHERE d.tenant = $1 AND d.step_id = ANY ($3)",
-		4, {TEXTOID, UUIDOID, UUIDARRAYOID, UUIDARRAYOID}
-	};
 	static KeptQuery branches = {
 		"INSERT INTO stepwise.branching_condition SELECT r.* FROM stepwise.branching_condition AS b"
 		" JOIN ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4)) AS m (old_id, new_id) ON m.old_id = b.step_id"
@@ -199,46 +420,127 @@ CopyLinks(Call *call, const PlanRow *copy, const Copies *copies)
 	Params		params = {0};
 
 	ParamKey(&params, call, &copy->id);
-	ParamDatum(&params, UuidArray(copies->old_ids, copies->count));
-	ParamDatum(&params, UuidArray(copies->new_ids, copies->count));
-	QueryRun(&dependencies, &params);
+	ParamDatum(&params, old_ids);
+	ParamDatum(&params, new_ids);
 	QueryRun(&branches, &params);
 }
 
+static Datum
+UuidArray(Datum *ids, int count)
+{
+	return PointerGetDatum(construct_array(ids, count, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR));
+}
+
+/* Copy the dependencies and branches of the steps. */
+static void
+CopyLinks(Call *call, const PlanRow *copy, const Copies *copies)
+{
+	Batch	   *batch = LinksBegin(call, copy);
+	Datum	   *old_ids = palloc(sizeof(Datum) * Max(copies->count, 1));
+	Datum	   *new_ids = palloc(sizeof(Datum) * Max(copies->count, 1));
+	bool		branches = false;
+	int			count = 0;
+	ListCell   *cell;
+
+	foreach(cell, copies->steps)
+	{
+		const OldStep *step = lfirst(cell);
+		ListCell   *link;
+
+		if (!step->copied)
+			continue;
+		old_ids[count] = UUIDPGetDatum(&step->id);
+		new_ids[count++] = UUIDPGetDatum(&step->new_id);
+		branches = branches || step->branches;
+		foreach(link, step->dependents)
+		{
+			const OldStep *child = StepById(copies, &((Dependent *) lfirst(link))->step_id);
+
+			if (child != NULL && child->copied)
+				LinksAdd(batch, &child->new_id, &step->new_id, ((Dependent *) lfirst(link))->need);
+		}
+	}
+	BatchEnd(batch);
+	if (branches)
+		CopyBranches(call, copy, UuidArray(old_ids, count), UuidArray(new_ids, count));
+}
+
+/* Copy what is seldom set of a plan. A copy that is its own root does not keep the final output. */
+static void
+CopyDetail(Call *call, const PlanRow *plan, const pg_uuid_t *id, bool nested)
+{
+	Key			key = KeyOf(call, &plan->id);
+	void	   *row = TableRead("plan_detail", "plan_detail_pkey", &key, NULL, NULL, TupleTaken);
+	Batch	   *batch = BatchBegin(call, "plan_detail", DETAIL_COLUMNS);
+	Changes    *c = &batch->row;
+
+	if (row != NULL)
+		BatchTake(batch, row);
+	else
+	{
+		SetVarlena(c, DETAIL_COL_OUTPUTS, JsonEmptyObject());
+		SetVarlena(c, DETAIL_COL_VARIABLES, JsonEmptyObject());
+	}
+	SetDatum(c, DETAIL_COL_TENANT, call->tenant_datum, false);
+	SetUuid(c, DETAIL_COL_PLAN_ID, id);
+	SetUuid(c, DETAIL_COL_FORKED_FROM, &plan->id);
+	SetText(c, DETAIL_COL_REQUEST_DIGEST, NULL);
+	if (!nested)
+	{
+		SetText(c, DETAIL_COL_FINAL_OUTPUT, NULL);
+		SetText(c, DETAIL_COL_FINAL_MEDIA_TYPE, NULL);
+	}
+	BatchAdd(batch);
+	BatchEnd(batch);
+}
+
+/* Set the columns of a copy that is its own root. */
+static void
+SetFreshPlan(Changes *c)
+{
+	SetNulls(c, FreshPlanNulls, lengthof(FreshPlanNulls));
+	for (size_t i = 0; i < lengthof(FreshPlanZeros); i++)
+		SetInt(c, FreshPlanZeros[i], 0);
+	for (size_t i = 0; i < lengthof(FreshPlanFlags); i++)
+		SetBool(c, FreshPlanFlags[i], false);
+	SetEnum(c, PLAN_COL_STATUS, "plan_status", PlanStatusName[PLAN_PLANNING]);
+	SetEnum(c, PLAN_COL_OUTCOME, "outcome", OutcomeName[OUTCOME_NA]);
+	SetInt(c, PLAN_COL_NEXT_ORDER, 1);
+}
+
 /*
- * Copy the row of a plan and its detail; the columns in "over" are replaced.
- * The copy has no audit entries yet. Without a root, the copy is its own root,
- * and does not keep the final output.
+ * Copy the row of a plan and its detail. The copy has no audit entries yet. It is
+ * nested in a step of the plan "parent"; if that is NULL, it is its own root.
  */
 static PlanRow *
-CopyPlan(Call *call, const PlanRow *plan, PlanRow *root, const Jsonb *over)
+CopyPlan(Call *call, const PlanRow *plan, PlanRow *parent, const StepRow *parent_step)
 {
-	static KeptQuery row = {
-		"INSERT INTO stepwise.plan SELECT r.* FROM stepwise.plan AS p, LATERAL pg_catalog.jsonb_populate_record(p, $4 ||"
-		" pg_catalog.jsonb_build_object('id', $3, 'audit_entries', 0, 'audit_head', NULL, 'idempotency_key', NULL,"
-		" 'created_at', $5, 'updated_at', $5)) AS r WHERE p.tenant = $1 AND p.id = $2",
-		5, {TEXTOID, UUIDOID, UUIDOID, JSONBOID, TIMESTAMPTZOID}
-	};
-	static KeptQuery detail = {
-		"INSERT INTO stepwise.plan_detail SELECT r.* FROM (SELECT) AS one"
-		" LEFT JOIN stepwise.plan_detail AS p ON p.tenant = $1 AND p.plan_id = $2,"
-		" LATERAL pg_catalog.jsonb_populate_record(p, CASE WHEN p.plan_id IS NULL THEN '{\"outputs\": {}, \"variables\": {}}'::jsonb ELSE '{}' END"
-		" || pg_catalog.jsonb_build_object('tenant', $1, 'plan_id', $3, 'forked_from', $2, 'request_digest', NULL)"
-		" || CASE WHEN $4 THEN '{}' ELSE '{\"final_output\": null, \"final_media_type\": null}'::jsonb END) AS r",
-		4, {TEXTOID, UUIDOID, UUIDOID, BOOLOID}
-	};
+	Key			key = KeyOf(call, &plan->id);
+	void	   *row = TableRead("plan", "plan_pkey", &key, NULL, NULL, TupleTaken);
+	Batch	   *batch = BatchBegin(call, "plan", PLAN_COLUMNS);
+	Changes    *c = &batch->row;
 	pg_uuid_t	id = IdNew(call);
-	Params		params = {0};
 
-	ParamKey(&params, call, &plan->id);
-	ParamUuid(&params, &id);
-	ParamDatum(&params, JsonbPGetDatum(JsonMerge(over, JsonTextOf("root_id", UuidText(root ? &root->id : &id)))));
-	ParamTime(&params, CallNow(call, plan));
-	QueryRun(&row, &params);
-	params.count = 3;
-	ParamBool(&params, root != NULL);
-	QueryRun(&detail, &params);
-	return root ? PlanInTree(call, root, &id) : PlanLock(call, &id);
+	BatchTake(batch, row);
+	SetUuid(c, PLAN_COL_ID, &id);
+	SetUuid(c, PLAN_COL_ROOT_ID, parent ? &parent->root_id : &id);
+	SetInt(c, PLAN_COL_AUDIT_ENTRIES, 0);
+	SetVarlena(c, PLAN_COL_AUDIT_HEAD, NULL);
+	SetText(c, PLAN_COL_IDEMPOTENCY_KEY, NULL);
+	SetTime(c, PLAN_COL_CREATED_AT, CallNow(call, plan));
+	SetTime(c, PLAN_COL_UPDATED_AT, CallNow(call, plan));
+	if (parent == NULL)
+		SetFreshPlan(c);
+	else
+	{
+		SetUuid(c, PLAN_COL_PARENT_STEP_ID, &parent_step->id);
+		SetInt(c, PLAN_COL_DEPTH, parent->depth + 1);
+		SetVarlena(c, PLAN_COL_PARENT_NAMES, ParentNamesBelow(parent, parent_step));
+	}
+	BatchAdd(batch);
+	BatchEnd(batch);
+	CopyDetail(call, plan, &id, parent != NULL);
+	return parent ? PlanInTree(call, parent->root, &id) : PlanLock(call, &id);
 }
 
 /* ---------- waves, when steps are left out ---------- */
@@ -370,30 +672,17 @@ AuditAdopted(Call *call, PlanRow *copy, const StepRow *step)
 
 /* Audit what the branches of kept steps did. A fork of the fork reads these entries. */
 static void
-AuditBranches(Call *call, PlanRow *copy, const PlanRow *plan, const Copies *copies)
+AuditBranches(Call *call, PlanRow *copy, const Copies *copies)
 {
-	static KeptQuery read = {
-		"SELECT m.new_id, a.detail FROM stepwise.audit AS a"
-		" JOIN ROWS FROM (pg_catalog.unnest($3), pg_catalog.unnest($4), pg_catalog.unnest($5)) AS m (old_id, new_id, kept)"
-		" ON m.old_id = a.step_id WHERE a.tenant = $1 AND a.plan_id = $2 AND a.event = 'plan_modified'"
-		" AND a.detail ?| '{addedSteps,skippedSteps}' AND m.kept ORDER BY a.id",
-		5, {TEXTOID, UUIDOID, UUIDARRAYOID, UUIDARRAYOID, BOOLARRAYOID}, .reads_log = true
-	};
-	Params		params = {0};
-	Rows		rows;
+	ListCell   *cell;
 
-	ParamKey(&params, call, &plan->id);
-	ParamDatum(&params, UuidArray(copies->old_ids, copies->count));
-	ParamDatum(&params, UuidArray(copies->new_ids, copies->count));
-	ParamDatum(&params, KeptArray(copies));
-	rows = QueryRun(&read, &params);
-	for (uint64 i = 0; i < rows.count; i++)
+	foreach(cell, copies->branches)
 	{
-		pg_uuid_t	step_id = RowUuid(&rows, i, 1);
+		const BranchEntry *branch = lfirst(cell);
 
-		AuditAppend(call, copy, &step_id, "plan_modified", JsonMerge(RowJson(&rows, i, 2), ForkedDetail()));
+		if (branch->step != NULL && branch->step->copied && !branch->step->again)
+			AuditAppend(call, copy, &branch->step->new_id, "plan_modified", JsonMerge(branch->detail, ForkedDetail()));
 	}
-	RowsFree(&rows);
 }
 
 /* Audit how a nested plan got to its status: from planning to executing to its end. */
@@ -406,7 +695,7 @@ AuditEnded(Call *call, PlanRow *copy)
 
 /* ---------- forking ---------- */
 
-static void CopyNested(Call *call, PlanRow *root, PlanRow *parent, Datum old_parent_step, Datum new_parent_step);
+static void CopyNested(Call *call, PlanRow *parent, const OldStep *old_step, const StepRow *new_step);
 
 /*
  * Count and audit a step that keeps its result, and have its dependents look
@@ -428,18 +717,24 @@ AdoptStep(Call *call, PlanRow *copy, StepRow *step)
 static void
 AdoptSteps(Call *call, PlanRow *copy, const Copies *copies)
 {
-	for (int i = 0; i < copies->count; i++)
-	{
-		StepRow    *step = StepMustRead(call, DatumGetUUIDP(copies->new_ids[i]));
+	ListCell   *cell;
 
-		if (!DatumGetBool(copies->kept[i]))
+	foreach(cell, copies->steps)
+	{
+		const OldStep *old = lfirst(cell);
+		StepRow    *step;
+
+		if (!old->copied)
+			continue;
+		if (old->again)
 		{
 			copy->counts[STEP_PENDING]++;
 			continue;
 		}
+		step = StepMustRead(call, &old->new_id);
 		AdoptStep(call, copy, step);
 		if (StepNests(step))
-			CopyNested(call, copy->root, copy, copies->old_ids[i], copies->new_ids[i]);
+			CopyNested(call, copy, old, step);
 	}
 }
 
@@ -449,39 +744,35 @@ AdoptSteps(Call *call, PlanRow *copy, const Copies *copies)
  * references may lead into them.
  */
 static void
-CopyNested(Call *call, PlanRow *root, PlanRow *parent, Datum old_parent_step, Datum new_parent_step)
+CopyNested(Call *call, PlanRow *parent, const OldStep *old_step, const StepRow *new_step)
 {
 	pg_uuid_t	nested_id;
 	PlanRow    *nested;
 	PlanRow    *copy;
 	Copies		copies;
-	JsonBuilder b = {0};
+	ListCell   *cell;
 
-	if (!NestedPlanId(call, DatumGetUUIDP(old_parent_step), &nested_id))
+	if (!NestedPlanId(call, &old_step->id, &nested_id))
 		return;
 	nested = PlanMustRead(call, &nested_id);
-	JsonObjectStart(&b, NULL);
-	JsonPutUuid(&b, "parent_step_id", DatumGetUUIDP(new_parent_step));
-	JsonPutInt(&b, "depth", parent->depth + 1);
-	JsonPutJson(&b, "parent_names", (Jsonb *) ParentNamesBelow(parent, StepMustRead(call, DatumGetUUIDP(new_parent_step))));
-	JsonObjectEnd(&b);
-	copy = CopyPlan(call, nested, root, JsonFinish(&b));
+	copy = CopyPlan(call, nested, parent, new_step);
 	AuditCreated(call, copy, &nested_id, NULL);
 	copies = PlanCopies(call, nested, NULL);
 	CopySteps(call, copy, &copies);
 	CopyLinks(call, copy, &copies);
-	for (int i = 0; i < copies.count; i++)
+	foreach(cell, copies.steps)
 	{
-		StepRow    *step = StepMustRead(call, DatumGetUUIDP(copies.new_ids[i]));
+		const OldStep *old = lfirst(cell);
+		StepRow    *step = StepMustRead(call, &old->new_id);
 
 		AuditAdopted(call, copy, step);
 		if (StepNests(step))
-			CopyNested(call, root, copy, copies.old_ids[i], copies.new_ids[i]);
+			CopyNested(call, copy, old, step);
 	}
-	AuditBranches(call, copy, nested, &copies);
+	AuditBranches(call, copy, &copies);
 	AuditEnded(call, copy);
-	root->nests = true;
-	PlanTouch(root);
+	parent->root->nests = true;
+	PlanTouch(parent->root);
 }
 
 /* Ask again for a review that a branch of a kept step asked for. */
@@ -502,33 +793,32 @@ ReviewAgain(Call *call, PlanRow *copy, const pg_uuid_t *old_id, const pg_uuid_t 
 	RowsFree(&rows);
 }
 
-/* Mark steps that wait for nothing as ready. A sequential plan does not use the mark. */
-static void
-MarkReady(Call *call, const PlanRow *copy)
+/* Count the copied steps that keep their results. */
+static int
+KeptCount(const Copies *copies)
 {
-	static KeptQuery mark = {
-		"UPDATE stepwise.step SET ready = true WHERE tenant = $1 AND plan_id = $2 AND status = 'pending' AND blockers = 0",
-		2, {TEXTOID, UUIDOID}
-	};
+	int			kept = 0;
+	ListCell   *cell;
 
-	if (copy->sequential)
-		return;
-	QueryById(call, &mark, &copy->id);
+	foreach(cell, copies->steps)
+	{
+		const OldStep *step = lfirst(cell);
+
+		kept += step->copied && !step->again;
+	}
+	return kept;
 }
 
 static Jsonb *
 ForkAnswer(const PlanRow *plan, const PlanRow *copy, const Copies *copies, const char *from_step)
 {
 	JsonBuilder b = {0};
-	int			kept = 0;
 
-	for (int i = 0; i < copies->count; i++)
-		kept += DatumGetBool(copies->kept[i]);
 	JsonObjectStart(&b, NULL);
 	PutPlanAnswer(&b, copy);
 	JsonPutUuid(&b, "forkedFrom", &plan->id);
 	JsonPutText(&b, "fromStep", from_step);
-	JsonPutInt(&b, "keptSteps", kept);
+	JsonPutInt(&b, "keptSteps", KeptCount(copies));
 	JsonPutInt(&b, "pendingSteps", copy->counts[STEP_PENDING]);
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
@@ -541,6 +831,7 @@ Fork(Call *call, PlanRow *plan, const char *from_step)
 	StepRow    *from = from_step ? StepReadByName(call, &plan->id, from_step) : NULL;
 	PlanRow    *copy;
 	Copies		copies;
+	ListCell   *cell;
 
 	if (from == NULL)
 		ereport(ERROR,
@@ -548,18 +839,21 @@ Fork(Call *call, PlanRow *plan, const char *from_step)
 				 errmsg("plan \"%s\" has no step \"%s\"", plan->name, ShortText(from_step)),
 				 errhint("%s", PlanHint(call, plan, "stepwise.get_plan_context(plan_id) lists the steps of the plan."))));
 	copies = PlanCopies(call, plan, from);
-	copy = CopyPlan(call, plan, NULL, JsonParse(FreshPlan));
+	copy = CopyPlan(call, plan, NULL, NULL);
 	AuditCreated(call, copy, &plan->id, from_step);
 	CopySteps(call, copy, &copies);
 	CopyLinks(call, copy, &copies);
 	if (!copy->sequential && copies.count < StepTotal(plan->counts))
 		LowerWaves(call, copy);
-	MarkReady(call, copy);
 	AdoptSteps(call, copy, &copies);
-	AuditBranches(call, copy, plan, &copies);
-	for (int i = 0; i < copies.count; i++)
-		if (copies.review[i])
-			ReviewAgain(call, copy, DatumGetUUIDP(copies.old_ids[i]), DatumGetUUIDP(copies.new_ids[i]));
+	AuditBranches(call, copy, &copies);
+	foreach(cell, copies.steps)
+	{
+		const OldStep *step = lfirst(cell);
+
+		if (step->copied && step->review)
+			ReviewAgain(call, copy, &step->id, &step->new_id);
+	}
 	copy->moved = true;
 	PlanSettle(call, copy);
 	AuditAppend(call, plan, &from->id, "plan_modified", LinkDetail("forked", "forkedTo", &copy->id, from_step));

@@ -13,51 +13,205 @@
 #include "api/api.h"
 
 #include "miscadmin.h"
+#include "utils/hsearch.h"
 
-static void PutBlocksAsOf(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, TimestampTz at);
-
-/* Read a word from a row as its index in a list of words. */
-static int
-RowWord(const Rows *rows, uint64 row, int column, const char *const *words, int count, int otherwise)
+/* what the chain says of a step, at the asked time */
+typedef struct StepThen
 {
-	char	   *word = RowText(rows, row, column);
-	int			index = word ? NameIndex(word, words, count) : -1;
+	pg_uuid_t	id;				/* the key */
+	bool		forked;			/* the last move stands for what happened in the plan before a fork */
+	char	   *status;			/* to which the last move led */
+	char	   *outcome;		/* or NULL; likewise the next two */
+	char	   *message;
+	char	   *digest;			/* of its result */
+	char	   *actor;			/* who made the last move */
+	int			attempt;
+	TimestampTz at;				/* of the last move */
+	TimestampTz begun_at;		/* of the last claim, or NO_TIME */
+	int64		begun;			/* its entry; 0: none */
+	int64		reset;			/* the entry of the last move back to pending; 0: none */
+} StepThen;
 
-	return index < 0 ? otherwise : index;
-}
+/* a step that was removed after the asked time */
+typedef struct Removed
+{
+	StepRow    *row;
+	int64		entry;
+} Removed;
 
-/* what the chain says of a plan itself, at the asked time */
+/* what the chain says of a plan, at the asked time */
 typedef struct PlanThen
 {
+	MemoryContext context;		/* of what is kept of entries */
+	TimestampTz asked;			/* the time */
 	char	   *status;			/* NULL if the plan did not exist yet */
 	Jsonb	   *pause_reason;	/* NULL if it was not paused */
 	char	   *actor;			/* who made the last change */
+	HTAB	   *steps;			/* of StepThen */
+	List	   *removed;		/* of Removed */
+	HTAB	   *added;			/* ids of steps that were added later */
+	struct names_hash *added_names; /* names of such steps, with the first entry that has the name */
 } PlanThen;
+
+/* a step as it was */
+typedef struct PastStep
+{
+	StepRow    *row;
+	const StepThen *told;		/* NULL: it had not moved */
+} PastStep;
+
+static void PutBlocksAsOf(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, const PlanThen *then);
+
+/* ---------- the chain ---------- */
+
+static bool
+EventIs(const LogEntry *entry, const char *event)
+{
+	return strcmp(entry->head.event, event) == 0;
+}
+
+/* Copy a text; NULL for NULL. */
+static char *
+Kept(const char *text)
+{
+	return text ? pstrdup(text) : NULL;
+}
+
+/* Note an entry about the plan itself. */
+static void
+TellPlan(PlanThen *then, const LogEntry *entry, const Jsonb *detail)
+{
+	char	   *to = JsonGetText(detail, "to");
+	bool		moves = (EventIs(entry, "plan_status_changed") || EventIs(entry, "plan_modified")) && to != NULL;
+
+	if (moves)
+		then->status = Kept(to);
+	else if (EventIs(entry, "plan_paused"))
+		then->pause_reason = JsonGetJson(detail, "reason");
+	else
+		return;
+	then->actor = Kept(entry->row->actor);
+}
+
+/* Note the move of a step. */
+static void
+TellStep(PlanThen *then, const LogEntry *entry, const Jsonb *detail)
+{
+	char	   *to = JsonGetText(detail, "to");
+	char	   *from = JsonGetText(detail, "from");
+	JsonbValue	value;
+	StepThen   *step;
+	bool		found;
+
+	if (to == NULL)
+		return;
+	step = hash_search(then->steps, &entry->head.step_id, HASH_ENTER, &found);
+	if (!found)
+	{
+		step->begun = step->reset = 0;
+		step->begun_at = NO_TIME;
+	}
+	step->forked = JsonGet(detail, "forked", &value);
+	step->status = Kept(to);
+	step->outcome = Kept(JsonGetText(detail, "outcome"));
+	step->message = Kept(JsonGetText(detail, "message"));
+	step->digest = Kept(JsonGetText(detail, "resultDigest"));
+	step->actor = Kept(entry->row->actor);
+	step->attempt = JsonGetInt(detail, "attempt");
+	step->at = entry->head.at;
+	if (strcmp(to, StepStatusName[STEP_IN_PROGRESS]) == 0 && from != NULL &&
+		strcmp(from, StepStatusName[STEP_AWAITING_INPUT]) != 0)
+	{
+		step->begun = entry->id;
+		step->begun_at = entry->head.at;
+	}
+	if (strcmp(to, StepStatusName[STEP_PENDING]) == 0)
+		step->reset = entry->id;
+}
+
+/* Note a step that was removed later. What it did, and its wave, are in the entry. */
+static void
+TellRemoved(PlanThen *then, const LogEntry *entry, const Jsonb *detail)
+{
+	Removed    *removed = palloc0(sizeof(Removed));
+	StepRow    *row = palloc0(sizeof(StepRow));
+
+	row->active_at = row->lease_expires_at = row->started_at = row->completed_at = NO_TIME;
+	row->id = entry->head.step_id;
+	row->order = JsonGetInt(detail, "stepOrder");
+	row->name = Kept(JsonGetText(detail, "name"));
+	row->wave = JsonGetInt(detail, "wave");
+	row->execution_order = JsonGetInt(detail, "executionOrder");
+	row->arguments = (struct varlena *) JsonGetJson(detail, "inputs");
+	removed->row = row;
+	removed->entry = entry->id;
+	then->removed = lappend(then->removed, removed);
+}
+
+/* Note the steps that a later entry says were added or removed. */
+static void
+TellLater(PlanThen *then, const LogEntry *entry, const Jsonb *detail)
+{
+	char	   *action = JsonGetText(detail, "action");
+	bool		adds = action != NULL && strcmp(action, "add_steps") == 0;
+	bool		removes = action != NULL && strcmp(action, "remove_step") == 0;
+	List	   *names = JsonGetTexts(detail, "addedSteps");
+	ListCell   *cell;
+	pg_uuid_t	id;
+
+	if (removes)
+		TellRemoved(then, entry, detail);
+	if (adds && entry->head.has_step)
+		hash_search(then->added, &entry->head.step_id, HASH_ENTER, NULL);
+	if (adds || removes || names != NIL)
+		foreach(cell, JsonGetTexts(detail, "stepIds"))
+			if (UuidParse(lfirst(cell), &id))
+				hash_search(then->added, &id, HASH_ENTER, NULL);
+	foreach(cell, names)
+		NamesAdd(then->added_names, lfirst(cell), (int) entry->id);
+}
+
+/* Note what an entry says. */
+static void
+Tell(void *arg, const LogEntry *entry)
+{
+	PlanThen   *then = arg;
+	bool		later = entry->head.at > then->asked;
+	MemoryContext outer;
+	Jsonb	   *detail;
+
+	if (later && !EventIs(entry, "plan_modified"))
+		return;
+	detail = EntryReadDetail(&entry->stored);
+	outer = MemoryContextSwitchTo(then->context);
+	if (later)
+		TellLater(then, entry, detail);
+	else if (entry->head.has_step)
+		TellStep(then, entry, detail);
+	else
+		TellPlan(then, entry, detail);
+	MemoryContextSwitchTo(outer);
+}
+
+/* Make an empty hash table whose keys are ids. */
+static HTAB *
+HashOfIds(Size entry)
+{
+	HASHCTL		control = {.keysize = sizeof(pg_uuid_t), .entrysize = entry, .hcxt = CurrentMemoryContext};
+
+	return hash_create("stepwise steps as of", 64, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+}
 
 /* Read what the chain says of a plan at a time. */
 static PlanThen
 ReadPlanThen(Call *call, const pg_uuid_t *plan_id, TimestampTz at)
 {
-	static KeptQuery read = {
-		"WITH e AS (SELECT a.id, a.event, a.actor, a.detail FROM stepwise.audit AS a WHERE a.tenant = $1 AND a.plan_id = $2"
-		" AND a.at <= $3 AND a.step_id IS NULL AND (a.event = 'plan_paused'"
-		" OR (a.event IN ('plan_status_changed', 'plan_modified') AND a.detail ? 'to')))"
-		" SELECT (SELECT e.detail ->> 'to' FROM e WHERE e.event <> 'plan_paused' ORDER BY e.id DESC LIMIT 1),"
-		" (SELECT e.detail -> 'reason' FROM e WHERE e.event = 'plan_paused' ORDER BY e.id DESC LIMIT 1),"
-		" (SELECT e.actor FROM e ORDER BY e.id DESC LIMIT 1)",
-		3, {TEXTOID, UUIDOID, TIMESTAMPTZOID}
-	};
-	PlanThen	then;
-	Params		params = {0};
-	Rows		rows;
+	PlanThen	then = {.context = CurrentMemoryContext, .asked = at};
 
-	ParamKey(&params, call, plan_id);
-	ParamDatum(&params, TimestampTzGetDatum(at));
-	rows = QueryRun(&read, &params);
-	then.status = RowText(&rows, 0, 1);
-	then.pause_reason = RowJson(&rows, 0, 2);
-	then.actor = RowText(&rows, 0, 3);
-	RowsFree(&rows);
+	then.steps = HashOfIds(sizeof(StepThen));
+	then.added = HashOfIds(sizeof(pg_uuid_t));
+	then.added_names = NamesNew(8);
+	LogVisit(call, plan_id, Tell, &then);
 	/* the end of a pause is audited as a null reason, except if the plan itself ends */
 	if (then.pause_reason != NULL && (JsonIsNull(then.pause_reason) || then.status == NULL ||
 									  PlanIsTerminal(NameIndex(then.status, PlanStatusName, PLAN_STATUSES))))
@@ -65,115 +219,143 @@ ReadPlanThen(Call *call, const pg_uuid_t *plan_id, TimestampTz at)
 	return then;
 }
 
-/* columns of the query of ReadStepsThen */
-enum
-{
-	H_ID = 1, H_STATUS, H_OUTCOME, H_STARTED_AT, H_ENDED_AT, H_BEGUN, H_ATTEMPT, H_MESSAGE, H_ACTOR, H_DIGEST, H_NESTED,
-	/* null unless the step was removed since */
-	H_NAME, H_WAVE, H_EXECUTION_ORDER, H_INPUTS
-};
+/* ---------- steps as they were ---------- */
 
 /*
- * Read the steps of a plan as they were.
- *
- * A step existed then unless a later entry says that it was added. A step that
- * a later entry says was removed still existed. The entry of a branch lists
- * the steps that it added by name. Such a name means a removed step only if
- * that was removed after the entry.
+ * Check whether a step was added after the asked time. "removed" is the entry
+ * that says that it was removed since, or 0. The entry of a branch lists the
+ * steps that it added by name. Such a name means a removed step only if that was
+ * removed after the entry.
  */
-static Rows
-ReadStepsThen(Call *call, const pg_uuid_t *plan_id, TimestampTz at)
+static bool
+WasAdded(const PlanThen *then, const StepRow *step, int64 removed)
 {
-	static KeptQuery read = {
-		"WITH e AS (SELECT a.id, a.step_id, a.at, a.actor, a.detail FROM stepwise.audit AS a"
-		" WHERE a.tenant = $1 AND a.plan_id = $2 AND a.at <= $3 AND a.step_id IS NOT NULL AND a.detail ? 'to'),"
-		" last AS (SELECT DISTINCT ON (e.step_id) e.* FROM e ORDER BY e.step_id, e.id DESC),"
-		" started AS (SELECT e.step_id, pg_catalog.max(e.id) AS id, pg_catalog.max(e.at) AS at FROM e"
-		" WHERE e.detail ->> 'to' = 'in_progress' AND e.detail ->> 'from' <> 'awaiting_input' GROUP BY e.step_id),"
-		" reset AS (SELECT e.step_id, pg_catalog.max(e.id) AS id FROM e WHERE e.detail ->> 'to' = 'pending' GROUP BY e.step_id),"
-		" later AS (SELECT a.id, a.step_id, a.detail FROM stepwise.audit AS a WHERE a.tenant = $1 AND a.plan_id = $2 AND a.at > $3"
-		" AND a.event = 'plan_modified' AND (a.detail ->> 'action' IN ('add_steps', 'remove_step') OR a.detail ? 'addedSteps')),"
-		" steps AS (SELECT s.id, s.name, s.step_order, s.started_at, s.completed_at, NULL::bigint AS removed, NULL::jsonb AS detail"
-		" FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2"
-		" UNION ALL SELECT l.step_id, l.detail ->> 'name', (l.detail ->> 'stepOrder')::int, NULL, NULL, l.id, l.detail"
-		" FROM later AS l WHERE l.detail ->> 'action' = 'remove_step'),"
-		" added AS (SELECT x.id::uuid FROM later AS l, pg_catalog.jsonb_array_elements_text(l.detail -> 'stepIds') AS x (id)"
-		" UNION ALL SELECT l.step_id FROM later AS l WHERE l.detail ->> 'action' = 'add_steps'"
-		" UNION ALL SELECT s.id FROM later AS l CROSS JOIN pg_catalog.jsonb_array_elements_text(l.detail -> 'addedSteps') AS x (name)"
-		" JOIN steps AS s ON s.name = x.name AND (s.removed IS NULL OR s.removed > l.id))"
-		" SELECT s.id, l.detail ->> 'to', l.detail ->> 'outcome',"
-		" CASE WHEN l.detail ? 'forked' THEN s.started_at WHEN b.id > coalesce(r.id, 0) THEN b.at END,"
-		" CASE WHEN l.detail ? 'forked' THEN s.completed_at WHEN l.detail ->> 'to' IN ('completed', 'failed', 'skipped') THEN l.at END,"
-		" l.detail ? 'forked' OR b.id IS NOT NULL, (l.detail ->> 'attempt')::int, l.detail ->> 'message', l.actor,"
-		" l.detail ->> 'resultDigest',"
-		" (SELECT n.id FROM stepwise.plan AS n WHERE n.tenant = $1 AND n.parent_step_id = s.id AND n.created_at <= $3"
-		" ORDER BY n.id DESC LIMIT 1),"
-		" s.detail ->> 'name', (s.detail ->> 'wave')::int, (s.detail ->> 'executionOrder')::int, s.detail -> 'inputs'"
-		" FROM steps AS s LEFT JOIN last AS l ON l.step_id = s.id LEFT JOIN started AS b ON b.step_id = s.id"
-		" LEFT JOIN reset AS r ON r.step_id = s.id"
-		" WHERE NOT EXISTS (SELECT FROM added AS d WHERE d.id = s.id) ORDER BY s.step_order",
-		3, {TEXTOID, UUIDOID, TIMESTAMPTZOID}
-	};
-	Params		params = {0};
+	int			entry = NamesFind(then->added_names, step->name);
 
-	ParamKey(&params, call, plan_id);
-	ParamDatum(&params, TimestampTzGetDatum(at));
-	return QueryRun(&read, &params);
+	return hash_search(then->added, &step->id, HASH_FIND, NULL) != NULL || (entry != 0 && (removed == 0 || removed > entry));
 }
 
-/* Build the row of a step that was removed since; NULL if it still exists. */
-static StepRow *
-RemovedStep(const Rows *rows, uint64 row)
+static int
+PastByOrder(const ListCell *a, const ListCell *b)
 {
-	StepRow    *step;
+	int			one = ((const PastStep *) lfirst(a))->row->order;
+	int			other = ((const PastStep *) lfirst(b))->row->order;
 
-	if (RowIsNull(rows, row, H_NAME))
-		return NULL;
-	step = palloc0(sizeof(StepRow));
-	step->active_at = step->lease_expires_at = NO_TIME;
-	step->id = RowUuid(rows, row, H_ID);
-	step->name = RowText(rows, row, H_NAME);
-	step->wave = RowInt(rows, row, H_WAVE);
-	step->execution_order = RowInt(rows, row, H_EXECUTION_ORDER);
-	step->arguments = (struct varlena *) RowJson(rows, row, H_INPUTS);
-	return step;
+	return one < other ? -1 : one > other;
 }
 
-/* Read a step, and set it back to how it was. CheckRecorded looks at its result later. */
-static StepRow *
-StepAsOf(Call *call, const Rows *rows, uint64 row)
+/* Read a word as its index in a list of words. */
+static int
+WordOr(const char *word, const char *const *words, int count, int otherwise)
 {
-	pg_uuid_t	id = RowUuid(rows, row, H_ID);
-	StepRow    *step = RemovedStep(rows, row);
+	int			index = word ? NameIndex(word, words, count) : -1;
 
-	if (step == NULL)
-		step = StepMustRead(call, &id);
-	step->status = RowWord(rows, row, H_STATUS, StepStatusName, STEP_STATUSES, STEP_PENDING);
-	step->outcome = RowWord(rows, row, H_OUTCOME, OutcomeName, OUTCOMES, OUTCOME_NA);
-	step->started_at = RowTime(rows, row, H_STARTED_AT);
-	step->completed_at = RowTime(rows, row, H_ENDED_AT);
-	step->attempt = RowInt(rows, row, H_ATTEMPT);
+	return index < 0 ? otherwise : index;
+}
+
+/* Set the times of a step back to how they were. */
+static void
+TimesAsOf(StepRow *step, const StepThen *told)
+{
+	bool		ended = STATES_ENDED & STATE_BIT(step->status);
+
+	/* a fork keeps the times of the plan before it */
+	if (told != NULL && told->forked)
+		return;
+	step->started_at = told != NULL && told->begun > told->reset ? told->begun_at : NO_TIME;
+	step->completed_at = told != NULL && ended ? told->at : NO_TIME;
+	if (told == NULL || told->begun == 0)
+		step->execution_order = 0;
+}
+
+/* Set a step back to how it was. CheckRecorded looks at its result later. */
+static void
+StepAsOf(StepRow *step, const StepThen *told)
+{
+	step->status = WordOr(told ? told->status : NULL, StepStatusName, STEP_STATUSES, STEP_PENDING);
+	step->outcome = WordOr(told ? told->outcome : NULL, OutcomeName, OUTCOMES, OUTCOME_NA);
+	step->attempt = told ? told->attempt : 0;
 	/* the chain has no message of a completed step; the stored one is final */
 	if (step->status != STEP_COMPLETED)
-		step->message = RowText(rows, row, H_MESSAGE);
+		step->message = told ? told->message : NULL;
 	step->pause_reason = NULL;
-	if (!RowBool(rows, row, H_BEGUN))
-		step->execution_order = 0;
+	TimesAsOf(step, told);
 	/* a pending step has no resolved arguments yet */
 	if (step->status == STEP_PENDING)
 		step->inputs = NULL;
-	if (step->status != STEP_COMPLETED || RowIsNull(rows, row, H_DIGEST))
+	if (step->status != STEP_COMPLETED || told->digest == NULL)
 		step->result = NULL;
-	return step;
+}
+
+/* Add a step to those that there were, unless it was added later. */
+static List *
+AddPast(List *past, const PlanThen *then, StepRow *row, int64 removed)
+{
+	PastStep   *step;
+
+	if (WasAdded(then, row, removed))
+		return past;
+	step = palloc(sizeof(PastStep));
+	step->row = row;
+	step->told = hash_search(then->steps, &row->id, HASH_FIND, NULL);
+	StepAsOf(row, step->told);
+	return lappend(past, step);
+}
+
+/* List the steps of a plan as they were, in their order. Steps that were removed since are among them. */
+static List *
+StepsAsOf(Call *call, const pg_uuid_t *plan_id, const PlanThen *then)
+{
+	List	   *past = NIL;
+	ListCell   *cell;
+
+	foreach(cell, StepsInStates(call, "step_order_unique", plan_id, STATES_ALL, INT_MAX))
+		past = AddPast(past, then, lfirst(cell), 0);
+	foreach(cell, then->removed)
+	{
+		const Removed *removed = lfirst(cell);
+
+		past = AddPast(past, then, removed->row, removed->entry);
+	}
+	list_sort(past, PastByOrder);
+	return past;
 }
 
 /* Drop the result unless it has the recorded digest. */
 static void
-CheckRecorded(StepRow *step, const Rows *rows, uint64 row)
+CheckRecorded(const PastStep *step)
 {
-	if (step->result != NULL && strcmp(RowText(rows, row, H_DIGEST), DigestText(step->result)) != 0)
-		step->result = NULL;
+	if (step->row->result != NULL && strcmp(step->told->digest, DigestText(step->row->result)) != 0)
+		step->row->result = NULL;
 }
+
+/* Check that a row of stepwise.plan was there at a time. */
+static bool
+WasThere(TupleTableSlot *slot, const void *at)
+{
+	return ColumnTime(slot, PLAN_COL_CREATED_AT) <= *(const TimestampTz *) at;
+}
+
+static void *
+PlanIdMake(TupleTableSlot *slot)
+{
+	pg_uuid_t  *id = palloc(sizeof(pg_uuid_t));
+
+	*id = ColumnUuid(slot, PLAN_COL_ID);
+	return id;
+}
+
+/* Find the plan that was nested in a step at a time; NULL if there was none. */
+static pg_uuid_t *
+NestedAsOf(Call *call, const StepRow *step, TimestampTz at)
+{
+	Key			key = {.call = call, .backward = true};
+
+	KeyUuid(&key, &step->id);
+	return TableRead("plan", "plan_parent_step", &key, WasThere, &at, PlanIdMake);
+}
+
+/* ---------- the answer ---------- */
 
 /* Limit the asked time to now: a time in the future is answered with the present state. */
 static TimestampTz
@@ -191,21 +373,24 @@ MetadataAsOf(const StepRow *step, const char *actor, TimestampTz at)
 
 /* Put a step as a block, with the blocks of the plan that was nested in it then. */
 static void
-PutBlockAsOf(JsonBuilder *b, Call *call, StepRow *step, const Rows *rows, uint64 row, TimestampTz at)
+PutBlockAsOf(JsonBuilder *b, Call *call, const PastStep *step, TimestampTz at)
 {
-	bool		nested = !RowIsNull(rows, row, H_NESTED);
-	pg_uuid_t	nested_id = RowUuid(rows, row, H_NESTED);
+	const pg_uuid_t *nested_id = NestedAsOf(call, step->row, at);
+	PlanThen	nested = {0};
 
-	CheckRecorded(step, rows, row);
+	CheckRecorded(step);
 	/* a parent step pauses with its nested plan */
-	if (nested)
-		step->pause_reason = (struct varlena *) ReadPlanThen(call, &nested_id, at).pause_reason;
-	JsonObjectStart(b, step->name);
-	JsonPutJson(b, "inputs", StepInputs(step));
-	PutOutputs(b, step->result);
-	JsonPutJson(b, "metadata", MetadataAsOf(step, RowText(rows, row, H_ACTOR), at));
-	if (nested)
-		PutBlocksAsOf(b, call, &nested_id, at);
+	if (nested_id != NULL)
+	{
+		nested = ReadPlanThen(call, nested_id, at);
+		step->row->pause_reason = (struct varlena *) nested.pause_reason;
+	}
+	JsonObjectStart(b, step->row->name);
+	JsonPutJson(b, "inputs", StepInputs(step->row));
+	PutOutputs(b, step->row->result);
+	JsonPutJson(b, "metadata", MetadataAsOf(step->row, step->told ? step->told->actor : NULL, at));
+	if (nested_id != NULL)
+		PutBlocksAsOf(b, call, nested_id, &nested);
 	else
 		JsonPutJson(b, "blocks", JsonEmptyObject());
 	JsonObjectEnd(b);
@@ -213,25 +398,20 @@ PutBlockAsOf(JsonBuilder *b, Call *call, StepRow *step, const Rows *rows, uint64
 
 /* Put the steps of a plan as blocks. Check the size of the answer before large values are read. */
 static void
-PutBlocksAsOf(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, TimestampTz at)
+PutBlocksAsOf(JsonBuilder *b, Call *call, const pg_uuid_t *plan_id, const PlanThen *then)
 {
-	StepRow   **steps;
-	Rows		rows;
+	List	   *steps;
+	ListCell   *cell;
 
 	check_stack_depth();
 	CHECK_FOR_INTERRUPTS();
-	rows = ReadStepsThen(call, plan_id, at);
-	steps = palloc(sizeof(StepRow *) * Max(rows.count, 1));
-	for (uint64 i = 0; i < rows.count; i++)
-	{
-		steps[i] = StepAsOf(call, &rows, i);
-		AnswerTake(call, BlockSize(steps[i]), TREE_HINT);
-	}
+	steps = StepsAsOf(call, plan_id, then);
+	foreach(cell, steps)
+		AnswerTake(call, BlockSize(((PastStep *) lfirst(cell))->row), TREE_HINT);
 	JsonObjectStart(b, "blocks");
-	for (uint64 i = 0; i < rows.count; i++)
-		PutBlockAsOf(b, call, steps[i], &rows, i, at);
+	foreach(cell, steps)
+		PutBlockAsOf(b, call, lfirst(cell), then->asked);
 	JsonObjectEnd(b);
-	RowsFree(&rows);
 }
 
 /* Refuse a time before the plan was created. */
@@ -288,7 +468,7 @@ ExecutionAsOf(Call *call, PlanRow *plan, TimestampTz at)
 	JsonPutJson(&b, "inputs", JsonOf(then.inputs));
 	PutOutputs(&b, then.outputs);
 	JsonPutJson(&b, "metadata", JsonMerge(PlanMetadata(call, &then, KnownUntil(at)), JsonFinish(&more)));
-	PutBlocksAsOf(&b, call, &plan->id, at);
+	PutBlocksAsOf(&b, call, &plan->id, &told);
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
 }

@@ -11,60 +11,13 @@
  */
 #include "api/api.h"
 
-/* columns of stepwise.checkpoint and stepwise.artifact that are read here; the first is 0 */
-enum
-{
-	CHECKPOINT_COL_ID, CHECKPOINT_COL_ROOT_ID, CHECKPOINT_COL_PLAN_ID, CHECKPOINT_COL_STEP_ID, CHECKPOINT_COL_SINCE,
-	CHECKPOINT_COL_TENANT, CHECKPOINT_COL_KIND, CHECKPOINT_COL_PROMPT, CHECKPOINT_COL_QUESTIONS, CHECKPOINT_COL_SHOWN,
-	CHECKPOINT_COL_REQUESTED_BY, CHECKPOINT_COL_REQUESTER, CHECKPOINT_COL_GATE, CHECKPOINT_COL_SUBMISSION
-};
+/* columns of stepwise.artifact that are read here; the first is 0 */
 enum
 {
 	ARTIFACT_COL_ID, ARTIFACT_COL_PLAN_ID, ARTIFACT_COL_CREATED_AT, ARTIFACT_COL_VERSION, ARTIFACT_COL_STEP_ID,
-	ARTIFACT_COL_TENANT, ARTIFACT_COL_NAME, ARTIFACT_COL_MEDIA_TYPE, ARTIFACT_COL_CONTENT
+	ARTIFACT_COL_TENANT, ARTIFACT_COL_NAME, ARTIFACT_COL_MEDIA_TYPE, ARTIFACT_COL_CONTENT,
+	ARTIFACT_COL_DATA, ARTIFACT_COL_SOURCE_URL, ARTIFACT_COL_SEARCH
 };
-
-/* ---------- columns ---------- */
-
-static Datum
-Column(TupleTableSlot *slot, int column)
-{
-	bool		isnull;
-
-	return slot_getattr(slot, column + 1, &isnull);
-}
-
-static bool
-ColumnIsNull(TupleTableSlot *slot, int column)
-{
-	bool		isnull;
-
-	slot_getattr(slot, column + 1, &isnull);
-	return isnull;
-}
-
-static pg_uuid_t
-ColumnUuid(TupleTableSlot *slot, int column)
-{
-	pg_uuid_t	none = {0};
-
-	return ColumnIsNull(slot, column) ? none : *DatumGetUUIDP(Column(slot, column));
-}
-
-static char *
-ColumnText(TupleTableSlot *slot, int column)
-{
-	return ColumnIsNull(slot, column) ? NULL : TextDatumGetCString(Column(slot, column));
-}
-
-/* Copy a value as it is stored, perhaps toasted; NULL if it is null. */
-static struct varlena *
-ColumnField(TupleTableSlot *slot, int column)
-{
-	struct varlena *field = (struct varlena *) DatumGetPointer(Column(slot, column));
-
-	return ColumnIsNull(slot, column) ? NULL : memcpy(palloc(VARSIZE_ANY(field)), field, VARSIZE_ANY(field));
-}
 
 /* Make an index key of an id. */
 static Key
@@ -137,10 +90,9 @@ ListedMake(TupleTableSlot *slot)
 	ListedStep *step = palloc0(sizeof(ListedStep));
 
 	step->id = ColumnUuid(slot, STEP_COL_ID);
-	step->order = DatumGetInt32(Column(slot, STEP_COL_ORDER));
-	step->status = EnumIndex(DatumGetObjectId(Column(slot, STEP_COL_STATUS)), StepStatusName, STEP_STATUSES);
-	step->completed_at = ColumnIsNull(slot, STEP_COL_COMPLETED_AT) ? NO_TIME :
-		DatumGetTimestampTz(Column(slot, STEP_COL_COMPLETED_AT));
+	step->order = ColumnInt(slot, STEP_COL_ORDER);
+	step->status = EnumIndex(DatumGetObjectId(ColumnDatum(slot, STEP_COL_STATUS)), StepStatusName, STEP_STATUSES);
+	step->completed_at = ColumnTime(slot, STEP_COL_COMPLETED_AT);
 	return step;
 }
 
@@ -310,8 +262,8 @@ ParentMake(TupleTableSlot *slot)
 	Parent	   *parent = palloc0(sizeof(Parent));
 
 	parent->id = ColumnUuid(slot, DEPENDENCY_COL_DEPENDS_ON);
-	parent->required = DatumGetBool(Column(slot, DEPENDENCY_COL_REQUIRED));
-	parent->ended = DatumGetBool(Column(slot, DEPENDENCY_COL_ENDED));
+	parent->required = ColumnBool(slot, DEPENDENCY_COL_REQUIRED);
+	parent->ended = ColumnBool(slot, DEPENDENCY_COL_ENDED);
 	return parent;
 }
 
@@ -382,49 +334,6 @@ PutDependsOn(JsonBuilder *b, const List *parents, int cut)
 
 /* ---------- checkpoints ---------- */
 
-/* Make a ListedCheckpoint from a row of stepwise.checkpoint. */
-static void *
-CheckpointMake(TupleTableSlot *slot)
-{
-	ListedCheckpoint *checkpoint = palloc0(sizeof(ListedCheckpoint));
-
-	checkpoint->id = ColumnUuid(slot, CHECKPOINT_COL_ID);
-	checkpoint->plan_id = ColumnUuid(slot, CHECKPOINT_COL_PLAN_ID);
-	checkpoint->step_id = ColumnUuid(slot, CHECKPOINT_COL_STEP_ID);
-	checkpoint->since = DatumGetTimestampTz(Column(slot, CHECKPOINT_COL_SINCE));
-	checkpoint->kind = ColumnText(slot, CHECKPOINT_COL_KIND);
-	checkpoint->gate = ColumnText(slot, CHECKPOINT_COL_GATE);
-	checkpoint->prompt = ColumnField(slot, CHECKPOINT_COL_PROMPT);
-	checkpoint->questions = ColumnField(slot, CHECKPOINT_COL_QUESTIONS);
-	checkpoint->submission = ColumnField(slot, CHECKPOINT_COL_SUBMISSION);
-	return checkpoint;
-}
-
-/* List the checkpoints of a key, at most max. */
-List *
-CheckpointsByKey(const char *index, Key *key, int max)
-{
-	return TableReadSome("checkpoint", index, key, NULL, NULL, CheckpointMake, max);
-}
-
-/* List the checkpoints of a tree, the oldest first. */
-List *
-CheckpointsInTree(Call *call, const pg_uuid_t *root_id)
-{
-	Key			key = KeyOf(call, root_id);
-
-	return CheckpointsByKey("checkpoint_root", &key, INT_MAX);
-}
-
-/* Read the checkpoint of a step; NULL if it has none. */
-ListedCheckpoint *
-CheckpointOfStep(Call *call, const pg_uuid_t *step_id)
-{
-	Key			key = KeyOf(call, step_id);
-
-	return TableRead("checkpoint", "checkpoint_step_id_key", &key, NULL, NULL, CheckpointMake);
-}
-
 /* Put what a checkpoint asks. */
 void
 PutCheckpoint(JsonBuilder *b, const ListedCheckpoint *checkpoint, int cut)
@@ -450,10 +359,10 @@ ArtifactMake(TupleTableSlot *slot)
 	artifact->plan_id = ColumnUuid(slot, ARTIFACT_COL_PLAN_ID);
 	artifact->has_step = !ColumnIsNull(slot, ARTIFACT_COL_STEP_ID);
 	artifact->step_id = ColumnUuid(slot, ARTIFACT_COL_STEP_ID);
-	artifact->version = DatumGetInt32(Column(slot, ARTIFACT_COL_VERSION));
+	artifact->version = ColumnInt(slot, ARTIFACT_COL_VERSION);
 	artifact->name = ColumnField(slot, ARTIFACT_COL_NAME);
 	artifact->media_type = ColumnField(slot, ARTIFACT_COL_MEDIA_TYPE);
-	artifact->size = RawSize((struct varlena *) DatumGetPointer(Column(slot, ARTIFACT_COL_CONTENT))) - VARHDRSZ;
+	artifact->size = RawSize((struct varlena *) DatumGetPointer(ColumnDatum(slot, ARTIFACT_COL_CONTENT))) - VARHDRSZ;
 	return artifact;
 }
 
@@ -473,6 +382,49 @@ ArtifactsOfPlan(Call *call, const pg_uuid_t *plan_id)
 
 	list_sort(artifacts, ArtifactsById);
 	return artifacts;
+}
+
+/* Make a WholeArtifact from a row of stepwise.artifact. */
+static void *
+WholeArtifactMake(TupleTableSlot *slot)
+{
+	WholeArtifact *artifact = palloc0(sizeof(WholeArtifact));
+
+	artifact->id = ColumnUuid(slot, ARTIFACT_COL_ID);
+	artifact->plan_id = ColumnUuid(slot, ARTIFACT_COL_PLAN_ID);
+	artifact->has_step = !ColumnIsNull(slot, ARTIFACT_COL_STEP_ID);
+	artifact->step_id = ColumnUuid(slot, ARTIFACT_COL_STEP_ID);
+	artifact->version = ColumnInt(slot, ARTIFACT_COL_VERSION);
+	artifact->created_at = ColumnTime(slot, ARTIFACT_COL_CREATED_AT);
+	artifact->name = ColumnField(slot, ARTIFACT_COL_NAME);
+	artifact->content = ColumnField(slot, ARTIFACT_COL_CONTENT);
+	artifact->media_type = ColumnField(slot, ARTIFACT_COL_MEDIA_TYPE);
+	artifact->data = ColumnField(slot, ARTIFACT_COL_DATA);
+	artifact->source_url = ColumnField(slot, ARTIFACT_COL_SOURCE_URL);
+	artifact->search = ColumnField(slot, ARTIFACT_COL_SEARCH);
+	return artifact;
+}
+
+/* Read an artifact whole; NULL if there is none. */
+WholeArtifact *
+ArtifactById(Call *call, const pg_uuid_t *id)
+{
+	Key			key = KeyOf(call, id);
+
+	return TableRead("artifact", "artifact_pkey", &key, NULL, NULL, WholeArtifactMake);
+}
+
+/* Read a version of an artifact whole, the newest if version is NULL; NULL if there is none. */
+WholeArtifact *
+ArtifactVersion(Call *call, const pg_uuid_t *plan_id, const char *name, const int *version)
+{
+	Key			key = KeyOf(call, plan_id);
+
+	KeyText(&key, CStringGetTextDatum(name));
+	if (version != NULL)
+		KeyInt(&key, *version);
+	key.backward = true;
+	return TableRead("artifact", "artifact_version", &key, NULL, NULL, WholeArtifactMake);
 }
 
 /* Put the newest artifacts, at most "entries", and how many there are. */

@@ -59,41 +59,59 @@ typedef struct Claim
 #define BEFORE_MAX		50		/* steps that are named */
 
 /*
- * Put the names of earlier steps that failed, if there are any. An index knows
- * the failures that are open. Others are named if they are not far back;
+ * List the earlier steps that failed, the last ones first, at most max. An index
+ * knows the failures that are open. Others are listed if they are not far back;
  * get_plan_status lists all.
  */
+static List *
+FailedBefore(Call *call, const PlanRow *plan, const StepRow *step, int max)
+{
+	int			from = step->order - BEFORE_WINDOW;
+	List	   *failed = StepsBetween(call, "step_order_unique", &plan->id, STEP_FAILED, from, step->order, max);
+
+	return list_concat(failed, StepsBetween(call, "step_paused", &plan->id, STEP_FAILED, 1, from, max - list_length(failed)));
+}
+
+/* Put the names of earlier steps that failed, if there are any. */
 static void
 PutFailedBefore(JsonBuilder *b, Call *call, const PlanRow *plan, const StepRow *step)
 {
-	static KeptQuery find = {
-		"SELECT f.name FROM ((SELECT s.step_order, s.name FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2"
-		" AND s.step_order < $3 AND s.pause_reason IS NOT NULL AND s.status = 'failed'"
-		" ORDER BY s.tenant DESC, s.plan_id DESC, s.step_order DESC LIMIT $5)"
-		" UNION (SELECT s.step_order, s.name FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2"
-		" AND s.step_order < $3 AND s.step_order >= $4 AND s.status = 'failed'"
-		" ORDER BY s.tenant DESC, s.plan_id DESC, s.step_order DESC LIMIT $5)"
-		" ORDER BY 1 DESC LIMIT $5) AS f ORDER BY f.step_order",
-		5, {TEXTOID, UUIDOID, INT4OID, INT4OID, INT4OID}
-	};
-	Params		params = {0};
+	List	   *failed = FailedBefore(call, plan, step, Min(plan->counts[STEP_FAILED], BEFORE_MAX));
 	List	   *names = NIL;
-	Rows		rows;
+	ListCell   *cell;
 
-	if (plan->counts[STEP_FAILED] == 0)
-		return;
-	ParamKey(&params, call, &plan->id);
-	ParamInt(&params, step->order);
-	ParamInt(&params, step->order - BEFORE_WINDOW);
-	ParamInt(&params, Min(plan->counts[STEP_FAILED], BEFORE_MAX));
-	rows = QueryRun(&find, &params);
-	for (uint64 i = 0; i < rows.count; i++)
-		names = lappend(names, RowText(&rows, i, 1));
-	RowsFree(&rows);
+	foreach(cell, failed)
+		names = lcons(((const StepRow *) lfirst(cell))->name, names);
 	if (names != NIL)
 		JsonPutTexts(b, "failedBefore", names);
 	if (list_length(names) == BEFORE_MAX)
 		JsonPutInt(b, "failedCount", plan->counts[STEP_FAILED]);
+}
+
+/*
+ * List the earlier steps in progress, the last ones first, at most max. There is
+ * no index of them. Those who work on one plan together are close to each
+ * other, so look at the nearest steps first, and further back only if some are
+ * missing. A claim that was lost long ago is not searched for;
+ * get_plan_context shows all claims.
+ */
+static List *
+ClaimedBefore(Call *call, const PlanRow *plan, const StepRow *step, int max)
+{
+	int			near = step->order - Min(2 * max, BEFORE_WINDOW);
+	List	   *claimed = StepsBetween(call, "step_order_unique", &plan->id, STEP_IN_PROGRESS, near, step->order, max);
+
+	return list_concat(claimed, StepsBetween(call, "step_order_unique", &plan->id, STEP_IN_PROGRESS,
+											step->order - BEFORE_WINDOW, near, max - list_length(claimed)));
+}
+
+/* Check whether somebody else than the worker of a step holds an earlier one. */
+static bool
+IsHeldByOther(const StepRow *before, const StepRow *step)
+{
+	if (StepNests(before) || before->sent_back)
+		return false;
+	return step->worker == NULL || before->worker == NULL || strcmp(before->worker, step->worker) != 0;
 }
 
 /* Put one earlier step that somebody else holds. */
@@ -108,42 +126,27 @@ PutOpenStep(JsonBuilder *b, const PlanRow *plan, const StepRow *step)
 	JsonObjectEnd(b);
 }
 
-/*
- * Put the earlier steps of a sequence that others hold, if there are any. A
- * claim that was lost long ago is not searched for; get_plan_context shows all
- * claims.
- */
+/* Put the earlier steps of a sequence that others hold, if there are any. */
 static void
 PutOpenBefore(JsonBuilder *b, Call *call, const PlanRow *plan, const StepRow *step)
 {
-	static KeptQuery find = {
-		"SELECT s.* FROM stepwise.step AS s WHERE s.tenant = $1 AND s.plan_id = $2 AND s.step_order < $3 AND s.step_order >= $4"
-		" AND s.status = 'in_progress' AND s.workflow IS NULL AND s.sent_back IS NULL AND s.worker IS DISTINCT FROM $5"
-		" ORDER BY s.tenant DESC, s.plan_id DESC, s.step_order DESC LIMIT $6",
-		6, {TEXTOID, UUIDOID, INT4OID, INT4OID, TEXTOID, INT4OID}
-	};
-	Params		params = {0};
-	Rows		rows;
+	List	   *open = NIL;
+	ListCell   *cell;
 
 	/* the step itself is in progress by now */
 	if (!plan->sequential || plan->counts[STEP_IN_PROGRESS] < 2)
 		return;
-	ParamKey(&params, call, &plan->id);
-	ParamInt(&params, step->order);
-	ParamInt(&params, step->order - BEFORE_WINDOW);
-	ParamText(&params, step->worker ? step->worker : "");
-	ParamInt(&params, Min(plan->counts[STEP_IN_PROGRESS] - 1, BEFORE_MAX));
-	rows = QueryRun(&find, &params);
-	if (rows.count > 0)
-	{
-		JsonArrayStart(b, "openBefore");
-		for (uint64 i = rows.count; i > 0; i--)
-			PutOpenStep(b, plan, RowStep(&rows, i - 1));
-		JsonArrayEnd(b);
-	}
-	if (rows.count == BEFORE_MAX)
+	foreach(cell, ClaimedBefore(call, plan, step, plan->counts[STEP_IN_PROGRESS] - 1))
+		if (list_length(open) < BEFORE_MAX && IsHeldByOther(lfirst(cell), step))
+			open = lcons(lfirst(cell), open);
+	if (open == NIL)
+		return;
+	JsonArrayStart(b, "openBefore");
+	foreach(cell, open)
+		PutOpenStep(b, plan, lfirst(cell));
+	JsonArrayEnd(b);
+	if (list_length(open) == BEFORE_MAX)
 		JsonPutInt(b, "inProgressCount", plan->counts[STEP_IN_PROGRESS]);
-	RowsFree(&rows);
 }
 
 static Jsonb *

@@ -738,11 +738,7 @@ CheckOutputs(Change *change)
 static void
 ActSetOutputs(Change *change)
 {
-	static KeptQuery write = {
-		"UPDATE stepwise.plan_detail SET outputs = $3 WHERE tenant = $1 AND plan_id = $2",
-		3, {TEXTOID, UUIDOID, JSONBOID}
-	};
-	Params		params = {0};
+	Changes		c = {0};
 
 	if (change->params.outputs == NULL)
 		return;
@@ -751,10 +747,8 @@ ActSetOutputs(Change *change)
 		return;
 	JsonPutText(&change->detail, "outputsDigestBefore", DigestText(JsonOf(PlanDetailOf(change->call, change->plan)->outputs)));
 	JsonPutText(&change->detail, "outputsDigest", DigestText(change->params.outputs));
-	DetailNeed(change->call, &change->plan->id);
-	ParamKey(&params, change->call, &change->plan->id);
-	ParamVarlena(&params, change->params.outputs);
-	QueryRun(&write, &params);
+	SetVarlena(&c, DETAIL_COL_OUTPUTS, change->params.outputs);
+	DetailUpdate(change->call, &change->plan->id, &c);
 }
 
 static const KeyRule SetOutputsKeys[] = {

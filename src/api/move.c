@@ -88,8 +88,8 @@ LeaveToOthers(Wait *w)
 		return;
 	w->barred = false;
 	w->moves = NIL;
-	w->message = psprintf("%s%s This role may not continue the plan: wait for somebody who may.", w->message,
-						  EndsSentence(w->message) ? "" : ".");
+	w->message = psprintf("%s%s %s: wait for somebody who may.", w->message, EndsSentence(w->message) ? "" : ".",
+						  FunctionIsOffered ? "This connection only reads, and may not continue the plan" : "This role may not continue the plan");
 }
 
 /* Build the arguments of a function that takes the plan. */

@@ -43,25 +43,17 @@ CheckpointUnknown(const pg_uuid_t *id)
 static bool
 CheckpointRead(Call *call, const pg_uuid_t *id, Checkpoint *checkpoint)
 {
-	static KeptQuery read = {
-		"SELECT k.step_id, k.kind = 'review', k.shown, k.gate, k.submission FROM stepwise.checkpoint AS k"
-		" WHERE k.tenant = $1 AND k.id = $2",
-		2, {TEXTOID, UUIDOID}
-	};
-	Rows		rows = QueryById(call, &read, id);
-	char	   *gate;
+	const ListedCheckpoint *row = CheckpointById(call, id);
 
-	if (rows.count == 0)
+	if (row == NULL)
 		return false;
 	checkpoint->id = *id;
-	checkpoint->step_id = RowUuid(&rows, 0, 1);
-	checkpoint->review = RowBool(&rows, 0, 2);
-	checkpoint->shown = RowText(&rows, 0, 3);
-	gate = RowText(&rows, 0, 4);
-	checkpoint->before = gate != NULL && strcmp(gate, GATE_BEFORE) == 0;
-	checkpoint->after = gate != NULL && strcmp(gate, GATE_AFTER) == 0;
-	checkpoint->submission = RowJson(&rows, 0, 5);
-	RowsFree(&rows);
+	checkpoint->step_id = row->step_id;
+	checkpoint->review = IsReview(row);
+	checkpoint->shown = row->shown;
+	checkpoint->before = row->gate != NULL && strcmp(row->gate, GATE_BEFORE) == 0;
+	checkpoint->after = row->gate != NULL && strcmp(row->gate, GATE_AFTER) == 0;
+	checkpoint->submission = JsonOf(row->submission);
 	return true;
 }
 

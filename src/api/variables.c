@@ -19,17 +19,11 @@
 void
 VariablesStore(Call *call, const pg_uuid_t *plan_id, const Jsonb *variables)
 {
-	static KeptQuery store = {
-		"UPDATE stepwise.plan_detail SET variables = $3 WHERE tenant = $1 AND plan_id = $2",
-		3, {TEXTOID, UUIDOID, JSONBOID}
-	};
-	Params		params = {0};
+	Changes		c = {0};
 
 	CheckJsonLimits(variables, "the whole of the plan's variables");
-	DetailNeed(call, plan_id);
-	ParamKey(&params, call, plan_id);
-	ParamVarlena(&params, variables);
-	QueryRun(&store, &params);
+	SetVarlena(&c, DETAIL_COL_VARIABLES, variables);
+	DetailUpdate(call, plan_id, &c);
 }
 
 /* ---------- setting ---------- */

@@ -17,7 +17,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#define V_ENTRIES	5			/* column of the queries that read a chain, after those of RowLogHead */
+#define ROWS_AT_ONCE	100
 
 /* an entry whose hash fits */
 typedef struct Verified
@@ -86,33 +86,24 @@ SameDigest(const char *recorded, const char *now)
  * large, so they are read one at a time.
  */
 static void
-VerifyArtifact(Verification *v, const Call *call, const pg_uuid_t *plan_id, const Verified *entry)
+VerifyArtifact(Verification *v, Call *call, const pg_uuid_t *plan_id, const Verified *entry)
 {
-	static KeptQuery find = {
-		"SELECT a.content, a.data, a.source_url, a.name, a.media_type FROM stepwise.artifact AS a"
-		" WHERE a.tenant = $1 AND a.id = $2 AND a.plan_id = $3",
-		3, {TEXTOID, UUIDOID, UUIDOID}
-	};
 	const Jsonb *detail = entry->detail;
 	char	   *id = JsonGetText(detail, "artifactId");
 	pg_uuid_t	artifact_id;
-	Params		params = {0};
-	Rows		rows;
+	const WholeArtifact *a;
 
 	if (JsonGetText(detail, "contentDigest") == NULL || id == NULL || !UuidParse(id, &artifact_id))
 		return;
-	ParamKey(&params, call, &artifact_id);
-	ParamUuid(&params, plan_id);
-	rows = QueryRun(&find, &params);
-	if (rows.count == 0)
+	a = ArtifactById(call, &artifact_id);
+	if (a == NULL || !UuidEqual(&a->plan_id, plan_id))
 		VerifyFails(v, entry->id, entry->head.event, "the artifact of this entry is gone");
-	else if (!SameDigest(JsonGetText(detail, "contentDigest"), DigestOfText(RowText(&rows, 0, 1))) ||
-			 !SameDigest(JsonGetText(detail, "dataDigest"), DigestText(RowVarlena(&rows, 0, 2))) ||
-			 !SameDigest(JsonGetText(detail, "sourceUrlDigest"), DigestOfText(RowText(&rows, 0, 3))) ||
-			 !SameDigest(JsonGetText(detail, "name"), RowText(&rows, 0, 4)) ||
-			 !SameDigest(JsonGetText(detail, "mediaType"), RowText(&rows, 0, 5)))
+	else if (!SameDigest(JsonGetText(detail, "contentDigest"), DigestOfText(TextOf(a->content))) ||
+			 !SameDigest(JsonGetText(detail, "dataDigest"), DigestText(a->data)) ||
+			 !SameDigest(JsonGetText(detail, "sourceUrlDigest"), DigestOfText(TextOf(a->source_url))) ||
+			 !SameDigest(JsonGetText(detail, "name"), TextOf(a->name)) ||
+			 !SameDigest(JsonGetText(detail, "mediaType"), TextOf(a->media_type)))
 		VerifyFails(v, entry->id, entry->head.event, "the stored artifact is not the one that was recorded");
-	RowsFree(&rows);
 }
 
 /*
@@ -120,7 +111,7 @@ VerifyArtifact(Verification *v, const Call *call, const pg_uuid_t *plan_id, cons
  * The newest entry about outputs counts.
  */
 static void
-VerifyStored(Verification *v, const Call *call, const pg_uuid_t *plan_id, const Verified *entry)
+VerifyStored(Verification *v, Call *call, const pg_uuid_t *plan_id, const Verified *entry)
 {
 	const Jsonb *detail = entry->detail;
 	char	   *action = JsonGetText(detail, "action");
@@ -179,17 +170,15 @@ VerifyEntry(Verification *v, Call *call, const LogHead *row, int64 id, const Sto
 
 /* Verify the entries of a row. */
 static void
-VerifyRow(Verification *v, Call *call, const pg_uuid_t *plan_id, const Rows *rows, uint64 row)
+VerifyRow(Verification *v, Call *call, const StoredRow *row)
 {
-	LogHead		head = RowLogHead(rows, row, call->tenant, plan_id);
-	int64		id = head.id;
-	const char *end;
-	const char *next = RowEntries(rows, row, V_ENTRIES, &end);
+	int64		id = row->head.id;
+	const char *next = row->entries;
 	StoredEntry stored;
 
-	for (; EntryNext(&next, end, &stored); id++)
-		VerifyEntry(v, call, &head, id, &stored);
-	if (next != end || id == head.id)
+	for (; EntryNext(&next, row->end, &stored); id++)
+		VerifyEntry(v, call, &row->head, id, &stored);
+	if (next != row->end || id == row->head.id)
 		VerifyFails(v, id, NULL, "this entry cannot be read");
 }
 
@@ -206,12 +195,12 @@ KeepText(const char **text, const char *before)
 
 /* Verify one row in scratch memory, and reset that memory. */
 static void
-VerifyRowIn(MemoryContext scratch, Verification *v, Call *call, const pg_uuid_t *plan_id, const Rows *rows, uint64 row)
+VerifyRowIn(MemoryContext scratch, Verification *v, Call *call, const StoredRow *row)
 {
 	Verification before = *v;
 	MemoryContext outer = MemoryContextSwitchTo(scratch);
 
-	VerifyRow(v, call, plan_id, rows, row);
+	VerifyRow(v, call, row);
 	MemoryContextSwitchTo(outer);
 	KeepText(&v->bad_event, before.bad_event);
 	KeepText(&v->output_digest, before.output_digest);
@@ -224,35 +213,30 @@ VerifyRowIn(MemoryContext scratch, Verification *v, Call *call, const pg_uuid_t 
 static Verification
 ChainVerify(Call *call, const pg_uuid_t *plan_id, int64 entries)
 {
-	static KeptQuery batch = {
-		"SELECT l.id, l.at, l.actor, l.session_id, l.entries FROM stepwise.audit_log AS l"
-		" WHERE l.tenant = $1 AND l.plan_id = $2 AND l.id > $3 AND l.id <= $4 ORDER BY l.plan_id, l.id LIMIT 100",
-		4, {TEXTOID, UUIDOID, INT8OID, INT8OID}
-	};
-	static KeptQuery planless = {
-		"SELECT l.id, l.at, l.actor, l.session_id, l.entries FROM stepwise.audit_log AS l"
-		" WHERE l.tenant = $1 AND l.plan_id IS NULL AND l.id > $3 AND l.id <= $4 ORDER BY l.tenant, l.id LIMIT 100",
-		4, {TEXTOID, UUIDOID, INT8OID, INT8OID}
-	};
 	Verification v = {0};
 	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext, "stepwise verify", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext batch = AllocSetContextCreate(CurrentMemoryContext, "stepwise log", ALLOCSET_DEFAULT_SIZES);
 	int64		after = PG_INT64_MIN;
-	Rows		rows;
+	bool		more = true;
 
-	do
+	while (more && v.reason == NULL)
 	{
-		Params		params = {0};
+		MemoryContext outer = MemoryContextSwitchTo(batch);
+		List	   *rows = LogRows(call, plan_id, after, ROWS_AT_ONCE);
+		ListCell   *cell;
 
-		ParamKey(&params, call, plan_id);
-		ParamDatum(&params, Int64GetDatum(after));
-		ParamDatum(&params, Int64GetDatum(entries));
-		rows = QueryRun(plan_id ? &batch : &planless, &params);
-		for (uint64 i = 0; i < rows.count; i++)
-			VerifyRowIn(scratch, &v, call, plan_id, &rows, i);
-		if (rows.count > 0)
-			after = RowLogHead(&rows, rows.count - 1, call->tenant, plan_id).id;
-		RowsFree(&rows);
-	} while (rows.count > 0 && v.reason == NULL);
+		MemoryContextSwitchTo(outer);
+		more = list_length(rows) == ROWS_AT_ONCE;
+		foreach(cell, rows)
+		{
+			after = ((StoredRow *) lfirst(cell))->head.id;
+			more = more && after <= entries;
+			if (after <= entries)
+				VerifyRowIn(scratch, &v, call, lfirst(cell));
+		}
+		MemoryContextReset(batch);
+	}
+	MemoryContextDelete(batch);
 	MemoryContextDelete(scratch);
 	return v;
 }
@@ -261,45 +245,31 @@ ChainVerify(Call *call, const pg_uuid_t *plan_id, int64 entries)
 static void
 VerifyNothingAfter(Call *call, const PlanRow *plan, Verification *v)
 {
-	static KeptQuery after = {
-		"SELECT l.id, l.entries FROM stepwise.plan AS p JOIN stepwise.audit_log AS l"
-		" ON l.tenant = $1 AND l.plan_id = $2 AND l.id > p.audit_entries"
-		" WHERE p.tenant = $1 AND p.id = $2 ORDER BY l.plan_id, l.id LIMIT 1",
-		2, {TEXTOID, UUIDOID}
-	};
-	Rows		rows = QueryById(call, &after, &plan->id);
+	List	   *rows = LogRows(call, &plan->id, plan->audit_entries, 1);
 
-	if (rows.count > 0)
+	if (rows != NIL)
 	{
+		const StoredRow *row = linitial(rows);
 		StoredEntry entry;
-		const char *end;
-		const char *next = RowEntries(&rows, 0, 2, &end);
-		bool		isnull;
+		const char *next = row->entries;
 
-		VerifyFails(v, DatumGetInt64(RowDatum(&rows, 0, 1, &isnull)), EntryNext(&next, end, &entry) ? EntryEvent(&entry) : NULL,
-					"this entry was inserted");
+		VerifyFails(v, row->head.id, EntryNext(&next, row->end, &entry) ? EntryEvent(&entry) : NULL, "this entry was inserted");
 	}
-	RowsFree(&rows);
 }
 
 /* Compare the outputs of the plan with the digests in the newest entries about them. */
 static void
 VerifyOutputs(Call *call, const PlanRow *plan, Verification *v)
 {
-	static KeptQuery find = {
-		"SELECT d.final_output FROM stepwise.plan_detail AS d WHERE d.tenant = $1 AND d.plan_id = $2",
-		2, {TEXTOID, UUIDOID}
-	};
-	Rows		rows;
+	struct varlena *output;
 
 	if (v->outputs_digest != NULL && !SameDigest(v->outputs_digest, DigestText(plan->outputs)))
 		VerifyFails(v, v->outputs_entry, "plan_status_changed", "the stored outputs of the plan are not those that were recorded");
 	if (v->output_digest == NULL)
 		return;
-	rows = QueryById(call, &find, &plan->id);
-	if (rows.count == 0 || !SameDigest(v->output_digest, DigestOfText(RowText(&rows, 0, 1))))
+	output = PlanDetailRead(call, &plan->id)->final_output;
+	if (!SameDigest(v->output_digest, DigestOfText(TextOf(output))))
 		VerifyFails(v, v->output_entry, "plan_modified", "the stored output is not the one that was recorded");
-	RowsFree(&rows);
 }
 
 /* Verify the chain of one plan, up to the newest entry that the plan records. */

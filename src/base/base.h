@@ -166,6 +166,8 @@ extern Jsonb *JsonFinish(JsonBuilder *b);
 extern bool JsonGet(const Jsonb *object, const char *key, JsonbValue *value);
 extern char *JsonGetText(const Jsonb *object, const char *key); /* NULL if it is no string */
 extern Jsonb *JsonGetJson(const Jsonb *object, const char *key);	/* NULL if not there */
+extern int	JsonGetInt(const Jsonb *object, const char *key);	/* 0 if it is no number */
+extern List *JsonGetTexts(const Jsonb *object, const char *key);	/* of char *, from an array */
 extern const char **JsonKeys(const Jsonb *object, int *count);
 extern bool JsonGetIndex(const Jsonb *array, int index, JsonbValue *value);
 extern Jsonb *JsonFromValue(JsonbValue *value);
@@ -258,6 +260,7 @@ extern Oid	FunctionOid(const char *name);	/* InvalidOid if there is none */
 extern Oid	OwnerRole(void);
 extern bool RoleIsOwner(Oid role);
 extern bool RoleMayExecute(Oid role, const char *function);
+extern bool (*FunctionIsOffered) (const char *function);	/* NULL: all are */
 extern void CheckOwner(const char *what);
 extern char *RoleText(Oid role);
 extern char *ActorText(const Call *call);	/* role, or role/name */
@@ -329,6 +332,8 @@ extern struct varlena *RowVarlena(const Rows *rows, uint64 row, int column);	/* 
 
 extern bool EngineRuns(void);	/* is a statement of the engine running? */
 extern bool EngineWrites(void); /* for triggers: was it fired by a statement of the engine? */
+extern void SearchPathLockFor(Call *call);	/* for functions that are called without a query */
+extern int	NoticesAvoid(void); /* returns the level for SearchPathUnlock */
 extern void SearchPathUnlock(int *level);	/* what the first query of a call has locked */
 
 /* ---------- planner.c: let kept plans stay good as the tables grow ---------- */
@@ -351,6 +356,7 @@ typedef struct Key
 	ScanKeyData columns[KEY_MAX_COLUMNS];
 	bool		backward;		/* read the rows in descending order */
 	ItemPointerData place;		/* where the row may be; or invalid */
+	ItemPointerData held;		/* where the row was when another transaction had locked it; or invalid */
 	const AttrNumber *of_table; /* the columns of the table that the row there is compared in; NULL: its first ones */
 } Key;
 
@@ -359,7 +365,22 @@ extern void KeyUuid(Key *key, const pg_uuid_t *value);
 extern void KeyInt(Key *key, int value);
 extern void KeyIntFrom(Key *key, int value);	/* this value or more */
 extern void KeyIntBelow(Key *key, int value);	/* less than this value */
+extern void KeyIntBetween(Key *key, int from, int below);
 extern void KeyUuidBelow(Key *key, const pg_uuid_t *value);	/* likewise */
+extern void KeyLongAbove(Key *key, int64 value);	/* more than this value */
+extern void KeyTextAbove(Key *key, const char *value);	/* likewise */
+
+/* ---------- column.c: read columns of a row that was found by index; they are counted from 0 ---------- */
+
+extern bool ColumnIsNull(TupleTableSlot *slot, int column);
+extern Datum ColumnDatum(TupleTableSlot *slot, int column); /* passed by value, or not copied; 0 if null */
+extern int	ColumnInt(TupleTableSlot *slot, int column);	/* 0 if null */
+extern bool ColumnBool(TupleTableSlot *slot, int column);	/* false if null */
+extern TimestampTz ColumnTime(TupleTableSlot *slot, int column);	/* NO_TIME if null */
+extern pg_uuid_t ColumnUuid(TupleTableSlot *slot, int column);	/* zeros if null */
+extern char *ColumnText(TupleTableSlot *slot, int column);	/* NULL if null; likewise the next two */
+extern Jsonb *ColumnJson(TupleTableSlot *slot, int column); /* detoasted */
+extern struct varlena *ColumnField(TupleTableSlot *slot, int column);	/* as it is stored, perhaps toasted */
 
 /* ---------- change.c: say which columns an insert or update sets ---------- */
 
@@ -419,7 +440,10 @@ extern bool TableIsAltered(Call *call, const char *table);
 extern void *TableLock(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make, bool *held);
 extern void *TablePin(const char *table, const char *index, Key *key, TupleMake make);
 extern void TableUpdate(const char *table, const char *index, Key *key, Changes *changes);
+extern void TableDelete(const char *table, const char *index, Key *key, TupleTest test, const void *arg);
 extern void TableInsert(Call *call, const char *table, Changes *changes);	/* all columns must be set */
+extern void LatestBegin(Call *call);	/* reads what is committed by now, at stricter isolation levels too */
+extern void LatestEnd(Call *call);
 extern void WritesBegin(Call *call);
 extern void WritesEnd(Call *call);
 extern void TablesClose(Call *call);
@@ -440,6 +464,8 @@ typedef struct Batch
 } Batch;
 
 extern Batch *BatchBegin(Call *call, const char *table, int columns);
+extern void *TupleTaken(TupleTableSlot *slot);	/* a TupleMake */
+extern void BatchTake(Batch *batch, void *row); /* what TupleTaken has made */
 extern void BatchAdd(Batch *batch); /* batch->row */
 extern void BatchEnd(Batch *batch);
 

@@ -89,6 +89,33 @@ JsonOf(const struct varlena *field)
 	return field ? DatumGetJsonbP(PointerGetDatum(field)) : NULL;
 }
 
+/* Read a whole number from a member of an object; 0 if it is no number. */
+int
+JsonGetInt(const Jsonb *object, const char *key)
+{
+	JsonbValue	value;
+
+	if (!JsonGet(object, key, &value) || value.type != jbvNumeric)
+		return 0;
+	return DatumGetInt32(DirectFunctionCall1(numeric_int4, NumericGetDatum(value.val.numeric)));
+}
+
+/* List the texts in an array that is a member of an object. */
+List *
+JsonGetTexts(const Jsonb *object, const char *key)
+{
+	Jsonb	   *array = JsonGetJson(object, key);
+	List	   *texts = NIL;
+	JsonbValue	value;
+
+	if (array == NULL || !JsonIsArray(array))
+		return NIL;
+	for (int i = 0; JsonGetIndex(array, i, &value); i++)
+		if (value.type == jbvString)
+			texts = lappend(texts, JsonValueText(&value));
+	return texts;
+}
+
 /* Read a text from a field of a row, perhaps toasted; NULL for NULL. */
 char *
 TextOf(const struct varlena *field)

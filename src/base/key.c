@@ -26,6 +26,13 @@ KeyText(Key *key, Datum value)
 	KeyAdd(key, BTEqualStrategyNumber, C_COLLATION_OID, F_TEXTEQ, value);
 }
 
+/* Add a text column to a key, above this value. */
+void
+KeyTextAbove(Key *key, const char *value)
+{
+	KeyAdd(key, BTGreaterStrategyNumber, C_COLLATION_OID, F_TEXT_GT, CStringGetTextDatum(value));
+}
+
 /* Add a UUID column to a key. */
 void
 KeyUuid(Key *key, const pg_uuid_t *value)
@@ -54,9 +61,26 @@ KeyIntBelow(Key *key, int value)
 	KeyAdd(key, BTLessStrategyNumber, InvalidOid, F_INT4LT, Int32GetDatum(value));
 }
 
+/* Add an int4 column to a key, from one value up to below another. */
+void
+KeyIntBetween(Key *key, int from, int below)
+{
+	KeyIntFrom(key, from);
+	KeyIntBelow(key, below);
+	/* both are about the same column */
+	key->columns[key->count - 1].sk_attno = key->columns[key->count - 2].sk_attno;
+}
+
 /* Add a UUID column to a key, below this value. */
 void
 KeyUuidBelow(Key *key, const pg_uuid_t *value)
 {
 	KeyAdd(key, BTLessStrategyNumber, InvalidOid, F_UUID_LT, UUIDPGetDatum(value));
+}
+
+/* Add an int8 column to a key, above this value. */
+void
+KeyLongAbove(Key *key, int64 value)
+{
+	KeyAdd(key, BTGreaterStrategyNumber, InvalidOid, F_INT8GT, Int64GetDatum(value));
 }

@@ -172,6 +172,16 @@ SearchPathLock(void)
 	return level;
 }
 
+/* Lock the search path for the rest of a call. The first level also undoes what a trigger sets meanwhile. */
+void
+SearchPathLockFor(Call *call)
+{
+	int			level = SearchPathLock();
+
+	if (call->guc_level == 0)
+		call->guc_level = level;
+}
+
 /*
  * Let the planner sort only where no index has the order. Without statistics
  * it takes the rows of a tenant for few, and would rather read and sort them
@@ -189,8 +199,8 @@ SortsAvoid(void)
 	return level;
 }
 
-/* Send no notices to the client, but warnings. Returns the GUC level to put that back to; 0: none. */
-static int
+/* Send no notices to the client, but warnings. Returns the GUC level to put that back to (SearchPathUnlock); 0: none. */
+int
 NoticesAvoid(void)
 {
 	int			level;
@@ -257,7 +267,7 @@ QueryRun(KeptQuery *query, const Params *params)
 {
 	Rows		rows = {0};
 	MemoryContext context = CurrentMemoryContext;
-	int			level;
+	int			level = 0;
 	int			sorts;
 	int			notices;
 	int			result;
@@ -265,14 +275,11 @@ QueryRun(KeptQuery *query, const Params *params)
 	if (params->count != query->nparams)
 		elog(ERROR, "query got %d parameters instead of %d: %s", params->count, query->nparams, query->sql);
 	SaveFor(query, params->call);
-	level = SearchPathLock();
-	if (level != 0 && params->call != NULL)
-	{
-		/* keep it locked for the queries that follow; the first level also undoes what a trigger sets meanwhile */
-		if (params->call->guc_level == 0)
-			params->call->guc_level = level;
-		level = 0;
-	}
+	/* in a call it stays locked for the queries that follow */
+	if (params->call != NULL)
+		SearchPathLockFor(params->call);
+	else
+		level = SearchPathLock();
 	sorts = query->in_order ? SortsAvoid() : 0;
 	notices = query->quiet ? NoticesAvoid() : 0;
 	result = Execute(query, params);

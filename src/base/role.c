@@ -47,12 +47,20 @@ CheckOwner(const char *what)
 
 /* ---------- rights ---------- */
 
+/*
+ * A limit to what anybody may call, for a connection that only reads. Who asks
+ * for rights then gets the answer that a role with only the rest would get.
+ */
+bool		(*FunctionIsOffered) (const char *function) = NULL;
+
 /* Check whether a role may call one of our functions. The owner may call all. */
 bool
 RoleMayExecute(Oid role, const char *function)
 {
 	Oid			oid = FunctionOid(function);
 
+	if (FunctionIsOffered != NULL && !FunctionIsOffered(function))
+		return false;
 	return OidIsValid(oid) && (RoleIsOwner(role) || FunctionAclCheck(oid, role, ACL_EXECUTE) == ACLCHECK_OK);
 }
 

@@ -358,6 +358,26 @@ End(void)
 	PopActiveSnapshot();
 }
 
+/*
+ * Begin to read what is committed by now, at stricter isolation levels too. The
+ * call reads under this snapshot until LatestEnd.
+ */
+void
+LatestBegin(Call *call)
+{
+	CommandCounterIncrement();
+	PushActiveSnapshot(GetLatestSnapshot());
+	call->writing = true;
+}
+
+/* End reading what is committed by now. */
+void
+LatestEnd(Call *call)
+{
+	call->writing = false;
+	PopActiveSnapshot();
+}
+
 /* Begin to write rows together, each of them once, under one snapshot. */
 void
 WritesBegin(Call *call)
@@ -552,21 +572,42 @@ TableReadAll(const char *table, const char *index, Key *key, TupleMake make)
 }
 
 /*
+ * Find the row to lock. If it was held before, go to the place where it was, from
+ * which Lock follows it to its newest version. A search would look at all old
+ * versions that those who wait may still see.
+ */
+static TupleTableSlot *
+SeekToLock(Relation relation, const char *index, Key *key, TupleTest test, const void *arg)
+{
+	TupleTableSlot *slot;
+
+	if (!ItemPointerIsValid(&key->held))
+		return Seek(relation, index, key, test, arg);
+	slot = ReadSlot(key->call, relation);
+	slot->tts_tid = key->held;
+	return slot;
+}
+
+/*
  * Lock the first row of a key that passes the test, and read it; NULL: none.
  * With "held", do not wait; *held then says whether another transaction has
- * locked the row.
+ * locked the row. The key then knows where the row was. That version of the row
+ * is not removed as long as there is a snapshot from before.
  */
 static void *
 LockFirst(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make,
 		  LockTupleMode mode, bool *held)
 {
+	bool		lasting = ActiveSnapshotSet();
 	Relation	relation = Begin(key->call, table, RowShareLock);
-	TupleTableSlot *slot = Seek(relation, index, key, test, arg);
+	TupleTableSlot *slot = SeekToLock(relation, index, key, test, arg);
+	ItemPointerData tid = {0};
 	TM_Result	result = TM_Deleted;
 	void	   *row = NULL;
 
 	if (slot != NULL)
 	{
+		tid = slot->tts_tid;
 		result = Lock(relation, slot, mode, held == NULL ? LockWaitBlock : LockWaitSkip);
 		if (result == TM_Ok)
 			row = make(slot);
@@ -576,6 +617,8 @@ LockFirst(const char *table, const char *index, Key *key, TupleTest test, const 
 	End();
 	if (held != NULL)
 		*held = result == TM_WouldBlock;
+	if (result == TM_WouldBlock && lasting)
+		key->held = tid;
 	return row;
 }
 
@@ -627,7 +670,7 @@ TriggerIsHarmless(const Trigger *trigger, Relation relation)
 static bool
 CheckIsOurs(const ConstrCheck *check)
 {
-	static const char *const names[] = {"plan_outcome", "step_outcome", "dependency_need"};
+	static const char *const names[] = {"plan_outcome", "step_outcome", "dependency_need", "checkpoint_kind_check", "checkpoint_gate_check"};
 
 	return NameIndex(check->ccname, names, lengthof(names)) >= 0;
 }
@@ -642,15 +685,19 @@ static const char *const OurIndexes[] = {
 	"plan_pkey", "plan_root", "plan_open", "plan_finished", "plan_nested", "plan_parent_step", "plan_workable", "plan_idempotency_key",
 	"step_pkey", "step_order_unique", "step_name", "step_binding", "step_ready", "step_holder", "step_lease", "step_holds",
 	"step_sent_back", "step_paused", "step_notes", "dependency_pkey", "dependency_of", "plan_detail_pkey", "plan_detail_search",
-	"audit_log_plan", "audit_log_tenant", "tool_call_pkey"
+	"audit_log_plan", "audit_log_tenant", "tool_call_pkey",
+	"checkpoint_pkey", "checkpoint_step_id_key", "checkpoint_tenant", "checkpoint_root"
 };
 
+/* Check whether an index is ours. It is opened for that, because a write opens all indexes of its table anyway. */
 static bool
-IndexIsOurs(Oid index)
+IndexIsOurs(Oid oid)
 {
-	const char *name = get_rel_name(index);
+	Relation	index = index_open(oid, AccessShareLock);
+	bool		ours = NameIndex(RelationGetRelationName(index), OurIndexes, lengthof(OurIndexes)) >= 0;
 
-	return name != NULL && NameIndex(name, OurIndexes, lengthof(OurIndexes)) >= 0;
+	index_close(index, NoLock);
+	return ours;
 }
 
 /*
@@ -740,6 +787,13 @@ StatementRun(Relation relation, const char *sql, const Changes *changes, const K
 		elog(ERROR, "row of table %s could not be saved", RelationGetRelationName(relation));
 }
 
+/* Return the name of the first column of a table, which has the id of its rows. */
+static const char *
+IdColumn(Relation relation)
+{
+	return quote_identifier(NameStr(TupleDescAttr(RelationGetDescr(relation), 0)->attname));
+}
+
 /* Update a row by a statement. The key is the id. */
 static void
 StatementUpdate(Relation relation, const Key *key, const Changes *changes)
@@ -758,8 +812,21 @@ StatementUpdate(Relation relation, const Key *key, const Changes *changes)
 		}
 	if (key->count != 1)
 		elog(ERROR, "key of table %s has %d columns", RelationGetRelationName(relation), key->count);
-	appendStringInfo(&sql, " WHERE tenant = $%d AND id = $%d", set + 1, set + 2);
+	appendStringInfo(&sql, " WHERE tenant = $%d AND %s = $%d", set + 1, IdColumn(relation), set + 2);
 	StatementRun(relation, sql.data, changes, key);
+}
+
+/* Delete a row by a statement. */
+static void
+StatementDelete(const Call *call, Relation relation, const pg_uuid_t *id)
+{
+	static const Oid types[] = {TEXTOID, UUIDOID};
+	Params		params = {0};
+
+	ParamDatum(&params, call->tenant_datum);
+	ParamUuid(&params, id);
+	(void) QueryRunOnce(psprintf("DELETE FROM stepwise.%s WHERE tenant = $1 AND %s = $2",
+								 quote_identifier(RelationGetRelationName(relation)), IdColumn(relation)), types, &params);
 }
 
 /* Write the audit entries of a call, before a statement fires triggers, which may look at them. */
@@ -1180,6 +1247,71 @@ TableUpdate(const char *table, const char *index, Key *key, Changes *changes)
 	End();
 }
 
+/* ---------- deleting ---------- */
+
+/* Delete the row in the slot. If it was updated since it was read, delete the new version. */
+static void
+Delete(const Call *call, Relation relation, TupleTableSlot *slot)
+{
+	TM_FailureData failure;
+
+	while (table_tuple_delete(relation, &slot->tts_tid, CommandOf(call), GetActiveSnapshot(), InvalidSnapshot,
+							  true, &failure, false) != TM_Ok)
+		if (IsolationUsesXactSnapshot() || Lock(relation, slot, LockTupleExclusive, LockWaitBlock) != TM_Ok)
+			RefuseConcurrentUpdate();
+}
+
+static void *
+IdMake(TupleTableSlot *slot)
+{
+	pg_uuid_t  *id = palloc(sizeof(pg_uuid_t));
+
+	*id = ColumnUuid(slot, 0);
+	return id;
+}
+
+/* Delete the rows of a key that pass the test, each by a statement. */
+static void
+DeleteByStatements(Relation relation, const char *table, const char *index, Key *key, TupleTest test, const void *arg)
+{
+	ListCell   *cell;
+
+	LogShow(key->call);
+	foreach(cell, TableReadSome(table, index, key, test, arg, IdMake, INT_MAX))
+		StatementDelete(key->call, relation, lfirst(cell));
+}
+
+/*
+ * Delete the rows of a key that pass the test. The id of a row is its first
+ * column. Index entries stay, as after every DELETE; a vacuum removes them.
+ */
+void
+TableDelete(const char *table, const char *index, Key *key, TupleTest test, const void *arg)
+{
+	Relation	relation;
+	TupleTableSlot *slot;
+	IndexScanDesc scan;
+
+	CheckWritable("DELETE");
+	relation = Begin(key->call, table, RowExclusiveLock);
+	if (IsAltered(relation))
+		DeleteByStatements(relation, table, index, key, test, arg);
+	else
+	{
+		CheckCmdReplicaIdentity(relation, CMD_DELETE);
+		slot = ReadSlot(key->call, relation);
+		scan = ScanBegin(relation, index, key);
+		while (ScanNext(scan, key, slot))
+			if (IsWanted(relation, slot, key->call, test, arg))
+				Delete(key->call, relation, slot);
+		index_endscan(scan);
+		ExecClearTuple(slot);
+	}
+	End();
+}
+
+/* ---------- inserting a row ---------- */
+
 static void
 Insert(Call *call, Relation relation, Changes *changes)
 {
@@ -1255,6 +1387,31 @@ BatchBegin(Call *call, const char *table, int columns)
 	return batch;
 }
 
+/* Copy a row as it is stored, for BatchTake. It is a TupleMake. */
+void *
+TupleTaken(TupleTableSlot *slot)
+{
+	return ExecCopySlotHeapTuple(slot);
+}
+
+/* Take all columns of another row of the table, those that a user has added too. The row must live until it is inserted. */
+void
+BatchTake(Batch *batch, void *row)
+{
+	TupleDesc	desc = RelationGetDescr(batch->relation);
+
+	if (desc->natts > TABLE_MAX_COLUMNS)
+		elog(ERROR, "table %s has too many columns", RelationGetRelationName(batch->relation));
+	heap_deform_tuple(row, desc, batch->row.values, batch->row.nulls);
+	for (int i = 0; i < desc->natts; i++)
+	{
+		bool		dropped = TupleDescAttr(desc, i)->attisdropped;
+
+		batch->row.replaces[i] = !dropped && TupleDescAttr(desc, i)->attgenerated == '\0';
+		batch->row.nulls[i] = batch->row.nulls[i] || dropped;
+	}
+}
+
 /* Get a free slot for the next row. */
 static TupleTableSlot *
 BatchSlot(Batch *batch)
@@ -1294,7 +1451,7 @@ BatchInsertByStatement(Batch *batch)
 	initStringInfo(&names);
 	for (int i = 0; i < desc->natts; i++)
 		if (batch->row.replaces[i])
-			appendStringInfo(&names, "%s%s", i > 0 ? ", " : "", quote_identifier(NameStr(TupleDescAttr(desc, i)->attname)));
+			appendStringInfo(&names, "%s%s", names.len > 0 ? ", " : "", quote_identifier(NameStr(TupleDescAttr(desc, i)->attname)));
 	for (int i = 0; i < batch->count; i++)
 		rows[i] = SlotDatum(batch->slots[i]);
 	ParamDatum(&params, PointerGetDatum(construct_array(rows, batch->count, type, -1, false, TYPALIGN_DOUBLE)));

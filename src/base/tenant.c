@@ -7,15 +7,20 @@
  * subtransaction), which transaction callbacks cut back. An entry counts only
  * for the role that made it, and only while that role is a member.
  *
- * All memberships are cached, in the order of roles. A trigger on the table
- * sends an invalidation, and the callback only marks the cache as stale.
+ * What was asked about memberships is cached. A role may have many tenants and
+ * a tenant many roles, so no more is read than the question needs. A trigger on
+ * the table sends an invalidation, and the callback only marks the cache as
+ * stale.
  */
 #include "base/base.h"
 
 #include "access/genam.h"
 #include "access/table.h"
+#include "access/stratnum.h"
 #include "access/xact.h"
+#include "catalog/pg_collation_d.h"
 #include "miscadmin.h"
+#include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -28,11 +33,16 @@ typedef struct Entered
 	struct Entered *below;
 } Entered;
 
+/* the answer to a question about memberships */
 typedef struct Membership
 {
 	Oid			role;
-	char	   *tenant;
+	char	   *tenant;			/* that was asked about; NULL: any tenant */
+	int			count;			/* of the memberships found; more than one counts as two */
+	char	   *found;			/* the tenant of the last one */
 } Membership;
+
+#define MEMBERSHIPS_KEPT	64
 
 /* columns of stepwise.member */
 enum
@@ -43,11 +53,10 @@ enum
 
 static Entered *entered = NULL; /* in TopTransactionContext */
 
-static Oid	memberships_of = InvalidOid;	/* the table that was read; InvalidOid: read again */
-static bool memberships_changed;	/* an invalidation came, perhaps while they were read */
+static Oid	memberships_of = InvalidOid;	/* the table that was read; InvalidOid: what is kept is stale */
 static MemoryContext memberships_context = NULL;
-static Membership *memberships; /* ordered by role and tenant */
-static int	membership_count;
+static Membership memberships[MEMBERSHIPS_KEPT];
+static int	membership_count = 0;
 
 /* ---------- callbacks ---------- */
 
@@ -73,7 +82,6 @@ TenantAtSubtransactionEnd(SubXactEvent event, SubTransactionId mine, SubTransact
 static void
 MembershipsInvalidate(Datum arg, Oid relid)
 {
-	memberships_changed = true;
 	if (relid == InvalidOid || relid == memberships_of)
 		memberships_of = InvalidOid;
 }
@@ -89,105 +97,95 @@ TenantInit(void)
 
 /* ---------- memberships ---------- */
 
-/* Order memberships by role, then by tenant; for qsort and bsearch. */
-static int
-MembershipCompare(const void *a, const void *b)
+static void
+MemberKey(ScanKey key, AttrNumber column, Oid collation, RegProcedure equal, Datum value)
 {
-	const Membership *x = a;
-	const Membership *y = b;
-
-	if (x->role != y->role)
-		return x->role < y->role ? -1 : 1;
-	return strcmp(x->tenant, y->tenant);
+	ScanKeyEntryInitialize(key, 0, column, BTEqualStrategyNumber, InvalidOid, collation, equal, value);
 }
 
-static void
-MembershipsRead(Oid relid)
+/*
+ * Count the memberships of a role in a tenant, or in any tenant if it is NULL;
+ * at most max. *found is the tenant of the last one, copied.
+ */
+static int
+MembershipsCount(Oid relid, Oid role, const char *tenant, int max, char **found)
 {
 	Relation	relation = table_open(relid, AccessShareLock);
-	SysScanDesc scan = systable_beginscan(relation, InvalidOid, false, NULL, 0, NULL);
+	ScanKeyData keys[2];
+	SysScanDesc scan;
 	HeapTuple	tuple;
-	MemoryContext outer;
-	int			room = 8;
+	int			count = 0;
 
+	MemberKey(&keys[0], MEMBER_ROLE, InvalidOid, F_OIDEQ, ObjectIdGetDatum(role));
+	if (tenant != NULL)
+		MemberKey(&keys[1], MEMBER_TENANT, C_COLLATION_OID, F_TEXTEQ, CStringGetTextDatum(tenant));
+	scan = systable_beginscan(relation, TableOid("member_role"), true, NULL, tenant ? 2 : 1, keys);
+	while (count < max && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		bool		isnull;
+
+		count++;
+		*found = TextDatumGetCString(heap_getattr(tuple, MEMBER_TENANT, RelationGetDescr(relation), &isnull));
+	}
+	systable_endscan(scan);
+	table_close(relation, AccessShareLock);
+	return count;
+}
+
+/* Forget what is kept if it is stale, or if there is no room for more. */
+static void
+MembershipsUpToDate(Oid relid)
+{
+	if (memberships_of == relid && membership_count < MEMBERSHIPS_KEPT)
+		return;
 	if (memberships_context == NULL)
 		memberships_context = AllocSetContextCreate(TopMemoryContext, "stepwise memberships", ALLOCSET_SMALL_SIZES);
 	MemoryContextReset(memberships_context);
-	outer = MemoryContextSwitchTo(memberships_context);
-	memberships_changed = false;
-	memberships = palloc(sizeof(Membership) * room);
 	membership_count = 0;
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		Membership *m;
-		bool		isnull;
-
-		if (membership_count == room)
-			memberships = repalloc(memberships, sizeof(Membership) * (room *= 2));
-		m = &memberships[membership_count++];
-		m->role = DatumGetObjectId(heap_getattr(tuple, MEMBER_ROLE, RelationGetDescr(relation), &isnull));
-		m->tenant = TextDatumGetCString(heap_getattr(tuple, MEMBER_TENANT, RelationGetDescr(relation), &isnull));
-	}
-	MemoryContextSwitchTo(outer);
-	systable_endscan(scan);
-	qsort(memberships, membership_count, sizeof(Membership), MembershipCompare);
-	/* if an invalidation came while we were reading, use the result now, and read again next time */
-	if (!memberships_changed)
-		memberships_of = relid;
-	table_close(relation, AccessShareLock);
+	/* if an invalidation comes while an answer is read, the answer is used now, and read again next time */
+	memberships_of = relid;
 }
 
-static void
-MembershipsUpToDate(void)
+/* Find the answer to a question that is kept; NULL: it is not. */
+static Membership *
+MembershipKept(Oid role, const char *tenant)
+{
+	for (int i = 0; i < membership_count; i++)
+	{
+		Membership *m = &memberships[i];
+
+		if (m->role == role && (tenant == NULL) == (m->tenant == NULL) && (tenant == NULL || strcmp(m->tenant, tenant) == 0))
+			return m;
+	}
+	return NULL;
+}
+
+/* Find out about the membership of a role in a tenant, or in any tenant if it is NULL. */
+static const Membership *
+MembershipOf(Oid role, const char *tenant)
 {
 	Oid			relid = TableOid("member");
+	Membership	m = {.role = role};
+	Membership *kept;
+	MemoryContext outer;
 
 	AcceptInvalidationMessages();
-	if (memberships_of != relid)
-		MembershipsRead(relid);
+	MembershipsUpToDate(relid);
+	kept = MembershipKept(role, tenant);
+	if (kept != NULL)
+		return kept;
+	outer = MemoryContextSwitchTo(memberships_context);
+	m.tenant = tenant ? pstrdup(tenant) : NULL;
+	m.count = MembershipsCount(relid, role, tenant, 2, &m.found);
+	MemoryContextSwitchTo(outer);
+	memberships[membership_count] = m;
+	return &memberships[membership_count++];
 }
 
 static bool
 RoleIsMember(Oid role, const char *tenant)
 {
-	Membership	wanted = {role, unconstify(char *, tenant)};
-
-	MembershipsUpToDate();
-	return bsearch(&wanted, memberships, membership_count, sizeof(Membership), MembershipCompare) != NULL;
-}
-
-/* Find the first membership of a role, or where it would be. */
-static int
-FirstOfRole(Oid role)
-{
-	int			low = 0;
-	int			high = membership_count;
-
-	while (low < high)
-	{
-		int			middle = (low + high) / 2;
-
-		if (memberships[middle].role < role)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-/* Count the tenants of a role; *only is the last one seen. */
-static int
-TenantsOfRole(Oid role, const char **only)
-{
-	int			count = 0;
-
-	MembershipsUpToDate();
-	for (int i = FirstOfRole(role); i < membership_count && memberships[i].role == role; i++)
-	{
-		*only = memberships[i].tenant;
-		count++;
-	}
-	return count;
+	return MembershipOf(role, tenant)->count > 0;
 }
 
 static bool
@@ -247,21 +245,21 @@ TenantTry(void)
 {
 	Oid			role = GetUserId();
 	const char *tenant = TenantEntered(role);
-	int			count;
+	const Membership *m;
 
 	if (tenant != NULL)
 		return RoleMayEnter(role, tenant) ? pstrdup(tenant) : NULL;
-	count = TenantsOfRole(role, &tenant);
-	if (count == 0 && RoleIsOwner(role))
+	m = MembershipOf(role, NULL);
+	if (m->count == 0 && RoleIsOwner(role))
 		return pstrdup(DEFAULT_TENANT);
-	return count == 1 ? pstrdup(tenant) : NULL;
+	return m->count == 1 ? pstrdup(m->found) : NULL;
 }
 
 pg_noreturn static void
 NoTenantRefuse(Oid role)
 {
-	const char *tenant;
-	int			count = TenantsOfRole(role, &tenant);
+	char	   *tenant = NULL;
+	int			count = MembershipsCount(TableOid("member"), role, NULL, INT_MAX, &tenant);
 
 	ereport(ERROR,
 			(errcode(ERRCODE_TENANT_REQUIRED),

@@ -5,15 +5,27 @@
 #include "base/base.h"
 
 #include "miscadmin.h"
+#include "utils/builtins.h"
 #include "utils/datetime.h"
 #include "utils/fmgrprotos.h"
 
-/* Show a time in UTC, in ISO 8601 with microseconds. */
+/* Write a number with leading zeros and the character behind it; return where the text goes on. */
+static char *
+NumberPut(char *text, int number, int digits, char behind)
+{
+	text = pg_ultostr_zeropad(text, number, digits);
+	*text = behind;
+	return text + 1;
+}
+
+/* Show a time in UTC, in ISO 8601 with microseconds. Answers have many of them, and sprintf would take most of the time. */
 char *
 TimeText(TimestampTz at)
 {
 	struct pg_tm tm;
 	fsec_t		fsec;
+	char	   *text;
+	char	   *end;
 
 	if (TIMESTAMP_NOT_FINITE(at))
 		return pstrdup(TIMESTAMP_IS_NOBEGIN(at) ? "-infinity" : "infinity");
@@ -21,9 +33,17 @@ TimeText(TimestampTz at)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
 				 errmsg("timestamp out of range")));
+	text = palloc(MAXDATELEN + 1);
 	/* year 0 of tm is 1 BC */
-	return psprintf("%04d-%02d-%02dT%02d:%02d:%02d.%06dZ%s", tm.tm_year > 0 ? tm.tm_year : 1 - tm.tm_year, tm.tm_mon,
-					tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, (int) fsec, tm.tm_year > 0 ? "" : " BC");
+	end = NumberPut(text, tm.tm_year > 0 ? tm.tm_year : 1 - tm.tm_year, 4, '-');
+	end = NumberPut(end, tm.tm_mon, 2, '-');
+	end = NumberPut(end, tm.tm_mday, 2, 'T');
+	end = NumberPut(end, tm.tm_hour, 2, ':');
+	end = NumberPut(end, tm.tm_min, 2, ':');
+	end = NumberPut(end, tm.tm_sec, 2, '.');
+	end = NumberPut(end, (int) fsec, 6, 'Z');
+	strcpy(end, tm.tm_year > 0 ? "" : " BC");
+	return text;
 }
 
 /* Show an interval in the style "postgres". */

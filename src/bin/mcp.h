@@ -221,11 +221,26 @@ extern void ListenTick(void);
 extern Milliseconds ListenDeadline(void);
 extern void ListenClose(void);
 
+/* ---------- mcp_batch.c: answers that go out together ---------- */
+
+/* the answers to messages that came in one array */
+typedef struct Batch
+{
+	int			open;			/* messages that may still be answered, and one while they are read */
+	StringInfoData answers;
+} Batch;
+
+extern Batch *BatchOpen(void);
+extern void BatchJoin(Batch *batch);
+extern void BatchAdd(Batch *batch, const char *answer);
+extern void BatchLeave(Batch *batch);
+
 /* ---------- mcp_message.c: messages of the client, answers to it ---------- */
 
 /* the spans point into the text */
 typedef struct Message
 {
+	Batch	   *batch;			/* that gets its answer; or NULL */
 	char	   *text;
 	Span		whole;
 	Span		id;
@@ -243,13 +258,13 @@ typedef struct Message
 #define ERROR_PARAMS	(-32602)
 #define ERROR_INTERNAL	(-32603)
 
-extern Message *MessageRead(Span text);
+extern Message *MessageRead(Span text, Batch *batch);
 extern char *MessageRequest(const Message *message, const char *meta, const char *more);
 extern char *MessageKey(Span id);
 extern void MessageFree(Message *message);
-extern void SendAnswer(Span id, const char *kind, Span value);
-extern void SendError(Span id, int code, const char *message);
-extern void SendFailure(Span id, const Failure *failure);
+extern void SendAnswer(Message *to, const char *kind, Span value);
+extern void SendError(Message *to, int code, const char *text);
+extern void SendFailure(Message *to, const Failure *failure);
 extern void SendEach(Span messages);
 
 /* ---------- mcp_call.c: calls that are open ---------- */

@@ -43,11 +43,11 @@ Forward(Call *call, const Answer *answer)
 	if (call->key == NULL)
 		return;
 	if (answer->result.at)
-		SendAnswer(call->message->id, "result", answer->result);
+		SendAnswer(call->message, "result", answer->result);
 	else if (answer->error.at)
-		SendAnswer(call->message->id, "error", answer->error);
+		SendAnswer(call->message, "error", answer->error);
 	else
-		SendError(call->message->id, ERROR_INTERNAL, "the database gave no answer to this request");
+		SendError(call->message, ERROR_INTERNAL, "the database gave no answer to this request");
 }
 
 /* ---------- answers that ask for something ---------- */
@@ -60,7 +60,7 @@ BeginWork(Span request)
 
 	if (!SpanIs(request, '{') || CallWorks(request))
 		return;
-	work = CallNew(MessageRead(request), AnswerArrived);
+	work = CallNew(MessageRead(request, NULL), AnswerArrived);
 	if (work->key)
 		pfree(work->key);
 	work->key = NULL;
@@ -91,7 +91,7 @@ BeginStream(Call *call, const Answer *answer, Span listen)
 		End(before);
 	if (!StreamFits())
 	{
-		SendError(call->message->id, ERROR_REQUEST, "too many subscriptions are open; end one first");
+		SendError(call->message, ERROR_REQUEST, "too many subscriptions are open; end one first");
 		End(call);
 		return;
 	}
@@ -160,6 +160,20 @@ TakeNote(Call *call, const Answer *answer)
 			Notes[i].note(call, answer);
 }
 
+/* Say on stderr what only who looks after the database can mend. It is said once. */
+static void
+Tell(Span tell)
+{
+	static bool told;
+	char	   *text = told ? NULL : JsonString(JsonGet(tell, "text"));
+
+	if (text == NULL)
+		return;
+	Complain("%s", text);
+	pfree(text);
+	told = true;
+}
+
 /* ---------- answers ---------- */
 
 static void
@@ -167,7 +181,7 @@ Failed(Call *call, const Failure *failure)
 {
 	LogAnswer(call, failure->sqlstate[0] ? failure->sqlstate : "unreachable", 0);
 	if (call->key)
-		SendFailure(call->message->id, failure);
+		SendFailure(call->message, failure);
 	End(call);
 }
 
@@ -196,6 +210,7 @@ AnswerArrived(Job *job, const char *text, const Failure *failure)
 		End(call);
 	}
 	BeginWork(JsonGet(answer.stepwise, "work"));
+	Tell(JsonGet(answer.stepwise, "tell"));
 }
 
 /* ---------- from the client ---------- */
@@ -216,7 +231,7 @@ AnswerBegin(Message *message)
 	{
 		LogLine("refused: %s", refusal);
 		if (message->id.at)
-			SendError(message->id, ERROR_REQUEST, refusal);
+			SendError(message, ERROR_REQUEST, refusal);
 		MessageFree(message);
 	}
 }
@@ -247,7 +262,7 @@ AnswerEndWaits(void)
 		else if (call->state == CALL_RUNNING)
 			continue;
 		else if (call->key)
-			SendError(call->message->id, ERROR_INTERNAL, "the input ended while this call waited");
+			SendError(call->message, ERROR_INTERNAL, "the input ended while this call waited");
 		End(call);
 	}
 }
@@ -260,7 +275,7 @@ AnswerEndAll(const char *why)
 	while (CallFirst() != NULL)
 	{
 		if (CallFirst()->key)
-			SendError(CallFirst()->message->id, ERROR_INTERNAL, why);
+			SendError(CallFirst()->message, ERROR_INTERNAL, why);
 		End(CallFirst());
 	}
 }

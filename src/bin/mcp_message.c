@@ -25,13 +25,16 @@ ReadParams(Message *message)
 		message->meta.at = NULL;
 }
 
-/* Copy a text that is an object, and find its parts. */
+/* Copy a text that is an object, and find its parts. Its answer goes to the batch, unless that is NULL. */
 Message *
-MessageRead(Span text)
+MessageRead(Span text, Batch *batch)
 {
 	Message    *message = palloc0(sizeof(Message));
 	JsonList	list;
 
+	message->batch = batch;
+	if (batch)
+		BatchJoin(batch);
 	message->text = SpanCopy(text);
 	message->whole = SpanOf(message->text);
 	JsonRead(message->whole, &list);
@@ -63,10 +66,12 @@ MessageKey(Span id)
 	return key;
 }
 
-/* Free a message. */
+/* Free a message. If it was not answered, it never will be. */
 void
 MessageFree(Message *message)
 {
+	if (message->batch)
+		BatchLeave(message->batch);
 	pfree(message->text);
 	pfree(message);
 }
@@ -113,47 +118,57 @@ MessageRequest(const Message *message, const char *meta, const char *more)
 
 /* ---------- answers ---------- */
 
-/* Begin an answer. An answer to something unreadable has no id. */
+/* Begin an answer. An answer to something unreadable has no id: the message is NULL, or has none. */
 static void
-BeginAnswer(StringInfo out, Span id)
+BeginAnswer(StringInfo out, const Message *to)
 {
 	initStringInfo(out);
 	appendStringInfoString(out, "{\"jsonrpc\":\"2.0\",");
-	if (id.at)
-		appendStringInfo(out, "\"id\":%.*s,", id.len, id.at);
+	if (to && to->id.at)
+		appendStringInfo(out, "\"id\":%.*s,", to->id.len, to->id.at);
 }
 
+/* Send an answer: in a line of its own, or with the others of its batch. */
 static void
-SendOut(StringInfo out)
+SendOut(Message *to, StringInfo out)
 {
-	OutputLine(out->data);
+	Batch	   *batch = to ? to->batch : NULL;
+
+	if (batch)
+	{
+		BatchAdd(batch, out->data);
+		to->batch = NULL;
+		BatchLeave(batch);
+	}
+	else
+		OutputLine(out->data);
 	pfree(out->data);
 }
 
 /* Answer with the "result" or "error" that the database gave. The id is written as it came. */
 void
-SendAnswer(Span id, const char *kind, Span value)
+SendAnswer(Message *to, const char *kind, Span value)
 {
 	StringInfoData out;
 
-	BeginAnswer(&out, id);
+	BeginAnswer(&out, to);
 	appendStringInfo(&out, "\"%s\":", kind);
 	appendBinaryStringInfo(&out, value.at, value.len);
 	appendStringInfoChar(&out, '}');
-	SendOut(&out);
+	SendOut(to, &out);
 }
 
 /* Answer with an error. */
 void
-SendError(Span id, int code, const char *message)
+SendError(Message *to, int code, const char *text)
 {
 	StringInfoData out;
 
-	BeginAnswer(&out, id);
+	BeginAnswer(&out, to);
 	appendStringInfo(&out, "\"error\":{\"code\":%d,\"message\":", code);
-	JsonQuote(&out, message);
+	JsonQuote(&out, text);
 	appendStringInfoString(&out, "}}");
-	SendOut(&out);
+	SendOut(to, &out);
 }
 
 static void
@@ -167,12 +182,12 @@ AddText(StringInfo out, const char *key, const char *value)
 
 /* Answer that the database could not be asked, and what to do. */
 void
-SendFailure(Span id, const Failure *failure)
+SendFailure(Message *to, const Failure *failure)
 {
 	StringInfoData out;
 	char	   *message = psprintf("%s%s%s", failure->message, failure->hint ? "\n" : "", failure->hint ? failure->hint : "");
 
-	BeginAnswer(&out, id);
+	BeginAnswer(&out, to);
 	appendStringInfo(&out, "\"error\":{\"code\":%d,\"message\":", FailureIsClients(failure) ? ERROR_PARAMS : ERROR_INTERNAL);
 	JsonQuote(&out, message);
 	appendStringInfoString(&out, ",\"data\":{");
@@ -180,7 +195,7 @@ SendFailure(Span id, const Failure *failure)
 	AddText(&out, "detail", failure->detail);
 	AddText(&out, "hint", failure->hint);
 	appendStringInfoString(&out, "}}}");
-	SendOut(&out);
+	SendOut(to, &out);
 	pfree(message);
 }
 

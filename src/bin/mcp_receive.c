@@ -9,22 +9,21 @@
 #include "mcp.h"
 
 #define MAX_ID		1024		/* bytes */
-
-static const Span NoId;
+#define MAX_BATCH	100			/* messages, as for stepwise.mcp */
 
 /* ---------- what the program does itself ---------- */
 
 static bool
-AnswerPing(const Message *message)
+AnswerPing(Message *message)
 {
 	if (message->modern || message->id.at == NULL)
 		return false;
-	SendAnswer(message->id, "result", SpanOf("{}"));
+	SendAnswer(message, "result", SpanOf("{}"));
 	return true;
 }
 
 static bool
-CancelCall(const Message *message)
+CancelCall(Message *message)
 {
 	if (message->id.at)
 		return false;			/* it is no notification */
@@ -35,14 +34,14 @@ CancelCall(const Message *message)
 static const struct
 {
 	const char *method;
-	bool		(*handle) (const Message *message);
+	bool		(*handle) (Message *message);
 }			Own[] = {
 	{"ping", AnswerPing},
 	{"notifications/cancelled", CancelCall},
 };
 
 static bool
-IsOwn(const Message *message)
+IsOwn(Message *message)
 {
 	for (int i = 0; i < lengthof(Own); i++)
 		if (JsonStringIs(message->method, Own[i].method))
@@ -63,20 +62,33 @@ IsId(Span id)
 	return true;
 }
 
-static void
-ReceiveMessage(Span text)
+/* Read a message. Returns whether it has something else than an id in the place of it, which is not repeated. */
+static bool
+ReadMessage(Span text, Batch *batch, Message **message)
 {
-	Message    *message = MessageRead(text);
-	bool		has_id = IsId(message->id);
+	bool		is_wrong;
 
-	LogLine("-> %.*s %.*s %d bytes", has_id ? Min(message->id.len, 100) : 0, has_id ? message->id.at : "",
+	*message = MessageRead(text, batch);
+	is_wrong = (*message)->id.at && !IsId((*message)->id);
+	if (is_wrong)
+		(*message)->id.at = NULL;
+	return is_wrong;
+}
+
+static void
+ReceiveMessage(Span text, Batch *batch)
+{
+	Message    *message;
+	bool		has_wrong_id = ReadMessage(text, batch, &message);
+
+	LogLine("-> %.*s %.*s %d bytes", message->id.at ? Min(message->id.len, 100) : 0, message->id.at ? message->id.at : "",
 			Min(message->method.len, 100), message->method.at ? message->method.at : "", message->whole.len);
-	if (message->id.at && !has_id)
-		SendError(NoId, ERROR_REQUEST, "an id is a string or a number, of at most 1 kB");
+	if (has_wrong_id)
+		SendError(message, ERROR_REQUEST, "an id is a string or a number, of at most 1 kB");
 	else if (message->method.at == NULL && (message->result.at || message->error.at))
 		AskAnswered(message);
 	else if (!SpanIs(message->method, '"'))
-		SendError(message->id, ERROR_REQUEST, "a message needs \"method\", a string");
+		SendError(message, ERROR_REQUEST, "a message needs \"method\", a string");
 	else if (!IsOwn(message))
 	{
 		AnswerBegin(message);
@@ -85,24 +97,40 @@ ReceiveMessage(Span text)
 	MessageFree(message);
 }
 
-/* Take the messages of an array. Each is answered for itself. */
+/* Take what stands for a message. */
+static void
+ReceiveValue(Span value, Batch *batch)
+{
+	Message    *nothing;
+
+	if (SpanIs(value, '{'))
+	{
+		ReceiveMessage(value, batch);
+		return;
+	}
+	nothing = MessageRead(SpanOf("{}"), batch);
+	SendError(nothing, ERROR_REQUEST, "a message is an object");
+	MessageFree(nothing);
+}
+
+/* Take the messages of an array. Their answers go out together, when all are there. */
 static void
 ReceiveBatch(Span text)
 {
 	JsonList	list;
+	Batch	   *batch;
 
 	JsonRead(text, &list);
 	if (list.count == 0 || !CallMayBatch())
-		SendError(NoId, ERROR_REQUEST, "send each message for itself, as an object in a line of its own");
+		SendError(NULL, ERROR_REQUEST, "send each message for itself, as an object in a line of its own");
+	else if (list.count > MAX_BATCH)
+		SendError(NULL, ERROR_REQUEST, "a batch has at most 100 messages");
 	else
 	{
+		batch = BatchOpen();
 		for (int i = 0; i < list.count; i++)
-		{
-			if (SpanIs(list.members[i].value, '{'))
-				ReceiveMessage(list.members[i].value);
-			else
-				SendError(NoId, ERROR_REQUEST, "a message is an object");
-		}
+			ReceiveValue(list.members[i].value, batch);
+		BatchLeave(batch);
 	}
 	JsonForget(&list);
 }
@@ -112,9 +140,10 @@ static void
 RefuseEscapes(Span text)
 {
 	char	   *readable = JsonWithoutEscapes(text);
-	Message    *message = MessageRead(SpanOf(readable));
+	Message    *message;
 
-	SendError(IsId(message->id) ? message->id : NoId, ERROR_PARAMS,
+	ReadMessage(SpanOf(readable), NULL, &message);
+	SendError(message, ERROR_PARAMS,
 			  "a text has \\u0000 or half of a surrogate pair, which PostgreSQL cannot store; leave it out");
 	MessageFree(message);
 	pfree(readable);
@@ -127,24 +156,22 @@ ReceiveLine(Span line)
 	switch (JsonCheck(line))
 	{
 		case JSON_BROKEN:
-			SendError(NoId, ERROR_PARSE, "a line is not valid JSON; a message is one JSON object in one line");
+			SendError(NULL, ERROR_PARSE, "a line is not valid JSON; a message is one JSON object in one line");
 			break;
 		case JSON_NOT_UTF8:
-			SendError(NoId, ERROR_PARSE, "a line is not valid UTF-8");
+			SendError(NULL, ERROR_PARSE, "a line is not valid UTF-8");
 			break;
 		case JSON_TOO_DEEP:
-			SendError(NoId, ERROR_PARSE, "a message has more than 1000 levels");
+			SendError(NULL, ERROR_PARSE, "a message has more than 1000 levels");
 			break;
 		case JSON_NOT_STORABLE:
 			RefuseEscapes(line);
 			break;
 		case JSON_FINE:
-			if (SpanIs(line, '{'))
-				ReceiveMessage(line);
-			else if (SpanIs(line, '['))
+			if (SpanIs(line, '['))
 				ReceiveBatch(line);
 			else
-				SendError(NoId, ERROR_REQUEST, "a message is an object");
+				ReceiveValue(line, NULL);
 			break;
 	}
 }
@@ -153,5 +180,5 @@ ReceiveLine(Span line)
 void
 ReceiveOversized(void)
 {
-	SendError(NoId, ERROR_PARSE, "a message is longer than 16 MB");
+	SendError(NULL, ERROR_PARSE, "a message is longer than 16 MB");
 }

@@ -111,7 +111,7 @@ void
 StreamFinish(Call *call)
 {
 	if (call->stream && call->stream->result)
-		SendAnswer(call->message->id, "result", SpanOf(call->stream->result));
+		SendAnswer(call->message, "result", SpanOf(call->stream->result));
 }
 
 /* Free a stream, since its call ends. */

@@ -424,6 +424,18 @@ extern void ReachCheckCondition(Reader *reader, const Place *place, const Condit
 
 /* ---------- workflow.c: the stored versions of workflows ---------- */
 
+/* a row of stepwise.workflow */
+typedef struct WorkflowRow
+{
+	int			version;
+	struct varlena *definition; /* jsonb, may be toasted */
+	TimestampTz created_at;
+} WorkflowRow;
+
+extern WorkflowRow *WorkflowFind(Call *call, const char *name, int version);	/* 0: the newest; NULL: none */
+extern List *WorkflowVersions(Call *call, const char *name);	/* of int *, the newest first */
+extern char *WorkflowAfter(Call *call, const char *name);	/* the next name; NULL: none */
+extern int	WorkflowCount(Call *call);
 extern bool WorkflowExists(Call *call, const char *name, int version);	/* version 0: any */
 extern int	WorkflowNewestVersion(Call *call, const char *name);	/* 0: none */
 extern Jsonb *WorkflowDefinition(Call *call, const char *name, int version);	/* 0: the newest; NULL: none */

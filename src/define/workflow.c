@@ -8,23 +8,13 @@
  */
 #include "define/define.h"
 
-#include "utils/datum.h"
-
 #define NAMES_FOR_HINT		"1000"
 
-/* columns of stepwise.workflow that are read here; the first is 0 */
+/* columns of stepwise.workflow, in the order of its definition */
 enum
 {
-	WORKFLOW_COL_VERSION = 2,
-	WORKFLOW_COL_DEFINITION = 3
+	WORKFLOW_COL_TENANT, WORKFLOW_COL_NAME, WORKFLOW_COL_VERSION, WORKFLOW_COL_DEFINITION, WORKFLOW_COL_CREATED_AT
 };
-
-/* a row of stepwise.workflow */
-typedef struct WorkflowRow
-{
-	int			version;
-	struct varlena *definition; /* jsonb, may be toasted */
-} WorkflowRow;
 
 /* 1 name */
 static KeptQuery NamesQuery = {
@@ -74,21 +64,74 @@ static void *
 WorkflowMake(TupleTableSlot *slot)
 {
 	WorkflowRow *row = palloc(sizeof(WorkflowRow));
-	bool		isnull;
-	Datum		definition = slot_getattr(slot, WORKFLOW_COL_DEFINITION + 1, &isnull);
 
-	row->version = DatumGetInt32(slot_getattr(slot, WORKFLOW_COL_VERSION + 1, &isnull));
-	row->definition = (struct varlena *) DatumGetPointer(datumCopy(definition, false, -1));
+	row->version = ColumnInt(slot, WORKFLOW_COL_VERSION);
+	row->definition = ColumnField(slot, WORKFLOW_COL_DEFINITION);
+	row->created_at = ColumnTime(slot, WORKFLOW_COL_CREATED_AT);
 	return row;
 }
 
-/* Find a version, or the newest; NULL: none. */
-static WorkflowRow *
+/* Find a version, or the newest if version is 0; NULL: none. */
+WorkflowRow *
 WorkflowFind(Call *call, const char *name, int version)
 {
 	Key			key = WorkflowKey(call, name, version);
 
 	return TableRead("workflow", "workflow_pkey", &key, NULL, NULL, WorkflowMake);
+}
+
+static void *
+VersionMake(TupleTableSlot *slot)
+{
+	int		   *version = palloc(sizeof(int));
+
+	*version = ColumnInt(slot, WORKFLOW_COL_VERSION);
+	return version;
+}
+
+/* List the numbers of all versions of a workflow, the newest first. */
+List *
+WorkflowVersions(Call *call, const char *name)
+{
+	Key			key = WorkflowKey(call, name, 0);
+
+	return TableReadAll("workflow", "workflow_pkey", &key, VersionMake);
+}
+
+static void *
+NameMake(TupleTableSlot *slot)
+{
+	return ColumnText(slot, WORKFLOW_COL_NAME);
+}
+
+/* Find the first name after another; NULL: there is none. */
+char *
+WorkflowAfter(Call *call, const char *name)
+{
+	Key			key = {.call = call};
+
+	KeyText(&key, call->tenant_datum);
+	KeyTextAbove(&key, name);
+	return TableRead("workflow", "workflow_pkey", &key, NULL, NULL, NameMake);
+}
+
+/* Count the workflows. */
+int
+WorkflowCount(Call *call)
+{
+	Key			key = {.call = call};
+	const char *last = NULL;
+	int			count = 0;
+	ListCell   *cell;
+
+	KeyText(&key, call->tenant_datum);
+	foreach(cell, TableReadAll("workflow", "workflow_pkey", &key, NameMake))
+	{
+		if (last == NULL || strcmp(last, lfirst(cell)) != 0)
+			count++;
+		last = lfirst(cell);
+	}
+	return count;
 }
 
 /* Find the newest version; 0: there is no such workflow. */

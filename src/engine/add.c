@@ -32,33 +32,62 @@ typedef struct Addition
 	char	  **skip;			/* for each new step: why it has to be skipped, or NULL */
 } Addition;
 
+/* a row of a step, both as the grammar needs it and with its state */
+typedef struct AddedTo
+{
+	KnownStep	known;
+	PresentStep present;
+} AddedTo;
+
+static void *
+AddedToMake(TupleTableSlot *slot)
+{
+	AddedTo    *step = palloc0(sizeof(AddedTo));
+
+	step->known.name = ColumnText(slot, STEP_COL_NAME);
+	step->known.binding = ColumnText(slot, STEP_COL_BINDING);
+	step->known.workflow = ColumnText(slot, STEP_COL_WORKFLOW);
+	step->known.wave = ColumnInt(slot, STEP_COL_WAVE);
+	step->present.id = ColumnUuid(slot, STEP_COL_ID);
+	step->present.status = EnumIndex(DatumGetObjectId(ColumnDatum(slot, STEP_COL_STATUS)), StepStatusName, STEP_STATUSES);
+	step->present.outcome = EnumIndex(DatumGetObjectId(ColumnDatum(slot, STEP_COL_OUTCOME)), OutcomeName, OUTCOMES);
+	return step;
+}
+
 /* Read the steps of a plan in order, both as the grammar needs them and with their states. */
 static KnownStep *
 ReadKnownSteps(Call *call, const PlanRow *plan, PresentStep **present, int *count)
 {
-	static KeptQuery read = {
-		"SELECT s.name, s.binding, s.workflow, s.wave, s.id, s.status::text, s.outcome::text FROM stepwise.step AS s"
-		" WHERE s.tenant = $1 AND s.plan_id = $2 ORDER BY s.step_order",
-		2, {TEXTOID, UUIDOID}
-	};
+	Key			key = {.call = call};
 	KnownStep  *known;
-	Rows		rows = QueryById(call, &read, &plan->id);
+	List	   *steps;
 
-	*count = (int) rows.count;
-	known = palloc0(sizeof(KnownStep) * Max(rows.count, 1));
-	*present = palloc0(sizeof(PresentStep) * Max(rows.count, 1));
-	for (uint64 i = 0; i < rows.count; i++)
+	if (call->kept != NULL)
+		call->save(call, call, 0);
+	KeyUuid(&key, &plan->id);
+	steps = TableReadAll("step", "step_order_unique", &key, AddedToMake);
+	*count = list_length(steps);
+	known = palloc0(sizeof(KnownStep) * Max(*count, 1));
+	*present = palloc0(sizeof(PresentStep) * Max(*count, 1));
+	for (int i = 0; i < *count; i++)
 	{
-		known[i].name = RowText(&rows, i, 1);
-		known[i].binding = RowText(&rows, i, 2);
-		known[i].workflow = RowText(&rows, i, 3);
-		known[i].wave = RowInt(&rows, i, 4);
-		(*present)[i].id = RowUuid(&rows, i, 5);
-		(*present)[i].status = NameIndex(RowText(&rows, i, 6), StepStatusName, STEP_STATUSES);
-		(*present)[i].outcome = NameIndex(RowText(&rows, i, 7), OutcomeName, OUTCOMES);
+		const AddedTo *step = list_nth(steps, i);
+
+		known[i] = step->known;
+		(*present)[i] = step->present;
 	}
-	RowsFree(&rows);
 	return known;
+}
+
+/* Check whether a plan has steps after an order. Most steps are added at the end. */
+static bool
+HasStepAfter(Call *call, const PlanRow *plan, int order)
+{
+	Key			key = {.call = call};
+
+	KeyUuid(&key, &plan->id);
+	KeyIntFrom(&key, order + 1);
+	return TableRead("step", "step_order_unique", &key, NULL, NULL, AddedToMake) != NULL;
 }
 
 /*
@@ -75,6 +104,8 @@ ShiftSteps(Call *call, const PlanRow *plan, int after, int by)
 	};
 	Params		params = {0};
 
+	if (!HasStepAfter(call, plan, after))
+		return;
 	ParamKey(&params, call, &plan->id);
 	ParamInt(&params, after);
 	ParamInt(&params, by);

@@ -76,28 +76,25 @@ AuditMove(Call *call, PlanRow *plan, const pg_uuid_t *step_id, const char *event
 ChainEnd
 ChainEndRead(Call *call, bool latest)
 {
-#define NEWEST_ROW \
-	"SELECT l.id, l.entries FROM stepwise.audit_log AS l WHERE l.tenant = $1 AND l.plan_id IS NULL" \
-	" ORDER BY l.tenant DESC, l.id DESC LIMIT 1"
-	static KeptQuery seen = {NEWEST_ROW, 1, {TEXTOID}};
-	static KeptQuery committed = {NEWEST_ROW, 1, {TEXTOID}, .latest = true};
 	ChainEnd	end = {0};
-	Rows		rows = QueryOfTenant(call, latest ? &committed : &seen);
+	StoredRow  *row;
 
-	if (rows.count > 0)
+	if (latest)
+		LatestBegin(call);
+	row = LogNewest(call);
+	if (latest)
+		LatestEnd(call);
+	if (row != NULL)
 	{
-		const char *stop;
-		const char *next = RowEntries(&rows, 0, 2, &stop);
+		const char *next = row->entries;
 		StoredEntry entry;
 		int			count = 0;
-		bool		isnull;
 
-		for (; EntryNext(&next, stop, &entry); count++)
+		for (; EntryNext(&next, row->end, &entry); count++)
 			memcpy(end.hash, entry.hash, sizeof(end.hash));
 		/* a row that cannot be read has its number all the same */
-		end.id = DatumGetInt64(RowDatum(&rows, 0, 1, &isnull)) + Max(count, 1) - 1;
+		end.id = row->head.id + Max(count, 1) - 1;
 	}
-	RowsFree(&rows);
 	return end;
 }
 

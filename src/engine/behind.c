@@ -161,32 +161,23 @@ IsBelow(Call *call, const PlanRow *plan, const StepRow *step)
 StepRow *
 WaitOfOthers(Call *call, const PlanRow *plan, const StepRow *step, PlanRow **around)
 {
-	static KeptQuery waiting = {
-		"SELECT k.plan_id, k.step_id, k.kind = 'review' FROM stepwise.checkpoint AS k"
-		" WHERE k.tenant = $1 AND k.root_id = $2 ORDER BY k.id",
-		2, {TEXTOID, UUIDOID}
-	};
-	StepRow    *found = NULL;
-	Rows		rows;
+	ListCell   *cell;
 
 	if (step->status != STEP_AWAITING_INPUT && !(step->status == STEP_IN_PROGRESS && StepNests(step)))
 		return NULL;
-	rows = QueryById(call, &waiting, &plan->root_id);
-	for (uint64 i = 0; i < rows.count && found == NULL; i++)
+	foreach(cell, CheckpointsInTree(call, &plan->root_id))
 	{
-		pg_uuid_t	plan_id = RowUuid(&rows, i, 1);
-		pg_uuid_t	step_id = RowUuid(&rows, i, 2);
+		const ListedCheckpoint *checkpoint = lfirst(cell);
 		StepRow    *ended;
 
-		*around = PlanMustRead(call, &plan_id);
-		if (!UuidEqual(&step_id, &step->id) && !IsBelow(call, *around, step))
+		*around = PlanMustRead(call, &checkpoint->plan_id);
+		if (!UuidEqual(&checkpoint->step_id, &step->id) && !IsBelow(call, *around, step))
 			continue;
-		ended = StepMustRead(call, &step_id);
-		if (!CallerMayDecide(call) || (RowBool(&rows, i, 3) && !CallerMayReview(call, *around, ended)))
-			found = ended;
+		ended = StepMustRead(call, &checkpoint->step_id);
+		if (!CallerMayDecide(call) || (IsReview(checkpoint) && !CallerMayReview(call, *around, ended)))
+			return ended;
 	}
-	RowsFree(&rows);
-	return found;
+	return NULL;
 }
 
 /* ---------- who may ---------- */

@@ -95,8 +95,30 @@ extern LogRow *LogFor(Call *call, LogRow *row, const LogHead *head);
 extern void LogAdd(LogRow *row, const EntryFacts *facts, uint8 hash[32]);
 extern void LogWrite(Call *call, const LogRow *row);
 extern void LogFree(LogRow *row);
-extern LogHead RowLogHead(const Rows *rows, uint64 row, const char *tenant, const pg_uuid_t *plan_id);
-extern const char *RowEntries(const Rows *rows, uint64 row, int column, const char **end);
+
+/* a row of stepwise.audit_log that was read */
+typedef struct StoredRow
+{
+	LogHead		head;
+	pg_uuid_t	plan_id;
+	const char *entries;
+	const char *end;			/* of the entries */
+} StoredRow;
+
+/* an entry that is shown to a visitor; its detail is read by EntryReadDetail */
+typedef struct LogEntry
+{
+	const LogHead *row;
+	int64		id;
+	EntryHead	head;
+	StoredEntry stored;
+} LogEntry;
+
+typedef void (*EntryVisit) (void *arg, const LogEntry *entry);
+
+extern void LogVisit(Call *call, const pg_uuid_t *plan_id, EntryVisit visit, void *arg);
+extern List *LogRows(Call *call, const pg_uuid_t *plan_id, int64 after, int max);	/* of StoredRow; plan_id NULL: of the tenant */
+extern StoredRow *LogNewest(Call *call);	/* of the tenant; NULL: none */
 
 /* ---------- the rows of plans and steps ---------- */
 
@@ -104,6 +126,7 @@ extern const char *RowEntries(const Rows *rows, uint64 row, int column, const ch
 #define STATE_BIT(state)	(1 << (state))
 #define STATES_ENDED		(STATE_BIT(STEP_COMPLETED) | STATE_BIT(STEP_SKIPPED) | STATE_BIT(STEP_FAILED))
 #define STATES_OPEN			(STATE_BIT(STEP_PENDING) | STATE_BIT(STEP_IN_PROGRESS) | STATE_BIT(STEP_AWAITING_INPUT))
+#define STATES_ALL			(STATES_ENDED | STATES_OPEN)
 
 /* columns of stepwise.plan, in the order of its definition */
 enum
@@ -391,14 +414,17 @@ extern StepRow *StepReadByBinding(Call *call, const pg_uuid_t *plan_id, const ch
 extern StepRow *StepReadByOrder(Call *call, const pg_uuid_t *plan_id, int order);
 extern List *StepsInStates(Call *call, const char *index, const pg_uuid_t *plan_id, int states, int max);	/* of StepRow */
 extern List *StepsInProgress(Call *call, const PlanRow *plan);	/* of StepRow */
+extern List *StepsBetween(Call *call, const char *index, const pg_uuid_t *plan_id, StepStatus state, int from, int below, int max);	/* of StepRow */
 extern StepRow *StepNextPending(Call *call, const PlanRow *plan, int from_order);
 extern StepRow *StepNextReady(Call *call, const PlanRow *plan, int from_order);
 extern StepRow *StepFromTuple(HeapTuple tuple, TupleDesc desc);
 extern void PlanSetState(Changes *c, const PlanRow *plan);	/* the columns that change */
 extern void PlanInserted(PlanRow *plan, ItemPointerData place);
 extern void StepSave(Call *call, StepRow *step);
-extern const DetailRow *PlanDetailOf(Call *call, PlanRow *plan);
+extern DetailRow *PlanDetailRead(Call *call, const pg_uuid_t *plan_id);
+extern const DetailRow *PlanDetailOf(Call *call, PlanRow *plan);	/* reads them once */
 extern void PlanDetailForget(Call *call, const pg_uuid_t *plan_id);
+extern bool PlanHasDetail(Call *call, const pg_uuid_t *plan_id);
 extern List *FormattingNotes(Call *call, const pg_uuid_t *plan_id); /* of FormattingNote */
 extern List *StepStates(Call *call, const pg_uuid_t *plan_id);	/* of StepState */
 extern bool SessionHasSkill(Call *call, const char *session);
@@ -464,19 +490,31 @@ extern void AuditAppendPlanless(Call *call, const char *event, Jsonb *detail);	/
 
 /* ---------- checkpoint.c: rows of checkpoints ---------- */
 
-/* a review that waits, as it was opened */
-typedef struct OpenReview
+/* a row of stepwise.checkpoint */
+typedef struct ListedCheckpoint
 {
+	pg_uuid_t	id;
+	pg_uuid_t	plan_id;
 	pg_uuid_t	step_id;
-	char	   *gate;			/* GATE_BEFORE or GATE_AFTER; NULL: it was requested */
-	char	   *shown;			/* digest of what was shown */
-	Jsonb	   *submission;		/* or NULL */
-} OpenReview;
+	TimestampTz since;
+	char	   *kind;
+	char	   *gate;			/* or NULL */
+	char	   *shown;			/* digest of what the reviewer was shown, or NULL */
+	/* may be toasted */
+	struct varlena *prompt;
+	struct varlena *questions;
+	struct varlena *submission; /* or NULL */
+} ListedCheckpoint;
 
 extern void CheckpointOpen(Call *call, PlanRow *plan, StepRow *step);
 extern void CheckpointClose(Call *call, const StepRow *step);
 extern void CheckpointsClose(Call *call, const PlanRow *plan);
-extern List *OpenReviews(Call *call, const pg_uuid_t *root_id); /* of OpenReview */
+extern List *CheckpointsByKey(const char *index, Key *key, int max);	/* of ListedCheckpoint; likewise the next two */
+extern List *CheckpointsInTree(Call *call, const pg_uuid_t *root_id);	/* the oldest first */
+extern List *OpenReviews(Call *call, const pg_uuid_t *root_id); /* likewise */
+extern ListedCheckpoint *CheckpointById(Call *call, const pg_uuid_t *id);	/* NULL: none; likewise the next */
+extern ListedCheckpoint *CheckpointOfStep(Call *call, const pg_uuid_t *step_id);
+extern bool IsReview(const ListedCheckpoint *checkpoint);
 extern char *ShownDigest(const StepRow *step, const Jsonb *submission);
 extern Jsonb *CheckpointSubmission(Call *call, const StepRow *step);	/* NULL: none */
 
@@ -737,7 +775,7 @@ extern bool GateIsOpen(Call *call, const StepRow *step);
 extern Jsonb *SubmissionOf(const StepRow *step);
 extern void SubmissionApply(StepRow *step, const Jsonb *submission);
 extern void StepSubmit(Call *call, PlanRow *plan, StepRow *step, Jsonb *detail);
-extern bool ReviewLookAgain(Call *call, PlanRow *plan, StepRow *step, const OpenReview *review);
+extern bool ReviewLookAgain(Call *call, PlanRow *plan, StepRow *step, const ListedCheckpoint *review);
 
 /* ---------- insert.c: new rows of plans, steps and dependencies ---------- */
 
@@ -752,7 +790,7 @@ typedef struct NewStep
 
 extern void PlanInsert(Call *call, PlanRow *plan, const char *idempotency_key); /* the key may be NULL */
 extern void DetailInsert(Call *call, const PlanRow *plan, const PlanDetail *detail);
-extern void DetailNeed(Call *call, const pg_uuid_t *plan_id);
+extern void DetailUpdate(Call *call, const pg_uuid_t *plan_id, Changes *changes);
 extern Batch *StepsBegin(Call *call, const PlanRow *plan);	/* ended by BatchEnd; likewise LinksBegin */
 extern void StepsAdd(Batch *batch, const PlanRow *plan, const StepDefinition *step, const NewStep *place);
 extern Batch *LinksBegin(Call *call, const PlanRow *plan);

@@ -266,19 +266,12 @@ StepSubmit(Call *call, PlanRow *plan, StepRow *step, Jsonb *detail)
 bool
 GateIsOpen(Call *call, const StepRow *step)
 {
-	static KeptQuery find = {
-		"SELECT k.id FROM stepwise.checkpoint AS k WHERE k.tenant = $1 AND k.step_id = $2 AND k.gate IS NOT NULL",
-		2, {TEXTOID, UUIDOID}
-	};
-	bool		found;
-	Rows		rows;
+	const ListedCheckpoint *checkpoint;
 
 	if (step->review == NULL || step->status != STEP_AWAITING_INPUT)
 		return false;
-	rows = QueryById(call, &find, &step->id);
-	found = rows.count > 0;
-	RowsFree(&rows);
-	return found;
+	checkpoint = CheckpointOfStep(call, &step->id);
+	return checkpoint != NULL && checkpoint->gate != NULL;
 }
 
 /* ---------- a review of what has changed ---------- */
@@ -290,10 +283,10 @@ GateIsOpen(Call *call, const StepRow *step)
  * pending now.
  */
 bool
-ReviewLookAgain(Call *call, PlanRow *plan, StepRow *step, const OpenReview *review)
+ReviewLookAgain(Call *call, PlanRow *plan, StepRow *step, const ListedCheckpoint *review)
 {
 	bool		before = review->gate != NULL && strcmp(review->gate, GATE_BEFORE) == 0;
-	char	   *digest = before ? GateDigest(call, plan, step) : ShownDigest(step, review->submission);
+	char	   *digest = before ? GateDigest(call, plan, step) : ShownDigest(step, JsonOf(review->submission));
 
 	if (digest != NULL && strcmp(digest, review->shown) == 0)
 		return false;

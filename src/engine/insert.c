@@ -45,20 +45,15 @@ PlanInsert(Call *call, PlanRow *plan, const char *idempotency_key)
 	PlanInserted(plan, batch->place);
 }
 
-/* Insert the columns of a plan that are seldom used. Without the row, they have their defaults. */
-void
-DetailInsert(Call *call, const PlanRow *plan, const PlanDetail *detail)
+/* Insert the columns of a plan that are seldom used. */
+static void
+DetailAdd(Call *call, const pg_uuid_t *plan_id, const PlanDetail *detail)
 {
-	Batch	   *batch;
-	Changes    *c;
+	Batch	   *batch = BatchBegin(call, "plan_detail", DETAIL_COLUMNS);
+	Changes    *c = &batch->row;
 
-	if (!detail->outputs && !detail->description && !detail->design_rationale && !detail->output_formatting_notes &&
-		!detail->request_digest)
-		return;
-	batch = BatchBegin(call, "plan_detail", DETAIL_COLUMNS);
-	c = &batch->row;
 	SetDatum(c, DETAIL_COL_TENANT, call->tenant_datum, false);
-	SetUuid(c, DETAIL_COL_PLAN_ID, &plan->id);
+	SetUuid(c, DETAIL_COL_PLAN_ID, plan_id);
 	SetVarlena(c, DETAIL_COL_OUTPUTS, detail->outputs ? detail->outputs : JsonEmptyObject());
 	SetVarlena(c, DETAIL_COL_VARIABLES, JsonEmptyObject());
 	SetText(c, DETAIL_COL_DESCRIPTION, detail->description);
@@ -69,16 +64,26 @@ DetailInsert(Call *call, const PlanRow *plan, const PlanDetail *detail)
 	BatchEnd(batch);
 }
 
-/* Make sure that a plan has a row of seldom used columns, before one of them is changed. */
+/* Insert the columns of a plan that are seldom used. Without the row, they have their defaults. */
 void
-DetailNeed(Call *call, const pg_uuid_t *plan_id)
+DetailInsert(Call *call, const PlanRow *plan, const PlanDetail *detail)
 {
-	static KeptQuery make = {
-		"INSERT INTO stepwise.plan_detail (tenant, plan_id) VALUES ($1, $2) ON CONFLICT DO NOTHING",
-		2, {TEXTOID, UUIDOID}
-	};
+	if (detail->outputs || detail->description || detail->design_rationale || detail->output_formatting_notes ||
+		detail->request_digest)
+		DetailAdd(call, &plan->id, detail);
+}
 
-	QueryById(call, &make, plan_id);
+/* Change columns of a plan that are seldom used. The caller has locked the plan. */
+void
+DetailUpdate(Call *call, const pg_uuid_t *plan_id, Changes *changes)
+{
+	static const PlanDetail defaults = {0};
+	Key			key = {.call = call};
+
+	if (!PlanHasDetail(call, plan_id))
+		DetailAdd(call, plan_id, &defaults);
+	KeyUuid(&key, plan_id);
+	TableUpdate("plan_detail", "plan_detail_pkey", &key, changes);
 	PlanDetailForget(call, plan_id);
 }
 

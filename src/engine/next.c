@@ -385,7 +385,7 @@ LookAtReviews(Call *call, PlanRow *asked)
 		return false;
 	foreach(cell, OpenReviews(call, &asked->root_id))
 	{
-		const OpenReview *review = lfirst(cell);
+		const ListedCheckpoint *review = lfirst(cell);
 		StepRow    *step = StepMustRead(call, &review->step_id);
 		PlanRow    *plan = PlanInTree(call, asked->root, &step->plan_id);
 

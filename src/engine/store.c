@@ -1065,6 +1065,45 @@ StepsInProgress(Call *call, const PlanRow *plan)
 											count - list_length(steps)));
 }
 
+/* Make a StepRow with what an answer says of a step that others hold, or that has failed; the rest of it is empty. */
+static void *
+BeforeMake(TupleTableSlot *slot)
+{
+	StepRow    *step = palloc0(sizeof(StepRow));
+	Fields		f = SlotFields(slot, STEP_COLUMNS, "step");
+
+	step->order = FieldInt(&f, STEP_COL_ORDER);
+	step->status = FieldEnum(&f, STEP_COL_STATUS, StepStatusName, STEP_STATUSES);
+	step->sent_back = FieldBool(&f, STEP_COL_SENT_BACK);
+	step->started_at = FieldTime(&f, STEP_COL_STARTED_AT);
+	step->active_at = FieldTime(&f, STEP_COL_ACTIVE_AT);
+	step->stall_after = FieldInterval(&f, STEP_COL_STALL_AFTER);
+	step->worker = FieldText(&f, STEP_COL_WORKER);
+	step->name = FieldText(&f, STEP_COL_NAME);
+	step->workflow = FieldText(&f, STEP_COL_WORKFLOW);
+	return step;
+}
+
+/*
+ * List the steps of a plan that an index has and that are in a state, from one
+ * order up to below another, the last ones first, at most max. Only name,
+ * worker, times and kind are read.
+ */
+List *
+StepsBetween(Call *call, const char *index, const pg_uuid_t *plan_id, StepStatus state, int from, int below, int max)
+{
+	Oid			status = EnumValue("step_status", StepStatusName[state]);
+	Key			key = IdKey(call, plan_id);
+
+	if (max <= 0 || from >= below)
+		return NIL;
+	if (call->kept != NULL)
+		RowsWrite(call, call, 0);
+	KeyIntBetween(&key, from, below);
+	key.backward = true;
+	return TableReadSome("step", index, &key, HasStatus, &status, BeforeMake, max);
+}
+
 /* Check that a row of stepwise.step is not among those that the call has changed. */
 static bool
 IsUnchanged(TupleTableSlot *slot, const void *call)
@@ -1244,21 +1283,36 @@ DetailDefault(void)
 	return detail;
 }
 
+/* Check whether a plan has a row of stepwise.plan_detail. */
+bool
+PlanHasDetail(Call *call, const pg_uuid_t *plan_id)
+{
+	Key			key = IdKey(call, plan_id);
+
+	return TableRead("plan_detail", "plan_detail_pkey", &key, NULL, NULL, DetailMake) != NULL;
+}
+
+/* Read the columns of a plan that are seldom used. */
+DetailRow *
+PlanDetailRead(Call *call, const pg_uuid_t *plan_id)
+{
+	Key			key = IdKey(call, plan_id);
+	DetailRow  *detail = TableRead("plan_detail", "plan_detail_pkey", &key, NULL, NULL, DetailMake);
+
+	return detail ? detail : DetailDefault();
+}
+
 /*
- * Read the columns of a plan that are seldom used. They are read once: nobody
- * else can change them while the call has the lock of the tree, or reads under
- * one snapshot.
+ * The same, but they are read once: nobody else can change them while the call
+ * has the lock of the tree, or reads under one snapshot.
  */
 const DetailRow *
 PlanDetailOf(Call *call, PlanRow *plan)
 {
 	MemoryContext current = MemoryContextSwitchTo(call->context);
-	Key			key = IdKey(call, &plan->id);
 
 	if (plan->detail == NULL)
-		plan->detail = TableRead("plan_detail", "plan_detail_pkey", &key, NULL, NULL, DetailMake);
-	if (plan->detail == NULL)
-		plan->detail = DetailDefault();
+		plan->detail = PlanDetailRead(call, &plan->id);
 	MemoryContextSwitchTo(current);
 	return plan->detail;
 }

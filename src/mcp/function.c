@@ -35,6 +35,15 @@ AddDefault(const Callable *callable, const Jsonb *arguments, const char *name, i
 	return JsonMerge(arguments, JsonFinish(&b));
 }
 
+/* Check whether the role may execute a function that writes, and the connection may write. */
+bool
+MayAct(const Request *request, const char *name)
+{
+	const Callable *callable = CallableFind(name);
+
+	return !request->read_only && callable != NULL && CallableIsGranted(callable);
+}
+
 /* Refuse to change something by a connection that only reads. */
 void
 CheckMayChange(const Request *request, const Callable *callable)

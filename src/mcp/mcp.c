@@ -22,7 +22,10 @@ typedef struct Handling
 	Jsonb	   *result;
 } Handling;
 
-/* Handle a request. If the client wants to hear of progress, runs report it meanwhile. */
+/*
+ * Handle a request. If the client wants to hear of progress, runs report it
+ * meanwhile. A connection that only reads is told of nothing that writes.
+ */
 static void
 RequestHandle(void *arg)
 {
@@ -34,11 +37,13 @@ RequestHandle(void *arg)
 	PG_TRY();
 	{
 		RunWatched = request->pipe && ArgumentIsGiven(request->meta, "progressToken");
+		FunctionIsOffered = request->read_only ? FunctionReads : NULL;
 		handling->result = handling->method->handle(request);
 	}
 	PG_FINALLY();
 	{
 		RunWatched = false;
+		FunctionIsOffered = NULL;
 	}
 	PG_END_TRY();
 }
@@ -52,6 +57,14 @@ CodeOfFault(const ToolFault *fault)
 	return strncmp(fault->code, "SW", 2) == 0 || NameIndex(fault->code, refused, lengthof(refused)) >= 0 ? RPC_INVALID_PARAMS : RPC_INTERNAL;
 }
 
+/* Let the pipe tell who looks after it that the role has no tenant. A model can only pass that on. */
+static void
+TellOwner(Request *request, const ToolFault *fault)
+{
+	if (strcmp(fault->code, "SW010") == 0)
+		BesidePut(request, "tell", JsonTextOf("text", FaultText(fault)));
+}
+
 /* Make the answer to a request that failed. */
 static Jsonb *
 FaultReply(Handling *handling, const ToolFault *fault)
@@ -61,6 +74,7 @@ FaultReply(Handling *handling, const ToolFault *fault)
 	request->is_error = true;
 	request->beside = NULL;
 	request->comes_again = false;
+	TellOwner(request, fault);
 	if (request->error_code != 0)
 		return ReplyError(request, fault->message);
 	if (handling->method != NULL && handling->method->explain != NULL)

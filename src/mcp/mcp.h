@@ -116,13 +116,6 @@ typedef enum Generation
 	BOTH = 3
 } Generation;
 
-/* ---------- session.c: initialize, discover, ping, logging ---------- */
-
-extern Jsonb *Initialize(Request *request);
-extern Jsonb *Discover(Request *request);
-extern Jsonb *Ping(Request *request);
-extern Jsonb *SetLevel(Request *request);
-
 /* ---------- arguments.c: the arguments of a call of a tool ---------- */
 
 extern Jsonb *ArgumentsInSnakeCase(const Jsonb *arguments); /* SW005; likewise the next */
@@ -137,8 +130,16 @@ extern bool ArgumentsNameStep(Jsonb **arguments);	/* false: no step is given; SW
 /* ---------- function.c: call functions of the extension for tools ---------- */
 
 extern bool FunctionHas(const Callable *callable, const char *argument);
+extern bool MayAct(const Request *request, const char *name);
 extern void CheckMayChange(const Request *request, const Callable *callable);	/* 25006 */
 extern Jsonb *FunctionApply(const Request *request, const char *name, const Jsonb *arguments);	/* SW005, 42501 */
+
+/* ---------- session.c: initialize, discover, ping, logging ---------- */
+
+extern Jsonb *Initialize(Request *request);
+extern Jsonb *Discover(Request *request);
+extern Jsonb *Ping(Request *request);
+extern Jsonb *SetLevel(Request *request);
 
 /* ---------- round.c: runs in rounds ---------- */
 
@@ -189,7 +190,7 @@ typedef struct ModelTool
 extern const ModelTool ModelTools[MODEL_TOOLS];
 
 extern const ModelTool *ModelToolFind(const char *name);	/* NULL if there is none */
-
+extern bool ModelToolIsListed(const Request *request, const ModelTool *tool);
 extern void PutAnnotations(JsonBuilder *b, bool reads, bool destructive, bool idempotent, bool open_world);
 
 /* ---------- translate_call.c: calls of functions as calls of tools ---------- */
@@ -207,8 +208,9 @@ typedef struct Translation
 
 extern const Translation *TranslationFind(const char *function);	/* NULL: it has the name of its tool, or none */
 extern Jsonb *TranslateArguments(const Translation *t, const Jsonb *given); /* t NULL: they are the same */
+extern const char *TranslatedTool(const Request *request, const char *function);	/* NULL: none is listed */
 extern Jsonb *TranslateCall(const Jsonb *call); /* {"function", "arguments"} */
-extern Jsonb *TranslateCalls(const Jsonb *calls);	/* one, or an array */
+extern Jsonb *TranslateCalls(const Request *request, const Jsonb *calls);	/* one, or an array */
 
 /* ---------- translate_text.c: texts that name tools instead of functions ---------- */
 
@@ -242,7 +244,7 @@ extern Jsonb *ToolFaultResult(const Request *request, const ToolFault *fault);
 
 /* ---------- param_table.c: what the arguments of functions mean ---------- */
 
-extern void PutArgumentSchema(JsonBuilder *b, const CallableArgument *argument);
+extern void PutArgumentSchema(JsonBuilder *b, const Callable *callable, const CallableArgument *argument);
 
 /* ---------- tool_name.c: names of tools ---------- */
 

@@ -14,6 +14,7 @@ typedef struct Meaning
 	const char *name;
 	const char *description;
 	const char *schema;			/* more exact than the type, or NULL */
+	const char *function;		/* the only one in which it means that; NULL: all others */
 } Meaning;
 
 #define OBJECT		"{\"type\": \"object\"}"
@@ -21,7 +22,7 @@ typedef struct Meaning
 #define WORDS(list)	"{\"type\": \"string\", \"enum\": [" list "]}"
 
 static const Meaning Meanings[] = {
-	{"action", "what to change"},
+	{"action", "what to change", WORDS("\"add_steps\", \"remove_step\", \"reorder_steps\", \"update_step_instructions\", \"update_step\", \"fail_step\", \"set_outputs\"")},
 	{"after", "last entry of the page before, for the next page"},
 	{"answers", "to the questions of the review"},
 	{"artifact", "stored document"},
@@ -94,7 +95,9 @@ static const Meaning Meanings[] = {
 	{"skill_name", "name of the skill"},
 	{"source_url", "where it comes from"},
 	{"stall_after", "time without a sign of life after which a claim is stalled, such as \"30 minutes\""},
-	{"status", "a status"},
+	{"status", "of the skill", WORDS("\"started\", \"executing\", \"completed\", \"failed\""), "log_skill_execution"},
+	{"status", "only plans of this status",
+	WORDS("\"planning\", \"executing\", \"awaiting_review\", \"stalled\", \"completed\", \"failed\", \"cancelled\"")},
 	{"statuses", "statuses of the steps"},
 	{"step_id", "id of the step"},
 	{"step_name", "name of the step"},
@@ -111,11 +114,12 @@ static const Meaning Meanings[] = {
 	{"workflow", "name of the workflow"}
 };
 
+/* Find what an argument means. What it means in this function alone stands first. */
 static const Meaning *
-MeaningOf(const char *name)
+MeaningOf(const char *function, const char *name)
 {
 	for (size_t i = 0; i < lengthof(Meanings); i++)
-		if (strcmp(Meanings[i].name, name) == 0)
+		if (strcmp(Meanings[i].name, name) == 0 && (Meanings[i].function == NULL || strcmp(Meanings[i].function, function) == 0))
 			return &Meanings[i];
 	return NULL;
 }
@@ -143,11 +147,11 @@ TypeSchema(Oid type)
 	}
 }
 
-/* Put the schema of an argument under its name. */
+/* Put the schema of an argument of a function under its name. */
 void
-PutArgumentSchema(JsonBuilder *b, const CallableArgument *argument)
+PutArgumentSchema(JsonBuilder *b, const Callable *callable, const CallableArgument *argument)
 {
-	const Meaning *meaning = MeaningOf(argument->name);
+	const Meaning *meaning = MeaningOf(callable->name, argument->name);
 	Jsonb	   *schema = meaning && meaning->schema ? JsonParse(meaning->schema) : TypeSchema(argument->type);
 
 	JsonPutJson(b, argument->name, JsonMerge(schema, meaning ? JsonTextOf("description", meaning->description) : NULL));

@@ -20,10 +20,7 @@
 static bool
 PromptsAllowed(const Request *request)
 {
-	const Callable *start = CallableFind("start_workflow");
-	const Callable *run = CallableFind("run");
-
-	return !request->read_only && start != NULL && run != NULL && CallableIsGranted(start) && CallableIsGranted(run);
+	return MayAct(request, "start_workflow") && MayAct(request, "run");
 }
 
 /* ---------- prompts/list ---------- */
@@ -359,12 +356,14 @@ PromptResult(Request *request, const char *name, const Jsonb *definition, const 
 	char	   *description = JsonGetText(definition, "description");
 	JsonBuilder b = {0};
 	JsonbValue	text;
+	char	   *told;
 	Jsonb	   *messages;
 	Call		call;
 
 	JsonToValue(handoff, &text);
+	told = TranslateText(request, JsonScalarText(&text));
 	CallBeginReading(&call);
-	messages = Conversation(&call, name, plan_id, TranslateText(request, JsonScalarText(&text)), request->max_bytes);
+	messages = Conversation(&call, name, plan_id, told, request->max_bytes);
 	messages = (Jsonb *) DatumGetPointer(CallEnd(&call, messages));
 	JsonObjectStart(&b, NULL);
 	if (description != NULL)

@@ -47,6 +47,14 @@ ModernMembers(const Jsonb *result, Caching caching)
 					 JsonObjectOf("_meta", JsonMerge(JsonFinish(&meta), JsonGetJson(result, "_meta"))));
 }
 
+/* Put what stepwise-mcp is to do. */
+static void
+PutBeside(JsonBuilder *b, const Request *request)
+{
+	if (request->pipe && request->beside != NULL)
+		JsonPutJson(b, "stepwise", request->beside);
+}
+
 /* Make the response with a result. */
 Jsonb *
 ReplyResult(const Request *request, const Jsonb *result, Caching caching)
@@ -56,8 +64,7 @@ ReplyResult(const Request *request, const Jsonb *result, Caching caching)
 	JsonObjectStart(&b, NULL);
 	PutId(&b, request);
 	JsonPutJson(&b, "result", request->modern ? ModernMembers(result, caching) : result);
-	if (request->pipe && request->beside != NULL)
-		JsonPutJson(&b, "stepwise", request->beside);
+	PutBeside(&b, request);
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
 }
@@ -76,6 +83,7 @@ ReplyError(const Request *request, const char *message)
 	if (request->error_data != NULL)
 		JsonPutJson(&b, "data", request->error_data);
 	JsonObjectEnd(&b);
+	PutBeside(&b, request);
 	JsonObjectEnd(&b);
 	return JsonFinish(&b);
 }

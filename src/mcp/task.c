@@ -98,7 +98,7 @@ MakeOfRun(Making *m, Jsonb *arguments)
 
 	if (ArgumentIsGiven(arguments, "max_steps"))
 		return;
-	CallableNamed("run");
+	CheckMayChange(m->request, CallableNamed("run"));
 	MakingTake(m, arguments, "plan_id");
 	if (!m->made)
 		ereport(ERROR,
@@ -140,7 +140,6 @@ MakeOfTool(Making *m, const Tool *tool)
 	JsonBuilder b = {0};
 
 	ExposedCheck(tool, m->given);
-	CallableNamed("run");
 	JsonObjectStart(&b, NULL);
 	JsonPutText(&b, "name", tool->name);
 	JsonPutText(&b, "goal", psprintf("Call the tool %s", tool->name));
@@ -157,7 +156,7 @@ MakeOfTool(Making *m, const Tool *tool)
 	MakingTake(m, m->answer, "planId");
 }
 
-/* Make the plan of a call, if it can be a task. */
+/* Make the plan of a call, if it can be a task. Who may make no plans can still call an exposed tool as usual. */
 static void
 MakingDo(void *arg)
 {
@@ -168,8 +167,8 @@ MakingDo(void *arg)
 		MakeOfRun(m, ArgumentsInSnakeCase(m->given));
 	else if (ToolCanBeTask(m->name))
 		MakeOfWorkflow(m, ArgumentsInSnakeCase(m->given));
-	else if (!m->request->read_only && !IsOwnTool(m->name) && PlanOfCall(m->request) == NULL &&
-			 (exposed = ExposedFind(m->name)) != NULL)
+	else if (!IsOwnTool(m->name) && MayAct(m->request, "create_plan") && MayAct(m->request, "run") &&
+			 PlanOfCall(m->request) == NULL && (exposed = ExposedFind(m->name)) != NULL)
 		MakeOfTool(m, exposed);
 }
 
@@ -445,11 +444,10 @@ WorkBegin(Request *request, const pg_uuid_t *id)
 static bool
 WorkIsLost(const Request *request, const Task *task)
 {
-	const Callable *run = CallableFind("run");
 	bool		held;
 	Call		call;
 
-	if (!TaskIsWorking(task) || !request->pipe || request->read_only || run == NULL || !CallableIsGranted(run) ||
+	if (!TaskIsWorking(task) || !request->pipe || !MayAct(request, "run") ||
 		!TimestampDifferenceExceeds(task->updated_at, GetCurrentTimestamp(), WORK_LOST_MS) || !DatabaseFinishes(&task->id))
 		return false;
 	CallBeginReading(&call);
@@ -552,16 +550,16 @@ TasksGet(Request *request)
 	return TaskState(&task, false, StatusShown(&task, false));
 }
 
-/* Let stepwise-mcp ask again when something has changed. */
+/* Let stepwise-mcp ask again when something has changed, or when the work of a task may have been left. */
 static Jsonb *
-TaskWait(Request *request)
+TaskWait(Request *request, const Task *task)
 {
 	JsonBuilder b = {0};
 
 	if (!request->pipe)
 		RequestRefuse(request, RPC_INVALID_PARAMS, NULL, "the task has not ended; call tasks/get until it has");
 	JsonObjectStart(&b, NULL);
-	JsonPutInt(&b, "ms", WAIT_MS);
+	JsonPutInt(&b, "ms", TaskIsWorking(task) ? Min(WAIT_MS, WORK_LOST_MS) : WAIT_MS);
 	JsonObjectEnd(&b);
 	BesidePut(request, "wait", JsonFinish(&b));
 	request->comes_again = true;
@@ -587,7 +585,7 @@ TasksResult(Request *request)
 	if (question != NULL)
 		return question;
 	if (!TaskHasEnded(&task))
-		return TaskWait(request);
+		return TaskWait(request, &task);
 	return JsonMerge(TaskResult(request, &task), JsonObjectOf("_meta", RelatedTask(&task.id)));
 }
 

@@ -50,14 +50,6 @@ ModelToolEntry(const Request *request, const ModelTool *tool)
 	return JsonFinish(&b);
 }
 
-static bool
-ModelToolIsListed(const Request *request, const ModelTool *tool)
-{
-	const Callable *callable = CallableFind(tool->functions[0]);
-
-	return callable != NULL && CallableIsGranted(callable) && (tool->reads || !request->read_only);
-}
-
 static void
 PutModelTools(Listing *listing, const Request *request)
 {
@@ -73,7 +65,7 @@ PutSignature(JsonBuilder *b, const Callable *callable)
 {
 	JsonObjectStart(b, "properties");
 	for (int i = 0; i < callable->argument_count; i++)
-		PutArgumentSchema(b, &callable->arguments[i]);
+		PutArgumentSchema(b, callable, &callable->arguments[i]);
 	JsonObjectEnd(b);
 	JsonArrayStart(b, "required");
 	for (int i = 0; i < callable->argument_count; i++)

@@ -125,7 +125,8 @@ static const ToolParam GetPlanStatusParams[] = {
 	" why: what it waits for; tree: all inputs and outputs"},
 	{"step", STRING, "for context: around this step"},
 	{"query", STRING, "without plan_id: search plans by words"},
-	{"status", STRING, "without plan_id: only plans of this status, ended ones too"},
+	{"status", WORDS("\"planning\", \"executing\", \"awaiting_review\", \"stalled\", \"completed\", \"failed\", \"cancelled\""),
+	"without plan_id: only plans of this status"},
 	{"max", INTEGER, "longest list; default 20"},
 	MAX_BYTES,
 	END
@@ -213,6 +214,15 @@ ModelToolFind(const char *name)
 		if (strcmp(ModelTools[i].name, name) == 0)
 			return &ModelTools[i];
 	return NULL;
+}
+
+/* Check whether a tool is listed: the role may call its first function, and the connection may write or the tool reads. */
+bool
+ModelToolIsListed(const Request *request, const ModelTool *tool)
+{
+	const Callable *callable = CallableFind(tool->functions[0]);
+
+	return callable != NULL && CallableIsGranted(callable) && (tool->reads || !request->read_only);
 }
 
 /* Put what a tool does to the world. */

@@ -71,7 +71,7 @@ static void
 WalkWhole(const Walk *walk, JsonbValue *value)
 {
 	Jsonb	   *given = JsonFromValue(value);
-	Jsonb	   *json = HasCallKey(walk) ? TranslateCalls(given) : TranslateCutValue(given);
+	Jsonb	   *json = HasCallKey(walk) ? TranslateCalls(walk->request, given) : TranslateCutValue(given);
 
 	if (json != NULL)
 		JsonToValue(json, value);

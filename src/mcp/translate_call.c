@@ -45,6 +45,16 @@ TranslationFind(const char *function)
 	return NULL;
 }
 
+/* Name the tool that stands for a function; NULL if none is listed. */
+const char *
+TranslatedTool(const Request *request, const char *function)
+{
+	const Translation *t = TranslationFind(function);
+	const ModelTool *tool = ModelToolFind(t ? t->tool : function);
+
+	return tool != NULL && ModelToolIsListed(request, tool) ? tool->name : NULL;
+}
+
 /* ---------- calls ---------- */
 
 static Jsonb *
@@ -98,16 +108,16 @@ TranslateCall(const Jsonb *call)
 
 /* Check whether a call of a function can be made by a tool. */
 static bool
-HasTool(const Jsonb *call)
+HasTool(const Request *request, const Jsonb *call)
 {
 	char	   *function = JsonGetText(call, "function");
 
-	return function != NULL && (TranslationFind(function) != NULL || ModelToolFind(function) != NULL);
+	return function != NULL && TranslatedTool(request, function) != NULL;
 }
 
 /* Turn a call, or each of an array of calls. An array has alternatives; those without a tool are left out. */
 Jsonb *
-TranslateCalls(const Jsonb *calls)
+TranslateCalls(const Request *request, const Jsonb *calls)
 {
 	JsonBuilder b = {0};
 	JsonbValue	element;
@@ -116,7 +126,7 @@ TranslateCalls(const Jsonb *calls)
 		return TranslateCall(calls);
 	JsonArrayStart(&b, NULL);
 	for (int i = 0; JsonGetIndex(calls, i, &element); i++)
-		if (HasTool(JsonFromValue(&element)))
+		if (HasTool(request, JsonFromValue(&element)))
 			JsonPutJson(&b, NULL, TranslateCall(JsonFromValue(&element)));
 	JsonArrayEnd(&b);
 	return JsonFinish(&b);

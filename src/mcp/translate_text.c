@@ -213,13 +213,13 @@ AppendUntold(StringInfo text, const char *mention, const char *end)
 
 /* Append what stands for the mention of a function. Returns where the text goes on. */
 static const char *
-AppendMention(StringInfo text, const char *mention)
+AppendMention(StringInfo text, const Request *request, const char *mention)
 {
 	const char *at = mention + strlen(PREFIX);
 	char	   *name = TakeWord(&at);
 	const Callable *callable = name ? CallableFind(name) : NULL;
 	const Translation *t = name ? TranslationFind(name) : NULL;
-	const char *tool = t ? t->tool : name && ModelToolFind(name) ? name : NULL;
+	const char *tool = name ? TranslatedTool(request, name) : NULL;
 	const char *between = *at == '(' ? " " : WITH;
 	Jsonb	   *arguments = NULL;
 
@@ -296,7 +296,7 @@ TranslateText(const Request *request, const char *text)
 	while ((mention = strstr(text, PREFIX)) != NULL)
 	{
 		appendBinaryStringInfo(&translated, text, mention - text);
-		text = AppendMention(&translated, mention);
+		text = AppendMention(&translated, request, mention);
 	}
 	appendStringInfoString(&translated, text);
 	return TranslateCuts(translated.data);

@@ -8,8 +8,6 @@
  */
 #include "tool/tool.h"
 
-#include "access/htup_details.h"
-
 /* Refuse a text that cannot be the name of a tool. */
 void
 CheckToolName(const char *name)
@@ -20,43 +18,31 @@ CheckToolName(const char *name)
 /* columns of stepwise.tool, in the order of its definition */
 enum
 {
-	TOOL_COL_TENANT = 1, TOOL_COL_NAME, TOOL_COL_FUNCTION, TOOL_COL_INPUT_SCHEMA, TOOL_COL_DESCRIPTION, TOOL_COL_RETRYABLE,
+	TOOL_COL_TENANT, TOOL_COL_NAME, TOOL_COL_FUNCTION, TOOL_COL_INPUT_SCHEMA, TOOL_COL_DESCRIPTION, TOOL_COL_RETRYABLE,
 	TOOL_COL_EXPOSE
 };
 
-/* Read a text from a row; NULL if it is null. */
-static char *
-ToolText(TupleTableSlot *slot, int column)
+/* Make a Tool from a row of stepwise.tool, without its schema and its description. */
+static Tool *
+ToolBrief(TupleTableSlot *slot)
 {
-	bool		isnull;
-	Datum		value = slot_getattr(slot, column, &isnull);
+	Tool	   *tool = palloc0(sizeof(Tool));
 
-	return isnull ? NULL : TextDatumGetCString(value);
-}
-
-/* Read a flag from a row. */
-static bool
-ToolFlag(TupleTableSlot *slot, int column)
-{
-	bool		isnull;
-
-	return DatumGetBool(slot_getattr(slot, column, &isnull));
+	tool->name = ColumnText(slot, TOOL_COL_NAME);
+	tool->function = ColumnText(slot, TOOL_COL_FUNCTION);
+	tool->retryable = ColumnBool(slot, TOOL_COL_RETRYABLE);
+	tool->expose = ColumnBool(slot, TOOL_COL_EXPOSE);
+	return tool;
 }
 
 /* Make a Tool from a row of stepwise.tool. */
 static void *
 ToolMake(TupleTableSlot *slot)
 {
-	Tool	   *tool = palloc0(sizeof(Tool));
-	bool		isnull;
-	Datum		schema = slot_getattr(slot, TOOL_COL_INPUT_SCHEMA, &isnull);
+	Tool	   *tool = ToolBrief(slot);
 
-	tool->input_schema = isnull ? NULL : DatumGetJsonbPCopy(schema);
-	tool->name = ToolText(slot, TOOL_COL_NAME);
-	tool->function = ToolText(slot, TOOL_COL_FUNCTION);
-	tool->description = ToolText(slot, TOOL_COL_DESCRIPTION);
-	tool->retryable = ToolFlag(slot, TOOL_COL_RETRYABLE);
-	tool->expose = ToolFlag(slot, TOOL_COL_EXPOSE);
+	tool->input_schema = ColumnJson(slot, TOOL_COL_INPUT_SCHEMA);
+	tool->description = ColumnText(slot, TOOL_COL_DESCRIPTION);
 	return tool;
 }
 
@@ -89,25 +75,37 @@ ToolIsInDatabase(Call *call, const char *name)
 	return tool != NULL && tool->function != NULL;
 }
 
-/* columns of the query that lists tools */
-enum
-{
-	T_NAME = 1, T_FUNCTION, T_RETRYABLE, T_EXPOSE, T_INPUT_SCHEMA, T_DESCRIPTION
-};
+/* ---------- lists ---------- */
 
-/* Read a tool from a row. */
-static Tool *
-RowTool(const Rows *rows, uint64 row)
+/* a tool with what may be cut, as it is stored */
+typedef struct StoredTool
 {
-	Tool	   *tool = palloc0(sizeof(Tool));
+	Tool	   *tool;
+	struct varlena *input_schema;
+	struct varlena *description;
+} StoredTool;
 
-	tool->name = RowText(rows, row, T_NAME);
-	tool->function = RowText(rows, row, T_FUNCTION);
-	tool->input_schema = RowJson(rows, row, T_INPUT_SCHEMA);
-	tool->description = RowText(rows, row, T_DESCRIPTION);
-	tool->retryable = RowBool(rows, row, T_RETRYABLE);
-	tool->expose = RowBool(rows, row, T_EXPOSE);
-	return tool;
+static void *
+StoredToolMake(TupleTableSlot *slot)
+{
+	StoredTool *stored = palloc(sizeof(StoredTool));
+
+	stored->tool = ToolBrief(slot);
+	stored->input_schema = ColumnField(slot, TOOL_COL_INPUT_SCHEMA);
+	stored->description = ColumnField(slot, TOOL_COL_DESCRIPTION);
+	return stored;
+}
+
+/* Read rows of tools in the order of their names, at most max after a name (NULL: from the first). */
+static List *
+ToolRows(Call *call, const char *after, TupleMake make, int max)
+{
+	Key			key = {.call = call};
+
+	KeyText(&key, call->tenant_datum);
+	if (after != NULL)
+		KeyTextAbove(&key, after);
+	return TableReadSome("tool", "tool_pkey", &key, NULL, NULL, make, max);
 }
 
 /*
@@ -118,35 +116,39 @@ RowTool(const Rows *rows, uint64 row)
 List *
 ToolList(Call *call, const char *after, int max, int cut)
 {
-	static KeptQuery list = {
-		"SELECT t.name, t.function, t.retryable, t.expose,"
-		" stepwise.cut_json(t.input_schema, $4, 'list_tools', 'after', coalesce(pg_catalog.lag(t.name) OVER (ORDER BY t.name), $2), 'max'),"
-		" stepwise.cut_text(t.description, $4, 'list_tools')"
-		" FROM (SELECT * FROM stepwise.tool AS x WHERE x.tenant = $1 AND x.name > $2 ORDER BY x.tenant, x.name LIMIT $3) AS t"
-		" ORDER BY t.name",
-		4, {TEXTOID, TEXTOID, INT4OID, INT4OID}
-	};
-	Params		params = {0};
 	List	   *tools = NIL;
-	Rows		rows;
+	ReadingFunction reader = {"list_tools", "after", after ? after : "", "max"};
+	ListCell   *cell;
 
-	ParamTenant(&params, call);
-	ParamText(&params, after ? after : "");
-	ParamInt(&params, max);
-	ParamInt(&params, cut);
-	rows = QueryRun(&list, &params);
-	for (uint64 i = 0; i < rows.count; i++)
-		tools = lappend(tools, RowTool(&rows, i));
-	RowsFree(&rows);
+	foreach(cell, ToolRows(call, after, StoredToolMake, max))
+	{
+		const StoredTool *stored = lfirst(cell);
+		Tool	   *tool = stored->tool;
+
+		tool->input_schema = CutJson(stored->input_schema, cut, &reader);
+		tool->description = stored->description ? CutField(stored->description, cut, reader.function) : NULL;
+		tools = lappend(tools, tool);
+		reader.id = tool->name;
+	}
 	return tools;
+}
+
+static void *
+ToolName(TupleTableSlot *slot)
+{
+	return ColumnText(slot, TOOL_COL_NAME);
+}
+
+/* List the names of registered tools, without the built-in ones, at most max. */
+List *
+ToolNames(Call *call, int max)
+{
+	return ToolRows(call, NULL, ToolName, max);
 }
 
 /* Count the registered tools. */
 int
 ToolCount(Call *call)
 {
-	static KeptQuery count = {"SELECT pg_catalog.count(*)::int FROM stepwise.tool AS t WHERE t.tenant = $1", 1, {TEXTOID}};
-	Rows		rows = QueryOfTenant(call, &count);
-
-	return RowInt(&rows, 0, 1);
+	return list_length(ToolNames(call, INT_MAX));
 }

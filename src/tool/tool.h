@@ -64,6 +64,7 @@ extern void ToolCacheInit(void);
 extern Tool *ToolFind(Call *call, const char *name);	/* NULL: it was never registered */
 extern bool ToolIsInDatabase(Call *call, const char *name);
 extern List *ToolList(Call *call, const char *after, int max, int cut); /* of Tool */
+extern List *ToolNames(Call *call, int max);	/* of char *, likewise */
 extern int	ToolCount(Call *call);
 extern void CheckToolName(const char *name);	/* SW005 */
 

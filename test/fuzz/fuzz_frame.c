@@ -111,7 +111,7 @@ CheckRequest(const Message *message)
 static void
 CheckMessage(Span line)
 {
-	Message    *message = MessageRead(line);
+	Message    *message = MessageRead(line, NULL);
 	char	   *key = MessageKey(message->id);
 
 	CheckSpan(message, message->id);
@@ -123,6 +123,41 @@ CheckMessage(Span line)
 	if (key)
 		pfree(key);
 	MessageFree(message);
+}
+
+/* Check that the messages of an array get one line, if any of them is answered. Some are answered later. */
+static void
+CheckBatch(Span line)
+{
+	int			before = OutputPending();
+	bool		answered = false;
+	Message    *late = NULL;
+	JsonList	list;
+	Batch	   *batch = BatchOpen();
+
+	JsonRead(line, &list);
+	for (int i = 0; i < list.count; i++)
+	{
+		Message    *message = SpanIs(list.members[i].value, '{') ? MessageRead(list.members[i].value, batch) : NULL;
+
+		if (message && Draw(2))
+		{
+			SendError(message, ERROR_REQUEST, "answered");
+			answered = true;
+		}
+		if (message && late == NULL && Draw(3) == 0)
+			late = message;
+		else if (message)
+			MessageFree(message);
+	}
+	BatchLeave(batch);
+	JsonForget(&list);
+	if (late && late->batch && OutputPending() > before)
+		FAIL("a batch was written before its last answer");
+	if (late)
+		MessageFree(late);
+	if (answered != (OutputPending() > before))
+		FAIL("a batch was answered by %d bytes", OutputPending() - before);
 }
 
 /* Read a line as the program does. Returns whether it is a message. */
@@ -139,6 +174,8 @@ CheckLine(Span line)
 			FAIL("not readable without its escapes: %s", readable);
 		pfree(readable);
 	}
+	if (fault == JSON_FINE && SpanIs(line, '['))
+		CheckBatch(line);
 	if (fault != JSON_FINE || !SpanIs(line, '{'))
 		return false;
 	CheckMessage(line);
@@ -228,6 +265,7 @@ main(int argc, char **argv)
 		messages += FeedText();
 	}
 	pfree(input.data);
+	OutputFree();
 	printf("ok frame: %d cases, %d messages\n", cases, messages);
 	return 0;
 }

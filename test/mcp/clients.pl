@@ -16,7 +16,7 @@ my $node = start_server('clients', "stepwise.notify = on\n");
 sql(slurp_file('test/mcp/clients/setup.sql'));
 local %ENV = (%ENV, CONNECTION => $node->connstr('postgres'), DATA => $node->data_dir);
 
-run_program("test/mcp/clients/$_.mjs") foreach qw(both review tenants follow tasks progress restart);
+run_program("test/mcp/clients/$_.mjs") foreach qw(both review look tenants follow tasks progress restart);
 is(sql('SELECT count(*) FROM stepwise.check_integrity()'), '0', 'the tables are consistent');
 $node->stop;
 done_testing();

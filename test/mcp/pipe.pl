@@ -281,6 +281,64 @@ $pipe->request('b', 'ask');
 $pipe->notify('notifications/cancelled', { requestId => 'b' });
 is_deeply([ map { $pipe->receive->{params}{requestId} } 1 .. 2 ], [ map { $_->{id} } @questions ], 'a cancel withdraws the questions');
 
+# --- batches -----------------------------------------------------------------
+
+$pipe->ask('old', 'initialize', { protocolVersion => '2025-03-26', capabilities => { elicitation => {} } });
+
+sub batch
+{
+	return { jsonrpc => '2.0', @_ };
+}
+
+# The answers of a batch, sorted: what each id got.
+sub answers
+{
+	my ($batch) = @_;
+	return ref $batch eq 'ARRAY' ? [ sort map { ($_->{id} // 'none') . ($_->{error} ? " $_->{error}{code}" : '') } @$batch ] : $batch;
+}
+
+$pipe->send([ batch(id => 1, method => 'echo', params => { a => 1 }), batch(id => 'two', method => 'ping'), batch(method => 'notifications/batched'), batch(id => 3, method => 'nonsense') ]);
+my $batch = $pipe->receive;
+is_deeply(answers($batch), [ 1, '3 -32601', 'two' ], 'a batch gets one array with the answers, and none for a notification');
+is_deeply([ map { $_->{result}{params}{a} } grep { $_->{id} eq 1 } @$batch ], [1], 'each with its result');
+is(await("SELECT stepwise.heard('notifications/batched')", 1), 1, 'its notifications arrive');
+$pipe->send([ batch(method => 'notifications/batched'), batch(method => 'notifications/cancelled', params => { requestId => 'none' }), batch(id => 'unknown', result => {}) ]);
+is($pipe->receive(0.3), undef, 'a batch of notifications and responses gets nothing');
+$pipe->send([ 1, 'x', [], batch(id => {}, method => 'ping'), batch(id => 5), batch(id => 6, method => 'ping'), batch(id => 6, method => 'echo'), batch(id => 6, method => 'echo') ]);
+is_deeply(answers($pipe->receive), [ 5 . ' -32600', 6, 6, '6 -32600', ('none -32600') x 4 ], 'what is no message gets an error among the others');
+$pipe->send([]);
+is_deeply([ map { ref, $_->{error}{code} } $pipe->receive ], [ 'HASH', -32600 ], 'an empty batch is an error');
+$start = time;
+$pipe->send([ map { batch(id => "b $_", method => 'sleep', params => { seconds => 0.5 }) } 1 .. 4 ]);
+is($pipe->ask('meanwhile', 'echo')->{id}, 'meanwhile', 'a batch blocks no other call');
+is(scalar @{ $pipe->receive }, 4, 'and is answered when its last call is');
+cmp_ok(time - $start, '<', 1.8, 'its calls run at the same time');
+$pipe->send([ map { batch(id => "c $_", method => 'sleep', params => { seconds => $_ }) } 0.1, 60 ]);
+is(await(running(), 1), 1, 'one call of a batch takes long');
+is($pipe->receive(0.3), undef, 'the others wait for it');
+$pipe->notify('notifications/cancelled', { requestId => 'c 60' });
+is_deeply(answers($pipe->receive), ['c 0.1'], 'until it is cancelled: it gets no answer');
+$pipe->send([ batch(id => 'd', method => 'sleep', params => { seconds => 60 }) ]);
+is(await(running(), 1), 1, 'a batch of one');
+$pipe->notify('notifications/cancelled', { requestId => 'd' });
+is($pipe->receive(0.3), undef, 'gets nothing if that is cancelled');
+$pipe->send([ batch(id => 'ask', method => 'ask'), batch(id => 'w', method => 'wait', params => { for => 'batched', ms => 60000 }), batch(id => 's', method => 'resources/subscribe', params => { uri => 'u' }) ]);
+@questions = map { $pipe->receive } 1 .. 2;
+is_deeply([ map { $_->{method} } @questions ], [ ('elicitation/create') x 2 ], 'a question of a batch is a message of its own');
+$pipe->send([ map { batch(id => $_->{id}, result => { action => 'accept' }) } @questions ]);
+is($pipe->receive(0.3), undef, 'its answer may come in a batch');
+sql_in('pipe', "INSERT INTO stepwise.heard (what) VALUES ('batched'); NOTIFY stepwise");
+is_deeply(answers($pipe->receive), [qw(ask s w)], 'all are answered together, the subscription too');
+news();
+is($pipe->receive->{params}{about}, 'u', 'which goes on');
+$pipe->ask('u', 'resources/unsubscribe', { uri => 'u' });
+$pipe->send([ map { batch(id => $_, method => 'echo', params => { a => 'x' x 300_000 }) } 1 .. 50 ]);
+is(scalar @{ $pipe->receive }, 50, 'a batch may be long');
+$pipe->send([ map { batch(id => $_, method => 'ping') } 1 .. 101 ]);
+like($pipe->receive->{error}{message}, qr/at most 100/, 'but not too long');
+$pipe->ask('new', 'initialize', $old);
+refused('a batch of another version', '[{"id": 1, "method": "ping"}]', -32600);
+
 # --- errors of statements ----------------------------------------------------
 
 is_deeply($pipe->ask('f', 'fail', { sqlstate => '40001', times => 2 })->{result}, { tries => 3 }, 'a serialization failure is retried');
@@ -292,6 +350,9 @@ is_deeply($error, { code => -32603, message => "failed on purpose\na hint", data
 $error = $pipe->ask('f', 'fail', { sqlstate => '42501', times => 1000 })->{error};
 like($error->{message}, qr/grant_agent/, 'missing rights come with the command that grants them');
 like($pipe->errors, qr/grant_agent/, 'on stderr too');
+
+is_deeply($pipe->ask('t', 'tell'), { jsonrpc => '2.0', id => 't', result => {} }, 'what the owner is told is not sent to the client') foreach 1 .. 2;
+is(scalar(() = $pipe->errors =~ /a tenant is missing/g), 1, 'it is told on stderr, once');
 
 # --- a restart of the server -------------------------------------------------
 
@@ -346,7 +407,7 @@ ok($last{w}{error}, 'a call that waits ends with an error');
 is_deeply($last{last}{result}, {}, 'a call that runs is finished');
 is($pipe->ended, 0, 'then the program ends');
 
-foreach my $signal (qw(TERM INT))
+foreach my $signal (qw(TERM INT HUP))
 {
 	$pipe = Pipe->start($conninfo);
 	$pipe->request('s', 'sleep', { seconds => 60 });
@@ -429,27 +490,6 @@ missing('a bad connection string', 'host=/nowhere nonsense=1', [], qr/nonsense/)
 sql_in('pipe', 'ALTER FUNCTION stepwise.mcp RENAME TO other');
 missing('an old extension', $conninfo, [], qr/ALTER EXTENSION pg_stepwise UPDATE/);
 sql_in('pipe', 'ALTER FUNCTION stepwise.other RENAME TO mcp');
-
-# --- start-up ----------------------------------------------------------------
-
-sub fastest
-{
-	my ($run) = @_;
-	my $best;
-	foreach (1 .. 7)
-	{
-		my $start = time;
-		$run->();
-		my $took = time - $start;
-		$best = $took if !defined $best || $took < $best;
-	}
-	return $best;
-}
-
-my $psql = fastest(sub { $node->safe_psql('pipe', 'SELECT 1') });
-my $own = fastest(sub { my $pipe = Pipe->start($conninfo); $pipe->ask(1, 'echo'); $pipe->finish; $pipe->ended });
-note(sprintf('start to first answer and end: psql %.0f ms, stepwise-mcp %.0f ms', $psql * 1000, $own * 1000));
-cmp_ok($own, '<', 2 * $psql + 0.1, 'it starts about as fast as psql');
 
 $node->stop;
 done_testing();

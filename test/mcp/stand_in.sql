@@ -72,6 +72,8 @@ BEGIN
         WHEN 'work' THEN
             RETURN jsonb_build_object('result', '{"task": 1}'::jsonb, 'stepwise', jsonb_build_object('work',
                 jsonb_build_object('jsonrpc', '2.0', 'id', 7, 'method', CASE WHEN params ? 'count' THEN 'rounds' ELSE 'sleep' END, 'params', params)));
+        WHEN 'tell' THEN
+            RETURN '{"result": {}, "stepwise": {"tell": {"text": "a tenant is missing"}}}';
         WHEN 'resources/subscribe', 'subscriptions/listen' THEN
             RETURN jsonb_build_object('result', '{"ended": true}'::jsonb, 'stepwise', jsonb_build_object(
                 'listen', jsonb_build_object('state', jsonb_build_object('known', stepwise.heard('news'), 'about', coalesce(params -> 'uri', id)), 'ms', 60000,

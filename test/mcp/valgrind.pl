@@ -36,6 +36,7 @@ session('ordinary calls', $node->connstr('pipe'), [], sub {
 	$pipe->notify('notifications/cancelled', { requestId => 'long' });
 	$pipe->request('p', 'progress', { _meta => { progressToken => 1 } });
 	$pipe->receive foreach 1 .. 4;
+	$pipe->ask('tell', 'tell') foreach 1 .. 2;
 	$pipe->ask('work', 'work', { seconds => 0.1 });
 	$pipe->ask('rounds', 'rounds', { count => 3, seconds => 0 });
 	$pipe->ask('work', 'work', { count => 3, seconds => 0 });
@@ -54,8 +55,11 @@ session('ordinary calls', $node->connstr('pipe'), [], sub {
 	$pipe->request('w', 'wait', { for => 'nothing', ms => 100 });
 	sql_in('pipe', 'NOTIFY stepwise');
 	usleep(500_000);
-	$pipe->send('[{"id": 1, "method": "ping"}, {"id": 2, "method": "ping"}, 3]');
-	is_deeply([ map { $pipe->receive->{id} } 1 .. 3 ], [ 1, 2, undef ], 'a batch, in the one version that has it');
+	$pipe->send('[{"id": 1, "method": "ping"}, {"id": 2, "method": "echo"}, 3, {"id": {}, "method": "echo"}, {"method": "notifications/x"}]');
+	is_deeply([ sort map { $_->{id} // '' } @{ $pipe->receive } ], [ '', '', 1, 2 ], 'a batch, in the one version that has it');
+	$pipe->send('[{"method": "notifications/x"}, {"id": "b", "method": "sleep", "params": {"seconds": 60}}, {"id": "c", "method": "sleep", "params": {"seconds": 60}}]');
+	$node->poll_query_until('postgres', "SELECT count(*) = 2 FROM pg_stat_activity WHERE wait_event = 'PgSleep'");
+	$pipe->notify('notifications/cancelled', { requestId => 'b' });
 });
 
 session('bad input', $node->connstr('pipe'), [], sub {

@@ -9,7 +9,7 @@ SELECT pg_temp.make('plain', '[{"name": "a"}, {"name": "b"}, {"name": "c"}, {"na
 SELECT pg_temp.next('plain'), pg_temp.submit('plain', 'a');
 
 -- the indexes that the engine knows as its own; table.c has the same list
-SELECT indexrelid::regclass FROM pg_index WHERE indrelid = ANY ('{stepwise.plan,stepwise.plan_detail,stepwise.step,stepwise.dependency,stepwise.audit_log}'::regclass[]) ORDER BY indexrelid::regclass::text;
+SELECT indexrelid::regclass FROM pg_index WHERE indrelid = ANY ('{stepwise.plan,stepwise.plan_detail,stepwise.step,stepwise.dependency,stepwise.audit_log,stepwise.checkpoint}'::regclass[]) ORDER BY indexrelid::regclass::text;
 
 -- ---------- triggers ----------
 
@@ -205,6 +205,29 @@ SELECT pg_temp.make('bare', '[{"name": "a"}]'), (SELECT count(*) FROM stepwise.p
 SELECT stepwise.get_plan_context(pg_temp.plan('bare')) -> 'variables', stepwise.get_output(pg_temp.plan('bare')) -> 'content', stepwise.task_variables(pg_temp.plan('bare')) ? 'k';
 SELECT stepwise.set_variables(pg_temp.plan('bare'), '{"k": 1}') ->> 'planStatus', stepwise.task_variables(pg_temp.plan('bare')) -> 'k';
 SELECT outputs, variables, final_output FROM stepwise.plan_detail WHERE plan_id = pg_temp.plan('bare');
+-- triggers on checkpoints, and on what is seldom set of a plan, see each row; a fork copies the columns of a user
+BEGIN;
+CREATE TABLE written (what text);
+CREATE FUNCTION write_down() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO public.written VALUES (TG_OP || ' ' || TG_TABLE_NAME);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER users AFTER INSERT OR UPDATE OR DELETE ON stepwise.checkpoint FOR EACH ROW EXECUTE FUNCTION write_down();
+CREATE TRIGGER users AFTER INSERT OR UPDATE OR DELETE ON stepwise.plan_detail FOR EACH ROW EXECUTE FUNCTION write_down();
+ALTER TABLE stepwise.step ADD COLUMN colour text DEFAULT 'red', ADD COLUMN size int GENERATED ALWAYS AS (length(name)) STORED;
+ALTER TABLE stepwise.plan ADD COLUMN made_for text DEFAULT 'nobody';
+SELECT pg_temp.make('asked', '[{"name": "a", "prompt": "Which?"}, {"name": "bb", "dependsOn": ["a"]}]');
+SELECT stepwise.resume((stepwise.get_next_step(pg_temp.plan('asked')) ->> 'checkpointId')::uuid, '"this one"') ->> 'status';
+SELECT stepwise.store_output(pg_temp.plan('asked'), 'one') -> 'replaced', stepwise.store_output(pg_temp.plan('asked'), 'two') -> 'replaced';
+ALTER TABLE stepwise.step ALTER COLUMN colour SET DEFAULT 'green';
+ALTER TABLE stepwise.plan ALTER COLUMN made_for SET DEFAULT 'somebody';
+SELECT stepwise.fork_plan(pg_temp.plan('asked'), 'bb') ->> 'planId' AS fork \gset
+SELECT s.name, s.status, s.colour, s.size, p.made_for, s.blockers, s.ready FROM stepwise.plan AS p JOIN stepwise.step AS s ON s.plan_id = p.id
+WHERE p.id = :'fork' ORDER BY s.step_order;
+SELECT what, count(*) FROM written GROUP BY what ORDER BY what;
+SELECT * FROM stepwise.check_integrity();
+ROLLBACK;
 
 DROP TABLE seen, mine, tenants;
 DROP FUNCTION see, see_new, see_all;

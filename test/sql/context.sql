@@ -200,7 +200,7 @@ SELECT count(*) FROM stepwise.checkpoints;
 SELECT count(*) FROM stepwise.plan_progress;
 SELECT stepwise.list_active_plans();
 SELECT stepwise.stalled_steps('default', :'plan', NULL, '1 hour');
-SELECT stepwise.found_plans('default', 'goal', '{}', 10);
+SELECT stepwise.oldest_checkpoint('default', :'plan');
 RESET ROLE;
 SELECT stepwise.remove_member('stepwise_context_agent', 'context_b') IS NOT NULL;
 DROP OWNED BY stepwise_context_agent;

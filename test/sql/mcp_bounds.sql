@@ -91,7 +91,8 @@ CREATE FUNCTION pg_temp.of_plan(more jsonb = '{}') RETURNS jsonb LANGUAGE sql AS
 -- what reads
 SELECT pg_temp.ask('get_plan_status', pg_temp.of_plan(jsonb_build_object('view', v)), v) FROM unnest('{status,context,why,tree}'::text[]) AS v \g /dev/null
 SELECT pg_temp.ask('get_plan_status', pg_temp.of_plan('{"step": "s1500", "view": "context"}')) \g /dev/null
-SELECT pg_temp.ask('get_plan_status', a) FROM unnest('{"{}","{\"query\": \"large\"}","{\"status\": \"awaiting_review\"}"}'::jsonb[]) AS a \g /dev/null
+SELECT pg_temp.ask('get_plan_status', a) FROM unnest('{"{}","{\"query\": \"large\"}"}'::jsonb[]) AS a \g /dev/null
+SELECT pg_temp.ask('get_plan_status', jsonb_build_object('status', w), w) FROM unnest(enum_range(NULL::stepwise.plan_status)::text[]) AS w \g /dev/null
 SELECT pg_temp.ask('start_workflow') \g /dev/null
 SELECT pg_temp.ask('search_artifacts', '{"query": "c"}'), pg_temp.ask('search_artifacts', pg_temp.of_plan('{"name": "document 1"}')) \g /dev/null
 -- what acts

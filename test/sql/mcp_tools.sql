@@ -90,6 +90,7 @@ WHERE NOT EXISTS (SELECT FROM signature AS s WHERE s.function = b.functions[1] A
 SELECT t ->> 'name', p.name, p.schema -> 'enum' FROM pg_temp.tools() AS t, jsonb_each(t #> '{inputSchema,properties}') AS p (name, schema) WHERE p.schema ? 'enum' ORDER BY 1, 2;
 SELECT (SELECT to_jsonb(array_agg(v ORDER BY v)) FROM unnest(enum_range(NULL::stepwise.on_failure)::text[]) AS v)
      = (SELECT jsonb_agg(v ORDER BY v) FROM pg_temp.tools() AS t, jsonb_array_elements_text(t #> '{inputSchema,properties,on_failure,enum}') AS v WHERE t ->> 'name' = 'create_plan');
+SELECT (SELECT to_jsonb(enum_range(NULL::stepwise.plan_status)::text[])) = (SELECT t #> '{inputSchema,properties,status,enum}' FROM pg_temp.tools() AS t WHERE t ->> 'name' = 'get_plan_status');
 SELECT pg_temp.make('mcp enum', '[{"name": "a"}, {"name": "b"}]');
 -- each word is known to the function: no row says that it is not
 SELECT v, pg_temp.tool('modify_plan', pg_temp.of('mcp enum', jsonb_build_object('action', v, 'params', '{"nonsense": 1}'::jsonb)))
@@ -111,6 +112,12 @@ WHERE s.function NOT LIKE 'state\_%' AND (NOT coalesce(pg_temp.fits(s.type, t #>
 SELECT t ->> 'name' FROM pg_temp.tools('{"stepwise/tools": "all"}') AS t
 WHERE t ->> 'name' NOT LIKE 'state\_%' AND ((SELECT count(*) FROM jsonb_object_keys(t #> '{inputSchema,properties}')) <> (SELECT count(*) FROM signature AS s WHERE s.function = t ->> 'name')
     OR t ->> 'description' IS NULL);
+-- enums; each word is known to its function: no row says that it is not
+SELECT t ->> 'name', p.name, p.schema -> 'enum' FROM pg_temp.tools('{"stepwise/tools": "all"}') AS t, jsonb_each(t #> '{inputSchema,properties}') AS p (name, schema) WHERE p.schema ? 'enum' ORDER BY 1, 2;
+SELECT f, w, pg_temp.tool(f, a || jsonb_build_object(n, w), '{"stepwise/tools": "all"}') FROM (VALUES ('list_plans', 'status', '{}'::jsonb), ('list_active_plans', 'status', '{}'), ('log_skill_execution', 'status', '{"skill_name": "mcp enum"}'),
+    ('modify_plan', 'action', pg_temp.of('mcp enum', '{"params": {"nonsense": 1}}'))) AS v (f, n, a),
+    pg_temp.tools('{"stepwise/tools": "all"}') AS t, jsonb_array_elements_text(t #> ARRAY['inputSchema', 'properties', n, 'enum']) AS w
+WHERE t ->> 'name' = f AND pg_temp.tool(f, a || jsonb_build_object(n, w), '{"stepwise/tools": "all"}') !~ '^\{|nonsense|"step"';
 -- there a function answers as it does in SQL
 SELECT pg_temp.answer('submit_step_result', jsonb_build_object('step_id', pg_temp.step('mcp enum', 'a'), 'result', 1), '{"stepwise/tools": "all"}') ->> 'stepStatus';
 
@@ -259,6 +266,12 @@ SELECT pg_temp.tool_as('regress_mcp_worker', 'submit_user_decision', jsonb_build
 SELECT pg_temp.tool_as('regress_mcp_reader', 'get_next_step', pg_temp.of('mcp hand')), pg_temp.tool_as('regress_mcp_reader', 'get_plan_status', pg_temp.of('mcp hand')) LIKE '{%';
 SELECT pg_temp.tool_as('regress_mcp_nobody', 'get_next_step', '{"plan_id": "00000000-0000-7000-8000-000000000001"}');
 SELECT pg_temp.names('{"stepwise/readOnly": true}'), pg_temp.names('{"stepwise/readOnly": true, "stepwise/tools": "all"}');
+-- who only reads is told nothing else; then the same role is told again what it may do
+SELECT m, pg_temp.plain(pg_temp.answer('get_plan_status', pg_temp.of('mcp hand', '{"view": "why"}'), m) - 'reason'), pg_temp.tool('handoff', pg_temp.of('mcp hand'), m) ~ 'submit_user_decision',
+       pg_temp.ask('initialize', '{}', m) #>> '{result,instructions}' ~ 'get_next_step'
+FROM unnest(ARRAY['{"stepwise/readOnly": true}', '{}']::jsonb[]) AS m;
+SELECT pg_temp.ask('initialize', '{}', '{"stepwise/readOnly": true}') #>> '{result,instructions}' = pg_temp.ask_modern('server/discover', '{}', '{"stepwise/readOnly": true}') #>> '{result,instructions}';
+SELECT m, length(pg_temp.ask('initialize', '{}', m) #>> '{result,instructions}') < 2000 FROM unnest(ARRAY['{"stepwise/readOnly": true}', '{}', '{"stepwise/tools": "all"}']::jsonb[]) AS m;
 SELECT pg_temp.tool('get_next_step', pg_temp.of('mcp hand'), '{"stepwise/readOnly": true}'), pg_temp.tool('get_plan_status', pg_temp.of('mcp hand'), '{"stepwise/readOnly": true}') LIKE '{%',
        pg_temp.tool('state_read', '{"name": "mcp"}', '{"stepwise/readOnly": true}');
 

@@ -33,7 +33,7 @@ INSERT INTO listed VALUES
 ('function', 'owner only', 'add_member remove_member grant_agent grant_reader purge check_integrity'),
 ('function', 'owner only', 'register_tool drop_tool register_resource drop_resource'),
 ('function', 'internal', 'remembered_changed engine_guard step_guard steps_changed audit_guard'),
-('function', 'internal', 'skill_json time_text cut_text cut_json drop_nulls search_headline plan_brief json_size'),
+('function', 'internal', 'skill_json time_text cut_text cut_json drop_nulls json_size'),
 
 ('table', 'reader too', 'plan plan_detail step dependency branching_condition workflow checkpoint tool resource state'),
 ('table', 'reader too', 'artifact skill_execution tool_call audit_log'),

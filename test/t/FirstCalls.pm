@@ -56,7 +56,7 @@ SQL
 
 my $definition = '{"name": "first_new", "steps": [{"name": "a", "instructions": "b"}, {"name": "c", "instructions": "d"}]}';
 
-# Of each function: the arguments, and what their %s is. Without it, both calls are the same.
+# Of each function: the arguments, and what their %s is. Without it, both calls are the same. CALL is for procedures.
 my %calls = (
 	advance => [ q{'%s', '{"value": 42}'}, 'claimed' ],
 	audit_head => [ q{'%s'}, 'halfway' ],
@@ -65,6 +65,8 @@ my %calls = (
 	create_plan => [q{'first', 'See how long it takes', '[{"name": "a", "instructions": "b"}]'}],
 	current_tenant => [''],
 	define_workflow => [qq{'$definition'}],
+	drop_workflow => [ q{'%s'}, 'workflow' ],
+	enter_tenant => [q{'default'}],
 	execution => [ q{'%s'}, 'halfway' ],
 	execution_as_of => [ q{'%s', now()}, 'halfway' ],
 	fail_step => [ q{'%s', 'it did not work'}, 'claimed' ],
@@ -95,10 +97,12 @@ my %calls = (
 	resume => [ q{'%s', '"this one"'}, 'prompt' ],
 	retry_step => [ q{'%s'}, 'failed' ],
 	run => [ q{'%s'}, 'runnable' ],
+	run_steps => [ q{'%s'}, 'runnable', 'CALL' ],
 	search_artifacts => [q{'found'}],
 	set_variables => [ q{'%s', '{"a": 1}'}, 'plan' ],
 	skip_step => [ q{'%s'}, 'pending' ],
 	start_workflow => [ q{'%s'}, 'workflow' ],
+	state_merge => [q{'{"name": "first", "value": {"a": 1}}'}],
 	state_read => [q{'{"name": "first"}'}],
 	state_write => [q{'{"name": "first", "value": 1}'}],
 	store_artifact => [ q{'%s', 'notes', 'What was found so far'}, 'plan' ],
@@ -106,6 +110,7 @@ my %calls = (
 	submit_step_result => [ q{'%s', '{"value": 42}'}, 'claimed' ],
 	submit_user_decision => [ q{'%s', 'approve'}, 'review' ],
 	task_variables => [ q{'%s'}, 'halfway' ],
+	uuid7 => [''],
 	validate_definition => [qq{'$definition'}],
 	verify_audit => [ q{'%s'}, 'halfway' ],
 	why => [ q{'%s'}, 'plan' ],
@@ -122,8 +127,8 @@ sub functions
 sub calls
 {
 	my ($name, $sql) = @_;
-	my ($arguments, $kind) = @{ $calls{$name} };
-	my $call = "SELECT stepwise.$name($arguments);";
+	my ($arguments, $kind, $verb) = @{ $calls{$name} };
+	my $call = ($verb // 'SELECT') . " stepwise.$name($arguments);";
 	return map { $kind ? sprintf($call, $sql->("SELECT first.of('$kind')")) : $call } 1 .. 2;
 }
 

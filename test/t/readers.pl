@@ -223,7 +223,7 @@ my @others = qw(add_member advance audit_detail audit_entries cancel_plan curren
   plan_transition_allowed purge reclaim_stalled record_tool_result register_resource register_tool release_step remove_member
   request_user_review resume retry_step run run_steps set_variables skip_step state_merge state_write step_fits
   slot_of step_transition_allowed store_artifact store_output submit_step_result submit_user_decision uuid7
-  cut_json cut_text drop_nulls json_size plan_brief search_headline skill_json time_text);
+  cut_json cut_text drop_nulls json_size skill_json time_text);
 is(sql("SELECT string_agg(DISTINCT p.proname, ' ') FROM pg_proc AS p WHERE p.pronamespace = 'stepwise'::regnamespace"
 		  . " AND p.prorettype <> 'trigger'::regtype AND coalesce(p.proargnames[1], '') <> 'tenant'"
 		  . " AND p.proname <> ALL ('{" . join(',', @others) . "}')"

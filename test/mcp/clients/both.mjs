@@ -62,6 +62,33 @@ async function use(kind) {
     await asking.close();
   });
 
+  await check(name('asks a person before a step, before a tool, and when the agent wants it'), async () => {
+    const asking = await connect(kind, { answer: accept({ decision: 'approve', answer_1: 'very' }) });
+    const about = () => asking.questions.splice(0).map((question) => question.message.split('\n')[0]);
+    const id = await plan(asking, 'gates', [{ name: 'write', instructions: 'Write', review: { when: 'before', summary: 'Begin?' } },
+      { name: 'brew', tool: 'brew', arguments: { leaf: 'mint' }, review: { when: 'before', summary: 'Brew?' } }, { name: 'print', instructions: 'Print' }]);
+    is([(await asking.tool('get_next_step', { plan_id: id })).name, about()], ['write', ['Begin?']]);
+    await asking.tool('submit_step_result', { plan_id: id, step: 'write', result: 1, next: false });
+    is([(await asking.tool('run', { plan_id: id })).pause_reason.type, about()], ['clientTool', ['Brew?']]);
+    is((await asking.tool('get_next_step', { plan_id: id })).name, 'print');
+    const after = await asking.tool('request_user_review', { plan_id: id, step: 'print', summary: 'Look', questions: ['How good?'], result: 'a page' });
+    is([after.submitted?.stepStatus ?? after.stepStatus, about()], ['completed', ['Look']]);
+    is(await sql(`SELECT string_agg(concat_ws(' ', detail ->> 'action', detail -> 'answers'), ', ' ORDER BY id) FROM stepwise.audit WHERE plan_id = '${id}' AND event = 'user_reviewed'
+      AND detail ->> 'action' <> 'review_requested'`), 'approve null, approve null, approve ["very"]');
+    await asking.close();
+  });
+
+  await check(name('goes on if another client has answered first'), async () => {
+    let id;
+    const asking = await connect(kind, { answer: async () => {
+      await main.tool('submit_user_decision', { checkpoint_id: await sql(`SELECT checkpoint_id FROM stepwise.checkpoints WHERE plan_id = '${id}'`), response: 'green' });
+      return { action: 'accept', content: { response: 'blue' } };
+    } });
+    id = await plan(asking, 'answered', [{ name: 'ask', prompt: 'Which colour?' }, { name: 'paint', instructions: 'Paint it ${steps.ask.outputs.response}' }]);
+    is((await asking.tool('get_next_step', { plan_id: id })).instructions, 'Paint it green');
+    await asking.close();
+  });
+
   await check(name('leaves a checkpoint open that a person declines'), async () => {
     const asking = await connect(kind, { answer: async () => ({ action: 'decline' }) });
     const id = await plan(asking, 'declined', [{ name: 'ask', prompt: 'Really?' }]);
@@ -98,13 +125,13 @@ async function use(kind) {
       await asking.close();
     });
 
-    await check(name('hears of new prompts and tools'), async () => {
+    await check(name('hears of new prompts, tools and plans'), async () => {
       const heard = new Set();
-      const lists = ['tools', 'prompts'].map((list) => `notifications/${list}/list_changed`);
+      const lists = ['tools', 'prompts', 'resources'].map((list) => `notifications/${list}/list_changed`);
       for (const method of lists) main.client.setNotificationHandler(method, () => { heard.add(method); });
-      const listening = await main.client.listen({ toolsListChanged: true, promptsListChanged: true });
+      const listening = await main.client.listen({ toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true });
       await sql(`SELECT stepwise.define_workflow('{"name": "passing", "steps": [{"name": "a"}]}'),
-        stepwise.register_tool('passing', 'brew(jsonb)', expose => true)`);
+        stepwise.register_tool('passing', 'brew(jsonb)', expose => true), stepwise.create_plan('passing', 'g', '[{"name": "a"}]')`);
       await until(() => lists.every((method) => heard.has(method)));
       await listening.close();
       await sql(`SELECT stepwise.drop_workflow('passing'), stepwise.drop_tool('passing')`);

@@ -2,36 +2,7 @@
 // a hint, is one of a listed tool, with arguments of its schema. Made as it stands, it changes something.
 
 import { check, connect, finish, is, like, sql } from './lib.mjs';
-
-const inputs = { o: {} };
-
-// How to come to each wait: the steps of a plan, and calls of tools before it. They get the id of the plan.
-const next = (id) => ['get_next_step', { plan_id: id }];
-const run = (id) => ['run', { plan_id: id }];
-const update = (step, action, more = {}) => (id) => ['update_step', { plan_id: id, step, action, ...more }];
-const fail = (step) => update(step, 'fail', { error: 'no luck' });
-const WAITS = {
-  'a prompt': [[{ name: 'a', prompt: 'Sure?' }, { name: 'b' }], next],
-  'a review': [[{ name: 'a' }, { name: 'b' }], next, (id) => ['request_user_review', { plan_id: id, step: 'a', summary: 'Look' }]],
-  'a gate before': [[{ name: 'a', tool: 'brew', arguments: { leaf: 'x' }, review: { when: 'before', summary: 'Go?' } }], next],
-  'a gate after': [[{ name: 'a', review: { when: 'after', summary: 'Good?' } }, { name: 'b' }], next, (id) => ['submit_step_result', { plan_id: id, step: 'a', result: 1 }]],
-  'changes that a person wants': [[{ name: 'a', tool: 'brew', arguments: { leaf: 'x' }, review: { when: 'before' } }, { name: 'b' }], next,
-    async (id) => ['submit_user_decision', { checkpoint_id: await sql(`SELECT checkpoint_id FROM stepwise.checkpoints WHERE plan_id = '${id}'`), decision: 'modify', feedback: 'Not so' }]],
-  'arguments': [[{ name: 'a', tool: 'theirs', arguments: { x: '${inputs.o.p}', y: 1 } }, { name: 'b' }], next],
-  'a value in instructions': [[{ name: 'a', instructions: 'See ${inputs.o.p}' }, { name: 'b' }], next],
-  'a condition': [[{ name: 'a', condition: '${inputs.o} > 1' }, { name: 'b' }], next],
-  'a dependency': [[{ name: 'z' }, { name: 'a', arguments: { x: '${steps.z.outputs.n}' } }], fail('z'), next],
-  'a tool that failed': [[{ name: 'a', tool: 'brew', arguments: { leaf: 'none' } }, { name: 'b' }], run],
-  'a tool that failed last': [[{ name: 'a', tool: 'brew', arguments: { leaf: 'none' } }], run],
-  'a tool of the client that failed': [[{ name: 'a', tool: 'theirs' }, { name: 'b' }], next, fail('a'), run],
-  'a tool of the client': [[{ name: 'a', tool: 'theirs', arguments: { x: 1 } }, { name: 'b' }], run],
-  'the agent': [[{ name: 'a', instructions: 'Think' }, { name: 'b' }], run],
-  'nobody': [[{ name: 'a', instructions: 'Think' }]],
-  'the database': [[{ name: 'a', tool: 'brew', arguments: { leaf: 'x' } }]],
-  'a worker': [[{ name: 'a', dependsOn: [] }, { name: 'b', dependsOn: ['a'] }], (id) => ['get_next_step', { plan_id: id, worker: 'anna' }]],
-  'a claim that stalled': [[{ name: 'a', stallAfter: '1 microsecond', dependsOn: [] }, { name: 'b', dependsOn: ['a'] }], (id) => ['get_next_step', { plan_id: id, worker: 'anna' }]],
-  'a nested plan': [[{ name: 'tea', workflow: 'tea' }, { name: 'b' }], run],
-};
+import { WAITS, next, reach } from './waits.mjs';
 
 // --- calls that answers name ---------------------------------------------------
 
@@ -76,11 +47,6 @@ async function use(kind) {
   const { tools } = await session.client.listTools();
   const names = tools.map((tool) => tool.name);
 
-  const reach = async (steps, calls) => {
-    const id = (await session.tool('create_plan', { name: 'followed', goal: 'g', inputs, steps, on_failure: 'stop' })).planId;
-    for (const call of calls) await session.tool(...await call(id));
-    return id;
-  };
   // What is told about a plan: calls of which each helps by itself, and those of handoff, which are made one after the other.
   const told = async (id) => {
     const why = await session.tool('get_plan_status', { plan_id: id, view: 'why' });
@@ -97,10 +63,10 @@ async function use(kind) {
     if (answer.isError) throw new Error(`${JSON.stringify(call)}: ${answer.content[0].text}`);
   };
 
-  for (const [wait, [steps, ...calls]] of Object.entries(WAITS)) {
+  for (const [wait, way] of Object.entries(WAITS)) {
     // The calls that "choose" finds are made in a new plan, and must change something. Who waits for another worker asks again in vain.
     const changes = async (choose) => {
-      const id = await reach(steps, calls);
+      const id = await reach(session, way);
       const entries = () => sql(`SELECT sum(audit_entries) FROM stepwise.plan WHERE root_id = '${id}'`);
       const before = await entries();
       const chosen = choose(await told(id));
@@ -108,7 +74,7 @@ async function use(kind) {
       if (wait !== 'a worker' && await entries() === before) throw new Error(`${JSON.stringify(chosen)} changes nothing`);
     };
     await check(`${kind}, waiting for ${wait}: what is named can be called, and helps`, async () => {
-      const { single, series } = await told(await reach(steps, calls));
+      const { single, series } = await told(await reach(session, way));
       is([single.length > 0, series.length > 0], [true, true]);
       for (let n = 0; n < single.length; n++) await changes((now) => [now.single[n]]);
       await changes((now) => now.series);
@@ -126,9 +92,9 @@ async function use(kind) {
     }
   };
   await check(`${kind}: hints name listed tools with their arguments`, async () => {
-    const id = await reach([{ name: 'a' }, { name: 'b', review: { when: 'before' } }, { name: 'c', prompt: 'Sure?' }], [next]);
-    const done = await reach([{ name: 'a' }], [next, (plan) => ['submit_step_result', { plan_id: plan, step: 'a', result: 1 }]]);
-    const asked = await reach(WAITS['a prompt'][0], [next]);
+    const id = await reach(session, [[{ name: 'a' }, { name: 'b', review: { when: 'before' } }, { name: 'c', prompt: 'Sure?' }], next]);
+    const done = await reach(session, [[{ name: 'a' }], next, (plan) => ['submit_step_result', { plan_id: plan, step: 'a', result: 1 }]]);
+    const asked = await reach(session, WAITS['a prompt']);
     const checkpoint = await sql(`SELECT checkpoint_id FROM stepwise.checkpoints WHERE plan_id = '${asked}'`);
     const nothing = '00000000-0000-7000-8000-000000000001';
     await hints(

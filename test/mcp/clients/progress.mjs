@@ -160,6 +160,18 @@ async function useTasks(kind) {
     is(await ended(id), kept);
   });
 
+  await check(name('a task is stored before its answer, whatever becomes of the program'), async () => {
+    for (const call of [{ name: 'brew', arguments: { leaf: 'mint', seconds: 0.5 } }, { name: 'start_workflow', arguments: { workflow: 'slow' } }]) {
+      const dying = await connect(kind, { capabilities });
+      dying.transport.onmessage = ((hear) => (message) => { hear(message); if (message.result?.task ?? message.result?.taskId) process.kill(dying.transport.pid, 'SIGKILL'); })(dying.transport.onmessage);
+      const made = await dying.ask('tools/call', { ...call, ...(!dying.modern && { task: {} }) });
+      const id = (made.task ?? made).taskId;
+      is((await state(other, id)).status, 'working');
+      await until(async () => (await state(other, id)).status === 'completed');
+      is([...new Set(await statuses(id))], ['completed']);
+    }
+  });
+
   await check(name('the work of a program that was killed is taken up'), async () => {
     const dying = await connect(kind, { capabilities });
     const id = await plan(dying, 'left', brewing(8, 0.3));

@@ -1,4 +1,4 @@
--- What the clients find: a tool of the database, a workflow, a role that may not decide, and two that may.
+-- What the clients find: a tool of the database, a workflow, and roles with different rights.
 
 CREATE EXTENSION pg_stepwise;
 CREATE ROLE owner SUPERUSER LOGIN;
@@ -24,6 +24,10 @@ SELECT stepwise.define_workflow('{"name": "tea", "description": "Make tea",
 CREATE ROLE agent LOGIN;
 CREATE ROLE reviewer LOGIN;
 SELECT stepwise.add_member(r, 'default'), stepwise.grant_agent(r) FROM unnest('{agent,reviewer}'::regrole[]) AS r;
+
+-- One that only reads.
+CREATE ROLE reader LOGIN;
+SELECT stepwise.add_member('reader', 'default'), stepwise.grant_reader('reader');
 
 -- Two roles of other tenants.
 CREATE ROLE theirs LOGIN;
