@@ -343,7 +343,7 @@ WriteBlockers(StepChange *u, int blockers)
 	QueryRun(&write, &params);
 }
 
-/* Write the waves of the new scope. Those of all steps below the changed one may differ. */
+/* Write the waves of the new scope. The waves of all steps that depend on the changed one may differ. */
 static void
 WriteWaves(StepChange *u)
 {
