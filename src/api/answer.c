@@ -171,7 +171,7 @@ PutSkillText(JsonBuilder *b, const Jsonb *skill, const char *key, int parts)
 
 /*
  * Build the detail for a completed plan. The media type and the instructions come
- * from its skill, if it has one. Each member has one of so many parts of its limit.
+ * from its skill, if it has one. The limit of each member is divided by "parts".
  */
 static Jsonb *
 CompleteParts(Call *call, PlanRow *asked, int parts)
@@ -191,7 +191,7 @@ CompleteParts(Call *call, PlanRow *asked, int parts)
 	return JsonFinish(&b);
 }
 
-/* The same, with fewer parts where many are long. */
+/* Build the detail for a completed plan. If many members are long, each is cut at half of its limit. */
 static Jsonb *
 CompleteDetail(Call *call, PlanRow *asked)
 {
@@ -284,8 +284,9 @@ AskedDetail(const Wait *w, const PlanRow *asked)
 
 /*
  * Say whether something stops an agent in a plan. An open failure under on_failure
- * stop does not, unless another step is blocked too, or the agent stops where a
- * run stops. The reason of a nested plan is also that of its parent step, which is counted once at each level.
+ * stop does not stop it, unless another step is blocked too, or the agent stops
+ * where a run stops. A parent step has the pause reason of its nested plan, so
+ * that reason counts once at each level.
  */
 static bool
 IsPaused(Call *call, const PlanRow *asked, bool run_tools)

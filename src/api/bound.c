@@ -60,7 +60,7 @@ ArgumentMaxBytes(FunctionCallInfo fcinfo, int n)
 	return Min(max, MAX_BYTES_MAX);
 }
 
-/* Return the bytes of an answer with lists of so many entries. Who asks for longer lists asks for more. */
+/* Return the limit of an answer in bytes. It grows with the number of entries that the caller asks for. */
 int
 ListBytes(int entries)
 {
@@ -157,9 +157,9 @@ TextValue(const struct varlena *field)
 }
 
 /*
- * Put a member whole, if it takes at most one part of so many parts of what is
- * left. A field that cannot fit is not read, and after many that did not fit no
- * more are read.
+ * Put a member whole, if it takes at most what is left, divided by "parts". A
+ * field that cannot fit is not read. After many that did not fit, no more are
+ * read.
  */
 void
 FillMember(Filling *filling, FillTarget *target, const char *key, const struct varlena *field, FieldKind kind, int parts)

@@ -3,17 +3,17 @@
  *	  find the claims for which a plan waits
  *
  * A claim is a step in progress that has no nested plan, and that no review has
- * sent back. Who has to wait wants to know of the claims in a plan and in the
- * plans nested in it: which is lost, which may be the caller's own, when the
- * first one ends by itself. That is looked up once per call: in a plan alone by
- * index, in a tree by one query.
+ * sent back. A caller that has to wait is told about the claims in a plan and
+ * in the plans nested in it: which one is lost, which one may be its own, and
+ * when the first one ends by itself. They are read once per call: those of a
+ * single plan by index, those of a tree by one query.
  *
  * There is no index of claims, since it would make every claim write into it.
  * In each plan, the search goes from the next pending step backwards, then
  * forwards, and stops when all steps in progress are found; the plan counts
  * them. So the cost grows with the number of claims, and with the distance of
- * the farthest one from the next step, but neither with the length of a plan
- * nor with the nested plans that have ended.
+ * the farthest one from the next step. It does not grow with the length of a
+ * plan, nor with the nested plans that have ended.
  *
  * Locks: none. Nothing is changed.
  */

@@ -251,7 +251,7 @@ RowsAtOnce(int max, int looked)
 	return looked == 0 ? max + 1 : Max(looked, LOOK_AT_ONCE);
 }
 
-/* Build a page of root plans, newest first. An index says which; of them at most so many are looked at. */
+/* Build a page of root plans, newest first. They are read from the index; at most look_at_most of them are looked at. */
 static Jsonb *
 ListRoots(Call *call, const char *index, const PlanFilter *filter, const pg_uuid_t *after, int max, int look_at_most)
 {

@@ -94,16 +94,6 @@ SetNulls(Changes *c, const int *columns, int count)
 		SetDatum(c, columns[i], (Datum) 0, true);
 }
 
-/* Make the key of the rows of an id. */
-static Key
-KeyOf(Call *call, const pg_uuid_t *id)
-{
-	Key			key = {.call = call};
-
-	KeyUuid(&key, id);
-	return key;
-}
-
 /* ---------- the steps of the old plan ---------- */
 
 /* Check whether a step that was skipped was so only because the plan was cancelled. */
@@ -155,7 +145,7 @@ OldSteps(Call *call, const PlanRow *plan)
 {
 	HASHCTL		control = {.keysize = sizeof(pg_uuid_t), .entrysize = sizeof(StepEntry), .hcxt = CurrentMemoryContext};
 	Copies		copies = {.context = CurrentMemoryContext};
-	Key			key = KeyOf(call, &plan->id);
+	Key			key = IdKey(call, &plan->id);
 
 	copies.steps = TableReadAll("step", "step_order_unique", &key, OldStepMake);
 	copies.by_id = hash_create("stepwise fork", 64, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
@@ -469,7 +459,7 @@ CopyLinks(Call *call, const PlanRow *copy, const Copies *copies)
 static void
 CopyDetail(Call *call, const PlanRow *plan, const pg_uuid_t *id, bool nested)
 {
-	Key			key = KeyOf(call, &plan->id);
+	Key			key = IdKey(call, &plan->id);
 	void	   *row = TableRead("plan_detail", "plan_detail_pkey", &key, NULL, NULL, TupleTaken);
 	Batch	   *batch = BatchBegin(call, "plan_detail", DETAIL_COLUMNS);
 	Changes    *c = &batch->row;
@@ -515,7 +505,7 @@ SetFreshPlan(Changes *c)
 static PlanRow *
 CopyPlan(Call *call, const PlanRow *plan, PlanRow *parent, const StepRow *parent_step)
 {
-	Key			key = KeyOf(call, &plan->id);
+	Key			key = IdKey(call, &plan->id);
 	void	   *row = TableRead("plan", "plan_pkey", &key, NULL, NULL, TupleTaken);
 	Batch	   *batch = BatchBegin(call, "plan", PLAN_COLUMNS);
 	Changes    *c = &batch->row;

@@ -19,16 +19,6 @@ enum
 	ARTIFACT_COL_DATA, ARTIFACT_COL_SOURCE_URL, ARTIFACT_COL_SEARCH
 };
 
-/* Make an index key of an id. */
-static Key
-KeyOf(Call *call, const pg_uuid_t *id)
-{
-	Key			key = {.call = call};
-
-	KeyUuid(&key, id);
-	return key;
-}
-
 /* ---------- cut members ---------- */
 
 /* Put a text, cut; nothing if there is none, or no text is shown. */
@@ -100,7 +90,7 @@ ListedMake(TupleTableSlot *slot)
 List *
 ListedSteps(Call *call, const pg_uuid_t *plan_id)
 {
-	Key			key = KeyOf(call, plan_id);
+	Key			key = IdKey(call, plan_id);
 
 	return TableReadAll("step", "step_order_unique", &key, ListedMake);
 }
@@ -171,7 +161,7 @@ RowsByOrder(const ListCell *a, const ListCell *b)
 
 /* ---------- a step ---------- */
 
-/* Put what a step was to do. That of a step that has ended is of less interest. */
+/* Put what a step has to do, unless it has done it or was skipped. */
 static void
 PutTask(JsonBuilder *b, const StepRow *step, int cut, const ReadingFunction *reader)
 {
@@ -280,7 +270,7 @@ ParentsByOrder(const ListCell *a, const ListCell *b)
 List *
 ParentsOf(Call *call, const pg_uuid_t *step_id)
 {
-	Key			key = KeyOf(call, step_id);
+	Key			key = IdKey(call, step_id);
 	List	   *parents = NIL;
 	ListCell   *cell;
 
@@ -377,7 +367,7 @@ ArtifactsById(const ListCell *a, const ListCell *b)
 List *
 ArtifactsOfPlan(Call *call, const pg_uuid_t *plan_id)
 {
-	Key			key = KeyOf(call, plan_id);
+	Key			key = IdKey(call, plan_id);
 	List	   *artifacts = TableReadAll("artifact", "artifact_version", &key, ArtifactMake);
 
 	list_sort(artifacts, ArtifactsById);
@@ -409,7 +399,7 @@ WholeArtifactMake(TupleTableSlot *slot)
 WholeArtifact *
 ArtifactById(Call *call, const pg_uuid_t *id)
 {
-	Key			key = KeyOf(call, id);
+	Key			key = IdKey(call, id);
 
 	return TableRead("artifact", "artifact_pkey", &key, NULL, NULL, WholeArtifactMake);
 }
@@ -418,7 +408,7 @@ ArtifactById(Call *call, const pg_uuid_t *id)
 WholeArtifact *
 ArtifactVersion(Call *call, const pg_uuid_t *plan_id, const char *name, const int *version)
 {
-	Key			key = KeyOf(call, plan_id);
+	Key			key = IdKey(call, plan_id);
 
 	KeyText(&key, CStringGetTextDatum(name));
 	if (version != NULL)

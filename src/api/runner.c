@@ -449,7 +449,7 @@ PutSomeSteps(JsonBuilder *b, Call *call, const PlanRow *plan, int max)
 	JsonPutInt(b, "stepCount", total);
 }
 
-/* The same as stepwise.task_claimed, in a plan without nested ones. */
+/* Say which steps are claimed in a plan without nested ones, in the form of stepwise.task_claimed. */
 static Jsonb *
 ClaimedInPlan(Call *call, const PlanRow *plan)
 {

@@ -345,7 +345,7 @@ WriteBlockers(StepChange *u, int blockers)
 	u->plan->ready_marks = true;
 }
 
-/* Write the waves of the new scope. Those of all steps below the changed one may differ. */
+/* Write the waves of the new scope. The waves of all steps that depend on the changed one may differ. */
 static void
 WriteWaves(StepChange *u)
 {

@@ -165,9 +165,9 @@ IsHeld(const StepRow *step)
 }
 
 /*
- * Describe the wait for the end of a claimed step. Who holds it submits it, and
- * all others wait. The attempt of a claim that somebody holds is not told: it is
- * the number by which only the holder is known.
+ * Describe the wait for the end of a claimed step. Its holder submits it, and all
+ * others wait. The number of the attempt is not told, since it identifies the
+ * holder.
  */
 static void
 WaitOfClaim(Wait *w)
@@ -351,7 +351,7 @@ WaitForStep(Wait *w)
 		WaitOfWork(w);
 }
 
-/* Find what a plan waits for that has not ended. */
+/* Find what an open plan waits for. */
 static void
 WaitOfOpen(Wait *w)
 {
@@ -382,7 +382,7 @@ WaitOf(Call *call, PlanRow *asked)
 	return w;
 }
 
-/* The same for an agent that wants to go on: it gets a call also for a plan that has ended. */
+/* Find what a plan waits for, for an agent that wants to go on. It gets a call for a plan that has ended, too. */
 Wait
 WaitOfAgent(Call *call, PlanRow *asked)
 {

@@ -360,6 +360,7 @@ typedef struct Key
 	const AttrNumber *of_table; /* the columns of the table that the row there is compared in; NULL: its first ones */
 } Key;
 
+extern Key	IdKey(Call *call, const pg_uuid_t *id);
 extern void KeyText(Key *key, Datum value);
 extern void KeyUuid(Key *key, const pg_uuid_t *value);
 extern void KeyInt(Key *key, int value);

@@ -174,7 +174,7 @@ ItemAdd(JsonBuilder *b, const char *key, size_t key_size, JEntry type)
 	return item;
 }
 
-/* Put a value, of which the data are in the form in which jsonb stores them. */
+/* Put a value. Its data are in the form in which jsonb stores them. */
 static void
 PutItem(JsonBuilder *b, const char *key, JEntry type, const void *data, uint32 size)
 {

@@ -40,6 +40,16 @@ KeyUuid(Key *key, const pg_uuid_t *value)
 	KeyAdd(key, BTEqualStrategyNumber, InvalidOid, F_UUID_EQ, UUIDPGetDatum(value));
 }
 
+/* Make a key whose first column is an id. */
+Key
+IdKey(Call *call, const pg_uuid_t *id)
+{
+	Key			key = {.call = call};
+
+	KeyUuid(&key, id);
+	return key;
+}
+
 /* Add an int4 column to a key. */
 void
 KeyInt(Key *key, int value)

@@ -3,10 +3,10 @@
  *	  notice who looks at our tables while a call is suspended
  *
  * A run suspends its call while a tool runs, with changes that are in memory
- * only. Before a statement reads or writes a table of ours, they are written
- * (CallShow). So are they before every utility statement, and before a
- * statement that may use parallel workers, which do not have our memory. Our
- * own functions need no hook: they begin a call.
+ * only. They are written (CallShow) before a statement that reads or writes a
+ * table of ours, before every utility statement, and before a statement that
+ * may use parallel workers, which do not have our memory. Our own functions
+ * need no hook: they begin a call.
  *
  * A C function that reads our tables without a statement is not noticed.
  */

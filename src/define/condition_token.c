@@ -246,6 +246,27 @@ LexEscape(Compiler *c, StringInfo text)
 	return true;
 }
 
+/* Pass a character of a string on to jsonpath. A reference is refused, but "$${" is the text "${". */
+static bool
+LexCharacter(Compiler *c, StringInfo text)
+{
+	if (*c->at == '\\')
+		return LexEscape(c, text);
+	if (strncmp(c->at, "$${", 3) == 0)
+		c->at++;
+	else if (strncmp(c->at, "${", 2) == 0 && c->at[-1] != '$')
+	{
+		ParseFaultSet(c->fault, TokenColumn(c, c->at - c->source),
+					  pstrdup("Write the reference without quotes; for a literal \"${\" write \"$${\"."),
+					  "reference inside a string");
+		return false;
+	}
+	if (*c->at == '"')
+		appendStringInfoChar(text, '\\');
+	appendStringInfoChar(text, *c->at++);
+	return true;
+}
+
 static ConditionValue *
 LexString(Compiler *c)
 {
@@ -262,24 +283,8 @@ LexString(Compiler *c)
 			ParseFaultSet(c->fault, TokenColumn(c, offset), psprintf("End it with %c.", quote), "string has no end");
 			return NULL;
 		}
-		if (*c->at == '\\')
-		{
-			if (!LexEscape(c, &text))
-				return NULL;
-			continue;
-		}
-		if (strncmp(c->at, "$${", 3) == 0)
-			c->at++;
-		else if (strncmp(c->at, "${", 2) == 0 && c->at[-1] != '$')
-		{
-			ParseFaultSet(c->fault, TokenColumn(c, c->at - c->source),
-						  pstrdup("Write the reference without quotes; for a literal \"${\" write \"$${\"."),
-						  "reference inside a string");
+		if (!LexCharacter(c, &text))
 			return NULL;
-		}
-		if (*c->at == '"')
-			appendStringInfoChar(&text, '\\');
-		appendStringInfoChar(&text, *c->at++);
 	}
 	c->at++;
 	appendStringInfoChar(&text, '"');

@@ -238,16 +238,22 @@ ParseSteps(Parser *p)
 	}
 }
 
+/* Refuse a reference that ends before the name of what it reads, a binding or a variable. */
+static bool
+ExpectName(Parser *p, const char *what)
+{
+	if (p->next < p->nsegments)
+		return true;
+	ParseFaultSet(p->fault, SegmentColumn(p, p->next), psprintf("Name the %s, as ${%ss.NAME}.", what, what),
+				  "reference \"${%s}\" names no %s", ShortText(p->source), what);
+	return false;
+}
+
 static bool
 ParseBinding(Parser *p)
 {
-	if (p->next == p->nsegments)
-	{
-		ParseFaultSet(p->fault, SegmentColumn(p, p->next),
-					  pstrdup("Name the binding, as ${bindings.NAME}."),
-					  "reference \"${%s}\" names no binding", ShortText(p->source));
+	if (!ExpectName(p, "binding"))
 		return false;
-	}
 	p->reference->nsteps = 1;
 	p->reference->steps = p->segments + p->next++;
 	return ParsePath(p);
@@ -256,14 +262,7 @@ ParseBinding(Parser *p)
 static bool
 ParseVariable(Parser *p)
 {
-	if (p->next == p->nsegments)
-	{
-		ParseFaultSet(p->fault, SegmentColumn(p, p->next),
-					  pstrdup("Name the variable, as ${variables.NAME}."),
-					  "reference \"${%s}\" names no variable", ShortText(p->source));
-		return false;
-	}
-	return ParsePath(p);
+	return ExpectName(p, "variable") && ParsePath(p);
 }
 
 static bool

@@ -83,9 +83,8 @@ ReadKnownSteps(Call *call, const PlanRow *plan, PresentStep **present, int *coun
 static bool
 HasStepAfter(Call *call, const PlanRow *plan, int order)
 {
-	Key			key = {.call = call};
+	Key			key = IdKey(call, &plan->id);
 
-	KeyUuid(&key, &plan->id);
 	KeyIntFrom(&key, order + 1);
 	return TableRead("step", "step_order_unique", &key, NULL, NULL, AddedToMake) != NULL;
 }

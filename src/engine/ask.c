@@ -39,6 +39,19 @@ StepAwaitReview(Call *call, PlanRow *plan, StepRow *step, Waiting *waiting)
 	AuditReviewRequested(call, plan, step);
 }
 
+/* Make what a step waits for in a review. */
+Waiting *
+ReviewMake(const Call *call, const char *summary, Jsonb *questions)
+{
+	Waiting    *waiting = palloc0(sizeof(Waiting));
+
+	waiting->checkpoint_id = IdNew(call);
+	waiting->review = true;
+	waiting->prompt = summary;
+	waiting->questions = questions;
+	return waiting;
+}
+
 /*
  * Let a step wait for a review that was requested. An approval completes it
  * with the submission, if there is one. A pending step is started first.
@@ -47,12 +60,8 @@ void
 StepRequestReview(Call *call, PlanRow *plan, StepRow *step, const char *summary, Jsonb *questions, Jsonb *submission,
 				  Jsonb *detail)
 {
-	Waiting    *waiting = palloc0(sizeof(Waiting));
+	Waiting    *waiting = ReviewMake(call, summary, questions);
 
-	waiting->checkpoint_id = IdNew(call);
-	waiting->review = true;
-	waiting->prompt = summary;
-	waiting->questions = questions;
 	waiting->submission = submission;
 	waiting->detail = detail;
 	if (step->status == STEP_PENDING)

@@ -58,16 +58,6 @@ CheckpointMake(TupleTableSlot *slot)
 	return checkpoint;
 }
 
-/* Make an index key of an id. */
-static Key
-KeyOf(Call *call, const pg_uuid_t *id)
-{
-	Key			key = {.call = call};
-
-	KeyUuid(&key, id);
-	return key;
-}
-
 /* List the checkpoints of a key, at most max. */
 List *
 CheckpointsByKey(const char *index, Key *key, int max)
@@ -79,7 +69,7 @@ CheckpointsByKey(const char *index, Key *key, int max)
 List *
 CheckpointsInTree(Call *call, const pg_uuid_t *root_id)
 {
-	Key			key = KeyOf(call, root_id);
+	Key			key = IdKey(call, root_id);
 
 	return CheckpointsByKey("checkpoint_root", &key, INT_MAX);
 }
@@ -108,7 +98,7 @@ OpenReviews(Call *call, const pg_uuid_t *root_id)
 ListedCheckpoint *
 CheckpointById(Call *call, const pg_uuid_t *id)
 {
-	Key			key = KeyOf(call, id);
+	Key			key = IdKey(call, id);
 
 	return TableRead("checkpoint", "checkpoint_pkey", &key, NULL, NULL, CheckpointMake);
 }
@@ -117,7 +107,7 @@ CheckpointById(Call *call, const pg_uuid_t *id)
 ListedCheckpoint *
 CheckpointOfStep(Call *call, const pg_uuid_t *step_id)
 {
-	Key			key = KeyOf(call, step_id);
+	Key			key = IdKey(call, step_id);
 
 	return TableRead("checkpoint", "checkpoint_step_id_key", &key, NULL, NULL, CheckpointMake);
 }
@@ -164,7 +154,7 @@ CheckpointOpen(Call *call, PlanRow *plan, StepRow *step)
 void
 CheckpointClose(Call *call, const StepRow *step)
 {
-	Key			key = KeyOf(call, &step->id);
+	Key			key = IdKey(call, &step->id);
 
 	TableDelete("checkpoint", "checkpoint_step_id_key", &key, NULL, NULL);
 }
@@ -182,7 +172,7 @@ IsOfPlan(TupleTableSlot *slot, const void *plan_id)
 void
 CheckpointsClose(Call *call, const PlanRow *plan)
 {
-	Key			key = KeyOf(call, &plan->root_id);
+	Key			key = IdKey(call, &plan->root_id);
 
 	TableDelete("checkpoint", "checkpoint_root", &key, IsOfPlan, &plan->id);
 }

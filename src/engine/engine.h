@@ -595,7 +595,7 @@ typedef struct Mention
 } Mention;
 
 extern List *StepMentions(const StepRow *step); /* of Mention */
-extern List *PlanMentions(Call *call, const PlanRow *plan); /* of Mention */
+extern List *PlanMentions(Call *call, PlanRow *plan);	/* of Mention */
 
 /* ---------- pause.c: pause reasons: why a plan cannot go on ---------- */
 
@@ -780,6 +780,7 @@ extern void ParentsLook(Call *call, PlanRow *plan, StepRow *step);
 
 /* ---------- ask.c: let a step wait for a person ---------- */
 
+extern Waiting *ReviewMake(const Call *call, const char *summary, Jsonb *questions);
 extern void StepRequestReview(Call *call, PlanRow *plan, StepRow *step, const char *summary, Jsonb *questions,
 							  Jsonb *submission, Jsonb *detail);
 extern void StepPrompt(Call *call, PlanRow *plan, StepRow *step, const char *prompt);

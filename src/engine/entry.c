@@ -29,11 +29,15 @@
  * So the bytes mean the same in every encoding, on every machine, and in every
  * version of PostgreSQL; they are hashed as they are.
  *
- * The hash of an entry is SHA-256 over the version of the chain (one byte),
- * one byte that is 1 for the first entry of its row and otherwise 0, the hash
- * of the entry before it, in the first entry of a row also the other columns
- * of the row, and the body. So the entries of a plan form a chain, and every
- * stored byte is in it.
+ * The hash of an entry is SHA-256 over these, in this order:
+ *
+ *	- the version of the chain, one byte
+ *	- one byte: 1 for the first entry of its row, otherwise 0
+ *	- the hash of the entry before it
+ *	- in the first entry of a row, the other columns of the row
+ *	- the body
+ *
+ * So the entries of a plan form a chain, and every stored byte is in it.
  *
  * The numbers of events, states and keys are in the log for ever. New ones go
  * to the ends of the lists.

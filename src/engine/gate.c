@@ -71,13 +71,9 @@ GateIsPassed(Call *call, PlanRow *plan, StepRow *step)
 static Waiting *
 GateWaiting(const Call *call, const char *when, const char *summary, Jsonb *questions)
 {
-	Waiting    *waiting = palloc0(sizeof(Waiting));
+	Waiting    *waiting = ReviewMake(call, summary, questions);
 
-	waiting->checkpoint_id = IdNew(call);
-	waiting->review = true;
 	waiting->gate = when;
-	waiting->prompt = summary;
-	waiting->questions = questions;
 	return waiting;
 }
 

@@ -78,11 +78,10 @@ void
 DetailUpdate(Call *call, const pg_uuid_t *plan_id, Changes *changes)
 {
 	static const PlanDetail defaults = {0};
-	Key			key = {.call = call};
+	Key			key = IdKey(call, plan_id);
 
 	if (!PlanHasDetail(call, plan_id))
 		DetailAdd(call, plan_id, &defaults);
-	KeyUuid(&key, plan_id);
 	TableUpdate("plan_detail", "plan_detail_pkey", &key, changes);
 	PlanDetailForget(call, plan_id);
 }

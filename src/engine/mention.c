@@ -195,21 +195,16 @@ WalkBranches(Call *call, const PlanRow *plan, Walk *walk)
 
 /* Add the references in the outputs of a plan. */
 static void
-WalkOutputs(Call *call, const PlanRow *plan, Walk *walk)
+WalkOutputs(Call *call, PlanRow *plan, Walk *walk)
 {
-	static KeptQuery read = {
-		"SELECT d.outputs FROM stepwise.plan_detail AS d WHERE d.tenant = $1 AND d.plan_id = $2",
-		2, {TEXTOID, UUIDOID}
-	};
-
 	walk->order = 0;
 	walk->place = "outputs";
-	WalkJson(walk, QueryJsonById(call, &read, &plan->id));
+	WalkJson(walk, JsonOf(PlanDetailOf(call, plan)->outputs));
 }
 
 /* List the mentions in a plan: in its steps, then in their branches, then in its outputs. */
 List *
-PlanMentions(Call *call, const PlanRow *plan)
+PlanMentions(Call *call, PlanRow *plan)
 {
 	Walk		walk = {0};
 

@@ -109,9 +109,9 @@ HasWorkedOn(Call *call, const StepRow *step)
 }
 
 /*
- * Say whether the caller has worked below a step that runs a workflow. The step
- * itself is opened and ended by whoever happens to call. Nor is it work to open
- * a prompt.
+ * Say whether the caller has worked below a step that runs a workflow. To
+ * open or end that step, or to open a prompt, is not work: whoever calls next
+ * does that.
  */
 static bool
 HasWorkedBelow(Call *call, const StepRow *step)
@@ -156,9 +156,9 @@ ReviewedStep(Call *call, const StepRow *step)
 }
 
 /*
- * Say what part the caller has had in a step that waits for a review, by which
- * it may not decide; NULL if it may. Who makes a gate before a step open (pending to awaiting_input) has
- * no part in the step: that is whoever happens to ask.
+ * Say why the caller may not decide the review of a step: what part it has had
+ * in the step; NULL if it has had none. The call that opens a gate before a step
+ * (pending to awaiting_input) is no part: whoever calls next does that.
  */
 const char *
 PartOfCaller(Call *call, const PlanRow *plan, const StepRow *step)

@@ -101,10 +101,10 @@ PlanDrain(Call *call, PlanRow *plan)
 }
 
 /*
- * Find the status that a plan should have. It is the derived one, except that a
- * plan that has ended stays so, a plan never goes back to planning, a stalled
- * plan stays stalled until a step moves, and an open failure keeps a plan
- * executing.
+ * Find the status that a plan should have. It is the derived one, with
+ * four exceptions. A plan that has ended stays so. A stalled plan stays stalled
+ * until a step moves. A plan never goes back to planning. An open failure keeps
+ * a plan executing.
  */
 static PlanStatus
 PlanTarget(const PlanRow *plan)

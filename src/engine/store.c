@@ -186,16 +186,6 @@ PlaceRemember(const pg_uuid_t *id, ItemPointerData tid)
 	place->tid = tid;
 }
 
-/* Make an index key of an id. */
-static Key
-IdKey(Call *call, const pg_uuid_t *id)
-{
-	Key			key = {.call = call};
-
-	KeyUuid(&key, id);
-	return key;
-}
-
 /* Make the primary key of a plan or step, with the place where it was last seen. */
 static Key
 PlaceKey(Call *call, const pg_uuid_t *id)
@@ -1337,16 +1327,6 @@ StepSave(Call *call, StepRow *step)
 	step->sets_mark = false;
 }
 
-/* Copy a column of a row, detoasted; NULL if it is null. */
-static struct varlena *
-ColumnCopy(TupleTableSlot *slot, int column)
-{
-	bool		isnull;
-	Datum		value = slot_getattr(slot, column + 1, &isnull);
-
-	return isnull ? NULL : PG_DETOAST_DATUM_COPY(value);
-}
-
 /* Make a DetailRow from a row of stepwise.plan_detail. */
 static void *
 DetailMake(TupleTableSlot *slot)
@@ -1424,11 +1404,10 @@ static void *
 NoteMake(TupleTableSlot *slot)
 {
 	FormattingNote *note = palloc(sizeof(FormattingNote));
-	bool		isnull;
 
-	note->order = DatumGetInt32(slot_getattr(slot, STEP_COL_ORDER + 1, &isnull));
-	note->name = TextOf(ColumnCopy(slot, STEP_COL_NAME));
-	note->notes = ColumnCopy(slot, STEP_COL_OUTPUT_FORMATTING_NOTES);
+	note->order = ColumnInt(slot, STEP_COL_ORDER);
+	note->name = ColumnText(slot, STEP_COL_NAME);
+	note->notes = ColumnField(slot, STEP_COL_OUTPUT_FORMATTING_NOTES);
 	return note;
 }
 
@@ -1448,10 +1427,9 @@ static void *
 StateMake(TupleTableSlot *slot)
 {
 	StepState  *state = palloc(sizeof(StepState));
-	bool		isnull;
 
-	state->name = TextOf(ColumnCopy(slot, STEP_COL_NAME));
-	state->status = EnumIndex(DatumGetObjectId(slot_getattr(slot, STEP_COL_STATUS + 1, &isnull)), StepStatusName, STEP_STATUSES);
+	state->name = ColumnText(slot, STEP_COL_NAME);
+	state->status = EnumIndex(DatumGetObjectId(ColumnDatum(slot, STEP_COL_STATUS)), StepStatusName, STEP_STATUSES);
 	return state;
 }
 
@@ -1468,7 +1446,7 @@ StepStates(Call *call, const pg_uuid_t *plan_id)
 static void *
 MetadataMake(TupleTableSlot *slot)
 {
-	return JsonOf(ColumnCopy(slot, SKILL_COL_METADATA));
+	return ColumnJson(slot, SKILL_COL_METADATA);
 }
 
 /* Read the metadata of the newest skill execution of a plan; NULL if there is none. */

@@ -12,9 +12,8 @@ static void *
 IdMake(TupleTableSlot *slot)
 {
 	pg_uuid_t  *id = palloc(sizeof(pg_uuid_t));
-	bool		isnull;
 
-	*id = *DatumGetUUIDP(slot_getattr(slot, PLAN_COL_ID + 1, &isnull));
+	*id = ColumnUuid(slot, PLAN_COL_ID);
 	return id;
 }
 
