@@ -17,16 +17,16 @@ use Test::More;
 my @kinds = qw(prepared simple wal entries pages);
 my $table = <<'TABLE';
 function                  prepared    simple       wal   entries     pages
-create_plan                 890557    955703      5350      34.1      69.3
-get_next_step               207979    233109       619       1.0       8.2
-submit_step_result          220037    257916       708       1.0       7.4
-advance                     291777    327105       900       1.0      10.7
-get_next_step:chain         217824    227604       619       1.0       8.6
-submit_step_result:chain    256386    286154       838       1.0      11.7
-advance:chain               305601    342340       971       1.0      11.6
-advance:diamond             383609    420548      1149       1.0      18.9
-run:chain                    84998     84638       320       0.1       4.7
-run                          76792     76775       298       0.0       2.6
+create_plan                 930543    971673      5326      34.1      70.2
+get_next_step               205945    226015       620       1.0       8.6
+submit_step_result          218040    246423       705       1.0       8.1
+advance                     286693    323426       900       1.0      10.5
+get_next_step:chain         208735    227748       619       1.0       8.4
+submit_step_result:chain    263335    283850       837       1.0      11.6
+advance:chain               300223    337726       979       1.0      11.6
+advance:diamond             382199    419106      1147       1.0      18.9
+run:chain                    78683     78532       328       0.1       4.6
+run                          71689     73038       296       0.1       2.6
 TABLE
 
 # How often a function is called for one number. A run is one call for many steps.
