@@ -45,15 +45,16 @@ ScanNext(IndexScanDesc scan, const Key *key, TupleTableSlot *slot)
 	return index_getnext_slot(scan, key->backward ? BackwardScanDirection : ForwardScanDirection, slot);
 }
 
-/* Check whether a row belongs to the tenant of the call. */
+/* Check whether a row belongs to the tenant of the call. An owner may have set its tenant to null. */
 static bool
 IsOurs(Relation relation, TupleTableSlot *slot, const Call *call)
 {
 	bool		isnull;
+	Datum		value = slot_getattr(slot, FactsOf(relation)->tenant, &isnull);
 	text	   *ours = DatumGetTextPP(call->tenant_datum);
-	text	   *tenant = DatumGetTextPP(slot_getattr(slot, FactsOf(relation)->tenant, &isnull));
+	text	   *tenant = isnull ? NULL : DatumGetTextPP(value);
 
-	return VARSIZE_ANY_EXHDR(tenant) == VARSIZE_ANY_EXHDR(ours) &&
+	return tenant != NULL && VARSIZE_ANY_EXHDR(tenant) == VARSIZE_ANY_EXHDR(ours) &&
 		memcmp(VARDATA_ANY(tenant), VARDATA_ANY(ours), VARSIZE_ANY_EXHDR(ours)) == 0;
 }
 

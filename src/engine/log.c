@@ -119,22 +119,31 @@ LogFree(LogRow *row)
 
 /* ---------- reading ---------- */
 
-/* Make a StoredRow from a row of stepwise.audit_log. */
+/* Read the entries of a row; none if an owner has set them to null. */
+static void
+StoredEntries(StoredRow *row, struct varlena *field)
+{
+	struct varlena *entries = field ? PG_DETOAST_DATUM_PACKED(PointerGetDatum(field)) : NULL;
+
+	row->entries = entries ? VARDATA_ANY(entries) : "";
+	row->end = row->entries + (entries ? VARSIZE_ANY_EXHDR(entries) : 0);
+}
+
+/* Make a StoredRow from a row of stepwise.audit_log. An owner may have set any column to null. */
 static void *
 StoredMake(TupleTableSlot *slot)
 {
 	StoredRow  *row = palloc0(sizeof(StoredRow));
-	struct varlena *entries = PG_DETOAST_DATUM_PACKED(PointerGetDatum(ColumnField(slot, LOG_COL_ENTRIES)));
+	char	   *actor = ColumnText(slot, LOG_COL_ACTOR);
 
 	row->plan_id = ColumnUuid(slot, LOG_COL_PLAN_ID);
 	row->head.tenant = ColumnText(slot, LOG_COL_TENANT);
 	row->head.plan_id = ColumnIsNull(slot, LOG_COL_PLAN_ID) ? NULL : &row->plan_id;
 	row->head.id = DatumGetInt64(ColumnDatum(slot, LOG_COL_ID));
 	row->head.at = ColumnTime(slot, LOG_COL_AT);
-	row->head.actor = ColumnText(slot, LOG_COL_ACTOR);
+	row->head.actor = actor ? actor : "";
 	row->head.session = ColumnText(slot, LOG_COL_SESSION_ID);
-	row->entries = VARDATA_ANY(entries);
-	row->end = row->entries + VARSIZE_ANY_EXHDR(entries);
+	StoredEntries(row, ColumnField(slot, LOG_COL_ENTRIES));
 	return row;
 }
 

@@ -143,3 +143,6 @@ UPDATE stepwise.step SET ready_mark = NULL, dependents = 2 WHERE plan_id = pg_te
 UPDATE stepwise.plan SET ready_steps = '{1,3}' WHERE id = pg_temp.plan('broken');
 SELECT problem FROM stepwise.check_integrity() ORDER BY 1;
 ROLLBACK;
+
+SELECT stepwise.drop_tool('nothing') IS NOT NULL;
+DROP FUNCTION nothing(jsonb);
