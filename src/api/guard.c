@@ -4,7 +4,7 @@
  *
  * Raw SQL is a statement that does not come from the engine. Statements of the
  * engine pass at once. Rows that the engine writes without a statement
- * (base/table.c) fire no trigger.
+ * (base/write.c) fire no trigger.
  *
  * An UPDATE of steps fires two triggers. Before each row, step_guard checks
  * and stamps it like any move. After the statement, steps_changed counts,

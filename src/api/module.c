@@ -17,7 +17,7 @@ _PG_init(void)
 	EnumInit();
 	PlannerInit();
 	DefaultsInit();
-	TableInit();
+	FactsInit();
 	CallInit();
 	LookInit();
 	InvokeInit();

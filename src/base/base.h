@@ -11,6 +11,7 @@
 
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/skey.h"
 #include "access/tableam.h"
 #include "catalog/pg_type_d.h"
@@ -427,27 +428,127 @@ typedef struct RowForm
 extern void RowFormRead(RowForm *form, TupleDesc desc);
 extern HeapTuple RowFormTuple(const RowForm *form, Relation relation, const Datum *values, const bool *nulls);
 
-/* ---------- table.c: read and write rows of our own tables by index, without the executor ---------- */
+/* ---------- facts.c: remember facts about our tables ---------- */
+
+#define INDEXES_MAX		16		/* of a table */
+#define TESTS_MAX		2		/* in the predicate of an index */
+
+/* what an index asks of a column of a row */
+typedef struct ColumnTest
+{
+	AttrNumber	column;
+	enum
+	{
+		COLUMN_IS_NULL,
+		COLUMN_IS_NOT_NULL,
+		COLUMN_IS_TRUE
+	}			kind;
+} ColumnTest;
+
+/* how rows get into an index; this never changes while it exists */
+typedef struct IndexFacts
+{
+	Oid			index;
+	bool		plain;			/* a B-tree over columns, in use */
+	bool		unique;
+	int			ncolumns;
+	AttrNumber	columns[KEY_MAX_COLUMNS];
+	int			ntests;			/* all must hold for an entry; -1: the predicate is not understood */
+	ColumnTest	tests[TESTS_MAX];
+} IndexFacts;
+
+/* what is known about a table, until it changes */
+typedef struct Facts
+{
+	AttrNumber	tenant;			/* number of its column tenant */
+	RowForm		form;			/* how its columns are stored */
+	bool		judged;			/* is it known whether a user has altered it (altered.c)? */
+	bool		altered;		/* the answer */
+	bool		indexed;		/* have its indexes been read? */
+	int			nindexes;		/* -1: too many */
+	IndexFacts	indexes[INDEXES_MAX];
+} Facts;
+
+extern void FactsInit(void);
+extern Facts *FactsOf(Relation relation);
+
+/* ---------- opened.c: open tables and indexes for a call ---------- */
+
+/* a table or index that a call has open */
+typedef struct Opened
+{
+	const char *name;			/* by which it was opened; NULL: by its id */
+	Relation	relation;
+	LOCKMASK	locked;			/* modes in which it is locked, a bit for each */
+	TupleTableSlot *read;		/* has the row that was read last, or NULL */
+	TupleTableSlot *written;	/* for a row that is written, or NULL; empty between two uses */
+} Opened;
+
+extern Opened *OpenedFind(const Call *call, Oid relid); /* NULL: the call has not opened it */
+extern Relation OpenOnce(Call *call, const char *name, LOCKMODE lockmode);
+extern Relation IndexOpen(Call *call, Oid index);	/* in order to add entries */
+extern void TablesClose(Call *call);
+extern TupleTableSlot *ReadSlot(Call *call, Relation relation);
+extern TupleTableSlot *WriteSlot(Call *call, Relation relation);
+
+/* ---------- snapshot.c: open tables under a snapshot, as a statement does ---------- */
+
+extern Snapshot SnapshotNow(bool reading);
+extern Relation TableBegin(Call *call, const char *table, LOCKMODE lockmode);
+extern Relation TableBeginWrite(Call *call, const char *table); /* rows that need not be searched */
+extern void TableEnd(void);
+extern void LatestBegin(Call *call);	/* reads what is committed by now, at stricter isolation levels too */
+extern void LatestEnd(Call *call);
+extern void WritesBegin(Call *call);
+extern void WritesEnd(Call *call);
+extern void CheckWritable(const char *command);
+
+/* ---------- table.c: read and lock rows of our own tables by index, without the executor ---------- */
 
 /* columns are counted from 0; plans and steps have their id in column 0 */
 typedef bool (*TupleTest) (TupleTableSlot *slot, const void *arg);
 typedef void *(*TupleMake) (TupleTableSlot *slot);
 
-extern void TableInit(void);
 extern void *TableRead(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make);
 extern List *TableReadAll(const char *table, const char *index, Key *key, TupleMake make);
 extern List *TableReadSome(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make, int max);
-extern bool TableIsAltered(Call *call, const char *table);
 extern void *TableLock(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make, bool *held);
 extern void *TablePin(const char *table, const char *index, Key *key, TupleMake make);
+
+/* for those who write rows */
+extern IndexScanDesc ScanBegin(Relation relation, const char *index, Key *key);
+extern bool ScanNext(IndexScanDesc scan, const Key *key, TupleTableSlot *slot);
+extern bool RowIsWanted(Relation relation, TupleTableSlot *slot, const Call *call, TupleTest test, const void *arg);
+extern TM_Result RowLock(Relation relation, TupleTableSlot *slot, LockTupleMode mode, LockWaitPolicy wait);
+extern void RefuseConcurrentUpdate(void);
+extern TupleTableSlot *TableSeekAgain(Relation relation, const char *index, Key *key);
+
+/* ---------- altered.c: check whether a user has added something to a table ---------- */
+
+extern bool RelationIsAltered(Relation relation);
+extern bool TableIsAltered(Call *call, const char *table);
+
+/* ---------- statement.c: write rows of our own tables by a statement ---------- */
+
+extern void StatementUpdate(Relation relation, const Key *key, const Changes *changes);
+extern void StatementDelete(const Call *call, Relation relation, const pg_uuid_t *id);
+extern void StatementInsert(Relation relation, const Changes *changes);
+extern void StatementShowLog(Call *call);	/* to the triggers that a statement fires */
+
+/* ---------- entries.c: add entries of rows to the indexes of their tables ---------- */
+
+extern void EntriesAdd(Call *call, Relation relation, TupleTableSlot **slots, int count, const Changes *update);	/* NULL: new rows */
+extern void EntriesAddOfUpdate(Call *call, Relation relation, TupleTableSlot *new, const Changes *changes, UpdateIndexes indexes);
+
+/* ---------- write.c: update, delete and insert rows of our own tables, without the executor ---------- */
+
 extern void TableUpdate(const char *table, const char *index, Key *key, Changes *changes);
 extern void TableDelete(const char *table, const char *index, Key *key, TupleTest test, const void *arg);
 extern void TableInsert(Call *call, const char *table, Changes *changes);	/* all columns must be set */
-extern void LatestBegin(Call *call);	/* reads what is committed by now, at stricter isolation levels too */
-extern void LatestEnd(Call *call);
-extern void WritesBegin(Call *call);
-extern void WritesEnd(Call *call);
-extern void TablesClose(Call *call);
+extern CommandId CommandOf(const Call *call);
+extern HeapTuple TableForm(Relation relation, const Changes *row);
+
+/* ---------- batch.c: insert many rows into a table of our own, without the executor ---------- */
 
 /* rows that are being inserted, many at a time; by a statement if a user has added something to the table */
 typedef struct Batch
@@ -513,7 +614,7 @@ struct Call
 														 * still has it to write */
 	TimestampTz now;			/* 0: the clock has not been read yet (CallNow) */
 	List	   *plans;			/* of PlanRow, locked by this call */
-	List	   *opened;			/* tables and indexes that the call has open (table.c) */
+	List	   *opened;			/* tables and indexes that the call has open (opened.c) */
 	CommandId	command;		/* with which it writes; InvalidCommandId: the current one */
 	struct Kept *kept;			/* rows of steps that it keeps in memory (keep.c); NULL: it writes them at once */
 	bool		in_turns;		/* it does many steps of a run */

@@ -10,7 +10,7 @@
  * Queries run between CallBegin and CallEnd, as the owner of the extension.
  * The search path is locked while they run. Otherwise an operator in one of
  * the caller's schemas would run as the owner. The first query of a call locks
- * the path, and OwnerLeave puts it back. Calls that use only table.c do not
+ * the path, and OwnerLeave puts it back. Calls that use no query do not
  * pay for this: it costs as much as reading a row.
  *
  * Memory: rows are in SPI's memory until RowsFree or the end of the call.

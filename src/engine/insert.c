@@ -2,7 +2,7 @@
  * insert.c
  *	  insert rows of plans, steps and dependencies
  *
- * Rows are written in batches, without the executor (base/table.c). So 10,000
+ * Rows are written in batches, without the executor (base/batch.c). So 10,000
  * steps cost little more than their rows. Columns that a new row leaves out are
  * null.
  *

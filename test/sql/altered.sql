@@ -8,7 +8,7 @@
 SELECT pg_temp.make('plain', '[{"name": "a"}, {"name": "b"}, {"name": "c"}, {"name": "d"}, {"name": "e", "dependsOn": ["d"]}]', on_failure => 'pause');
 SELECT pg_temp.next('plain'), pg_temp.submit('plain', 'a');
 
--- the indexes that the engine knows as its own; table.c has the same list
+-- the indexes that the engine knows as its own; altered.c has the same list
 SELECT indexrelid::regclass FROM pg_index WHERE indrelid = ANY ('{stepwise.plan,stepwise.plan_detail,stepwise.step,stepwise.dependency,stepwise.audit_log,stepwise.checkpoint}'::regclass[]) ORDER BY indexrelid::regclass::text;
 
 -- ---------- triggers ----------
