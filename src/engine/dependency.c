@@ -4,7 +4,7 @@
  */
 #include "engine/engine.h"
 
-#define LASTS	256			/* plans for which a place is remembered */
+#define LASTS	256				/* plans for which a place is remembered */
 
 /* Make a Dependent from a row of stepwise.dependency. */
 static void *
