@@ -414,53 +414,127 @@ extern bool KeptMarks(const Call *call);
 extern StepRow *KeptNext(Call *call, PlanRow *plan, int from, int first, ReadAhead *read);
 extern void StepCounted(StepRow *step);
 
-/* ---------- store.c: read, lock and write the rows of plans and steps ---------- */
+/* ---------- field.c: read the columns of a deformed row ---------- */
 
-extern PlanRow *PlanLock(Call *call, const pg_uuid_t *plan_id); /* SW001 */
-extern PlanRow *PlanLockOfStep(Call *call, const pg_uuid_t *step_id, StepRow **step);	/* SW002 */
-extern PlanRow *PlanLockIfStep(Call *call, const pg_uuid_t *step_id, StepRow **step);	/* NULL: no such step */
-extern PlanRow *PlanLockIfFree(Call *call, const pg_uuid_t *plan_id, bool *found);	/* NULL: locked, or none */
+/* a deformed row */
+typedef struct Fields
+{
+	const Datum *values;
+	const bool *nulls;
+} Fields;
+
+extern pg_uuid_t FieldUuid(const Fields *f, int column);	/* zeros: null */
+extern int	FieldInt(const Fields *f, int column);	/* 0: null */
+extern bool FieldBool(const Fields *f, int column); /* false: null */
+extern TimestampTz FieldTime(const Fields *f, int column);	/* NO_TIME: null */
+extern char *FieldText(const Fields *f, int column);	/* NULL: null; likewise the next two */
+extern struct varlena *FieldVarlena(const Fields *f, int column);
+extern Interval *FieldInterval(const Fields *f, int column);
+extern int	FieldEnum(const Fields *f, int column, const char *const *names, int count);
+extern void FieldHash(const Fields *f, int column, uint8 hash[32]);
+extern void CheckShape(TupleDesc desc, int columns, const char *table);
+extern Fields SlotFields(TupleTableSlot *slot, int columns, const char *table);
+
+/* ---------- place.c: where rows of plans and steps were last seen ---------- */
+
+extern void PlaceRemember(const pg_uuid_t *id, ItemPointerData tid);
+extern Key	PlaceKey(Call *call, const pg_uuid_t *id);
+extern void RowWrite(Call *call, const char *table, const char *index, const pg_uuid_t *id, ItemPointer tid, Changes *changes);
+
+/* ---------- plan_row.c: the rows of stepwise.plan, as they are in memory ---------- */
+
+extern void *PlanMake(TupleTableSlot *slot);	/* a PlanRow */
+extern TimestampTz CallNow(Call *call, const PlanRow *plan);	/* the time of its changes */
+extern void PlanSetState(Changes *c, const PlanRow *plan);	/* the columns that change */
+extern void PlanTouch(PlanRow *plan);
+extern void PlansStamp(Call *call);
+extern void PlanWrite(Call *call, PlanRow *plan);
+extern void PlanInserted(PlanRow *plan, ItemPointerData place);
+
+/* ---------- step_row.c: the rows of stepwise.step, as they are in memory ---------- */
+
+extern StepRow *StepFromTuple(HeapTuple tuple, TupleDesc desc);
+extern void *StepMake(TupleTableSlot *slot);	/* a StepRow */
+extern StepRow *RowStep(const Rows *rows, uint64 row);	/* the query returns whole step rows */
+extern StepRow *StepFetch(KeptQuery *query, const Params *params);	/* NULL: none */
+extern StepRow *StepFetchById(Call *call, KeptQuery *query, const pg_uuid_t *id);
+extern void StepWrite(Call *call, StepRow *step, bool unblocked);
+
+/* ---------- save.c: write what a call has changed ---------- */
+
+extern void RowsWrite(Call *call, Call *by, int what);
+extern void RowsKeep(Call *call);	/* until the call ends, or runs a query */
+extern void RowsLimit(Call *call);
+extern int	RowsKept(const Call *call);
+
+/* ---------- plan_read.c: read plans without locking them ---------- */
+
+extern PlanRow *PlanLocked(const Call *call, const pg_uuid_t *plan_id); /* NULL: the call has not locked it */
+pg_noreturn extern void PlanNotFound(const pg_uuid_t *plan_id);
 extern PlanRow *PlanRead(Call *call, const pg_uuid_t *plan_id); /* no lock; NULL: none */
 extern PlanRow *PlanReadByKey(Call *call, const char *idempotency_key); /* likewise */
-extern PlanRow *PlanInTree(Call *call, PlanRow *root, const pg_uuid_t *plan_id);	/* SW001 */
-extern TimestampTz CallNow(Call *call, const PlanRow *plan);	/* the time of its changes */
+extern PlanRow *PlanMustRead(Call *call, const pg_uuid_t *plan_id); /* no lock; SW001 */
+
+/* ---------- plan_lock.c: lock trees of plans ---------- */
+
 extern PlanRow *PlanKeep(Call *call, PlanRow *plan, PlanRow *root); /* root NULL: the plan is a root */
-extern void PlanTouch(PlanRow *plan);
-extern void RowsKeep(Call *call);	/* until the call ends, or runs a query */
-extern int	RowsKept(const Call *call);
-extern void PlansStamp(Call *call);
+extern PlanRow *RootLock(Call *call, const pg_uuid_t *plan_id); /* NULL: nested, or none */
+extern PlanRow *PlanInTree(Call *call, PlanRow *root, const pg_uuid_t *plan_id);	/* SW001 */
+extern PlanRow *PlanLock(Call *call, const pg_uuid_t *plan_id); /* SW001 */
+extern PlanRow *PlanLockIfFree(Call *call, const pg_uuid_t *plan_id, bool *found);	/* NULL: locked, or none */
+
+/* ---------- detail.c: the columns of a plan that are seldom used ---------- */
+
+extern bool PlanHasDetail(Call *call, const pg_uuid_t *plan_id);
+extern DetailRow *PlanDetailRead(Call *call, const pg_uuid_t *plan_id);
+extern const DetailRow *PlanDetailOf(Call *call, PlanRow *plan);	/* reads them once */
+extern void PlanDetailForget(Call *call, const pg_uuid_t *plan_id);
+
+/* ---------- step_read.c: read a step by its id, name, binding or order ---------- */
+
+pg_noreturn extern void StepNotFound(const pg_uuid_t *step_id);
 extern StepRow *StepRead(Call *call, const pg_uuid_t *step_id); /* NULL: none */
 extern StepRow *StepMustRead(Call *call, const pg_uuid_t *step_id); /* SW002 */
 extern StepRow *StepReadByName(Call *call, const pg_uuid_t *plan_id, const char *name);
 extern StepRow *StepReadByBinding(Call *call, const pg_uuid_t *plan_id, const char *binding);
 extern StepRow *StepReadByOrder(Call *call, const pg_uuid_t *plan_id, int order);
+extern StepRow *StepReadDependent(Call *call, const pg_uuid_t *plan_id, const pg_uuid_t *step_id);	/* NULL: none */
+
+/* ---------- step_list.c: list steps of a plan ---------- */
+
+extern bool HasStatus(TupleTableSlot *slot, const void *status);	/* a TupleTest of stepwise.step */
 extern List *StepsInStates(Call *call, const char *index, const pg_uuid_t *plan_id, int states, int max);	/* of StepRow */
 extern List *StepsInProgress(Call *call, const PlanRow *plan);	/* of StepRow */
 extern List *StepsBetween(Call *call, const char *index, const pg_uuid_t *plan_id, StepStatus state, int from, int below, int max);	/* of StepRow */
-extern StepRow *StepNextPending(Call *call, const PlanRow *plan, int from_order);
-extern StepRow *StepNextReady(Call *call, PlanRow *plan, int from_order);
-extern StepRow *StepFromTuple(HeapTuple tuple, TupleDesc desc);
-extern void PlanSetState(Changes *c, const PlanRow *plan);	/* the columns that change */
-extern void PlanInserted(PlanRow *plan, ItemPointerData place);
-extern void StepSave(Call *call, StepRow *step);
-extern DetailRow *PlanDetailRead(Call *call, const pg_uuid_t *plan_id);
-extern const DetailRow *PlanDetailOf(Call *call, PlanRow *plan);	/* reads them once */
-extern void PlanDetailForget(Call *call, const pg_uuid_t *plan_id);
-extern bool PlanHasDetail(Call *call, const pg_uuid_t *plan_id);
 extern List *FormattingNotes(Call *call, const pg_uuid_t *plan_id); /* of FormattingNote */
 extern List *StepStates(Call *call, const pg_uuid_t *plan_id);	/* of StepState */
-extern bool SessionHasSkill(Call *call, const char *session);
-extern Jsonb *SkillMetadata(Call *call, const pg_uuid_t *plan_id);	/* NULL: none */
-extern List *DependentsOf(Call *call, const pg_uuid_t *step_id);	/* of Dependent */
-extern List *StepDependents(Call *call, const PlanRow *plan, const StepRow *step);	/* the same, sooner */
+
+/* ---------- step_next.c: find the first step of a plan that is pending, or ready ---------- */
+
+extern StepRow *StepNextPending(Call *call, const PlanRow *plan, int from_order);
+extern StepRow *StepNextReady(Call *call, PlanRow *plan, int from_order);
+
+/* ---------- step_lock.c: lock the tree of a step ---------- */
+
+extern void HomeRemember(const StepRow *step);
+extern PlanRow *PlanLockIfStep(Call *call, const pg_uuid_t *step_id, StepRow **step);	/* NULL: no such step */
+extern PlanRow *PlanLockOfStep(Call *call, const pg_uuid_t *step_id, StepRow **step);	/* SW002 */
+
+/* ---------- step_save.c: write changed steps ---------- */
+
+extern void StepSave(Call *call, StepRow *step);
 extern void StepUnblock(Call *call, PlanRow *plan, const pg_uuid_t *step_id);
 extern void StepInstruct(Call *call, StepRow *step, const char *instructions);
-extern StepRow *StepFetch(KeptQuery *query, const Params *params);	/* NULL: none */
-extern StepRow *StepFetchById(Call *call, KeptQuery *query, const pg_uuid_t *id);
-pg_noreturn extern void PlanNotFound(const pg_uuid_t *plan_id);
-pg_noreturn extern void StepNotFound(const pg_uuid_t *step_id);
-extern PlanRow *PlanMustRead(Call *call, const pg_uuid_t *plan_id); /* no lock; SW001 */
-extern StepRow *RowStep(const Rows *rows, uint64 row);	/* the query returns whole step rows */
+
+/* ---------- dependency.c: read rows of stepwise.dependency ---------- */
+
+extern List *DependentsOf(Call *call, const pg_uuid_t *step_id);	/* of Dependent */
+extern List *StepDependents(Call *call, const PlanRow *plan, const StepRow *step);	/* the same, sooner */
+
+/* ---------- skill.c: read rows of stepwise.skill_execution ---------- */
+
+extern Jsonb *SkillMetadata(Call *call, const pg_uuid_t *plan_id);	/* NULL: none */
+extern bool SessionHasSkill(Call *call, const char *session);
 
 /* ---------- tree.c: find plans and steps in a tree of plans ---------- */
 

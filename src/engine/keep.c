@@ -7,10 +7,10 @@
  * move. With dependencies, advance keeps the steps that it releases, since it
  * often claims one of them.
  *
- * This file holds these rows; store.c decides when they are read and written.
- * Nobody else can change them, because the call holds the lock of the tree.
- * Before any query of the call runs, the changed rows are written, and all of
- * them are forgotten.
+ * This file holds these rows. step_read.c and step_next.c decide when they are
+ * read, step_save.c and save.c when they are written. Nobody else can change
+ * them, because the call holds the lock of the tree. Before any query of the
+ * call runs, the changed rows are written, and all of them are forgotten.
  *
  * A kept row that is handed out is a copy of the struct alone: what it points
  * to is never changed in place, and lives as long as the call.
