@@ -431,9 +431,14 @@ static bool
 IsOurs(Relation relation, TupleTableSlot *slot, const Call *call)
 {
 	bool		isnull;
+	Datum		value = slot_getattr(slot, FactsOf(relation)->tenant, &isnull);
 	text	   *ours = DatumGetTextPP(call->tenant_datum);
-	text	   *tenant = DatumGetTextPP(slot_getattr(slot, FactsOf(relation)->tenant, &isnull));
+	text	   *tenant;
 
+	/* an owner may have dropped the NOT NULL constraint */
+	if (isnull)
+		return false;
+	tenant = DatumGetTextPP(value);
 	return VARSIZE_ANY_EXHDR(tenant) == VARSIZE_ANY_EXHDR(ours) &&
 		memcmp(VARDATA_ANY(tenant), VARDATA_ANY(ours), VARSIZE_ANY_EXHDR(ours)) == 0;
 }
@@ -1400,6 +1405,8 @@ BatchTake(Batch *batch, void *row)
 {
 	TupleDesc	desc = RelationGetDescr(batch->relation);
 
+	if (row == NULL)
+		elog(ERROR, "row of table %s could not be copied", RelationGetRelationName(batch->relation));
 	if (desc->natts > TABLE_MAX_COLUMNS)
 		elog(ERROR, "table %s has too many columns", RelationGetRelationName(batch->relation));
 	heap_deform_tuple(row, desc, batch->row.values, batch->row.nulls);

@@ -124,7 +124,7 @@ static void *
 StoredMake(TupleTableSlot *slot)
 {
 	StoredRow  *row = palloc0(sizeof(StoredRow));
-	struct varlena *entries = PG_DETOAST_DATUM_PACKED(PointerGetDatum(ColumnField(slot, LOG_COL_ENTRIES)));
+	struct varlena *entries = ColumnField(slot, LOG_COL_ENTRIES);
 
 	row->plan_id = ColumnUuid(slot, LOG_COL_PLAN_ID);
 	row->head.tenant = ColumnText(slot, LOG_COL_TENANT);
@@ -133,8 +133,13 @@ StoredMake(TupleTableSlot *slot)
 	row->head.at = ColumnTime(slot, LOG_COL_AT);
 	row->head.actor = ColumnText(slot, LOG_COL_ACTOR);
 	row->head.session = ColumnText(slot, LOG_COL_SESSION_ID);
-	row->entries = VARDATA_ANY(entries);
-	row->end = row->entries + VARSIZE_ANY_EXHDR(entries);
+	/* an owner may have dropped the NOT NULL constraint */
+	if (entries != NULL)
+	{
+		entries = PG_DETOAST_DATUM_PACKED(PointerGetDatum(entries));
+		row->entries = VARDATA_ANY(entries);
+		row->end = row->entries + VARSIZE_ANY_EXHDR(entries);
+	}
 	return row;
 }
 
