@@ -243,7 +243,7 @@ GetArtifact(Call *call, const PlanRow *plan, const char *name, const int *versio
 	JsonPutText(&b, "mediaType", TextOf(a->media_type));
 	JsonPutText(&b, "sourceUrl", TextOf(a->source_url));
 	JsonPutTime(&b, "createdAt", a->created_at);
-	JsonPutInt(&b, "size", strlen(content));
+	JsonPutInt(&b, "size", content ? strlen(content) : 0);
 	JsonPutText(&b, "content", content);
 	JsonPutJson(&b, "data", JsonOf(a->data));
 	JsonObjectEnd(&b);

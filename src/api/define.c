@@ -310,7 +310,7 @@ PutWorkflow(JsonBuilder *b, Call *call, const char *name, int cut)
 {
 	ReadingFunction reader = {"get_workflow", "name", name, ""};
 	const WorkflowRow *row = WorkflowFind(call, name, 0);
-	Jsonb	   *definition = JsonOf(row->definition);
+	Jsonb	   *definition = row->definition ? JsonOf(row->definition) : JsonEmptyObject();
 	char	   *description = JsonGetText(definition, "description");
 	Jsonb	   *inputs = JsonGetJson(definition, "inputs");
 

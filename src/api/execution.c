@@ -22,7 +22,7 @@ PutStepBlock(JsonBuilder *b, Call *call, const StepRow *step, int depth)
 {
 	pg_uuid_t	nested_id;
 
-	JsonObjectStart(b, step->name);
+	JsonObjectStart(b, step->name ? step->name : "");
 	JsonPutJson(b, "inputs", StepInputs(step));
 	PutOutputs(b, step->result);
 	JsonPutJson(b, "metadata", StepMetadata(step, GetCurrentTimestamp()));

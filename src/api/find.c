@@ -183,7 +183,7 @@ PlanBrief(const PlanRow *plan)
 	JsonPutTime(&b, "createdAt", plan->created_at);
 	JsonPutTime(&b, "updatedAt", plan->updated_at);
 	JsonPutTime(&b, "completedAt", plan->completed_at);
-	JsonPutText(&b, "goal", CutText(plan->goal, 200, reader.function));
+	JsonPutText(&b, "goal", plan->goal ? CutText(plan->goal, 200, reader.function) : NULL);
 	JsonPutJson(&b, "inputs", CutJson(plan->inputs, 200, &reader));
 	JsonPutJson(&b, "pauseReason", CutJson(plan->pause_reason, 300, &why));
 	JsonObjectEnd(&b);

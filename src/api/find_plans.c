@@ -211,10 +211,12 @@ WordsKept(Search *search, char *text)
 	return search->kept[search->nkept - 1];
 }
 
-/* Read the beginning of a text. */
+/* Read the beginning of a text. One that was set to null is empty. */
 static char *
 Beginning(const struct varlena *field, int characters)
 {
+	if (field == NULL)
+		return pstrdup("");
 	if ((int64) RawSize(field) - VARHDRSZ <= characters)
 		return TextOf(field);
 	return TextDatumGetCString(DirectFunctionCall2(text_left, PointerGetDatum(field), Int32GetDatum(characters)));
@@ -247,7 +249,7 @@ WordsOfInputs(const Search *search, const struct varlena *inputs)
 {
 	Words		words = {0};
 
-	if (RawSize(inputs) > INPUTS_AT_MOST || JB_ROOT_COUNT(JsonOf(inputs)) == 0)
+	if (inputs == NULL || RawSize(inputs) > INPUTS_AT_MOST || JB_ROOT_COUNT(JsonOf(inputs)) == 0)
 		return words;
 	words.vector = DatumGetTSVector(DirectFunctionCall3(jsonb_to_tsvector_byid, ObjectIdGetDatum(search->config),
 														JsonbPGetDatum(JsonOf(inputs)),
@@ -282,7 +284,7 @@ PlanMatches(Search *search, Candidate *plan, bool whole)
 	bool		match = plan->in_output;
 	Datum		joined;
 
-	words[OF_NAME] = WordsKept(search, TextOf(plan->name));
+	words[OF_NAME] = WordsKept(search, Beginning(plan->name, GOAL_WHOLE));
 	words[OF_GOAL] = WordsKept(search, Beginning(plan->goal, whole ? GOAL_WHOLE : GOAL_BEGINNING));
 	if (whole)
 	{
@@ -315,7 +317,7 @@ PickMatches(Search *search, List *plans)
 		bool		match;
 
 		CHECK_FOR_INTERRUPTS();
-		bytes += RawSize(plan->goal) - VARHDRSZ + RawSize(plan->inputs) + (int64) STEP_BYTES * plan->steps;
+		bytes += (int64) RawSize(plan->goal) - VARHDRSZ + RawSize(plan->inputs) + (int64) STEP_BYTES * plan->steps;
 		outer = MemoryContextSwitchTo(scratch);
 		match = PlanMatches(search, plan, bytes <= TEXTS_AT_MOST);
 		MemoryContextSwitchTo(outer);

@@ -110,7 +110,7 @@ OldStepMake(TupleTableSlot *slot)
 	OldStep    *step = palloc0(sizeof(OldStep));
 
 	step->id = ColumnUuid(slot, STEP_COL_ID);
-	step->name = ColumnText(slot, STEP_COL_NAME);
+	step->name = ColumnIsNull(slot, STEP_COL_NAME) ? "" : ColumnText(slot, STEP_COL_NAME);
 	step->order = ColumnInt(slot, STEP_COL_ORDER);
 	step->wave = ColumnInt(slot, STEP_COL_WAVE);
 	step->execution_order = ColumnInt(slot, STEP_COL_EXECUTION_ORDER);

@@ -230,7 +230,7 @@ ReadPlanThen(Call *call, const pg_uuid_t *plan_id, TimestampTz at)
 static bool
 WasAdded(const PlanThen *then, const StepRow *step, int64 removed)
 {
-	int			entry = NamesFind(then->added_names, step->name);
+	int			entry = step->name ? NamesFind(then->added_names, step->name) : 0;
 
 	return hash_search(then->added, &step->id, HASH_FIND, NULL) != NULL || (entry != 0 && (removed == 0 || removed > entry));
 }
@@ -385,7 +385,7 @@ PutBlockAsOf(JsonBuilder *b, Call *call, const PastStep *step, TimestampTz at)
 		nested = ReadPlanThen(call, nested_id, at);
 		step->row->pause_reason = (struct varlena *) nested.pause_reason;
 	}
-	JsonObjectStart(b, step->row->name);
+	JsonObjectStart(b, step->row->name ? step->row->name : "");
 	JsonPutJson(b, "inputs", StepInputs(step->row));
 	PutOutputs(b, step->row->result);
 	JsonPutJson(b, "metadata", MetadataAsOf(step->row, step->told ? step->told->actor : NULL, at));

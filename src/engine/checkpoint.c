@@ -78,7 +78,7 @@ CheckpointsInTree(Call *call, const pg_uuid_t *root_id)
 bool
 IsReview(const ListedCheckpoint *checkpoint)
 {
-	return strcmp(checkpoint->kind, "review") == 0;
+	return checkpoint->kind != NULL && strcmp(checkpoint->kind, "review") == 0;
 }
 
 /* List the reviews that wait in a tree, the oldest first. */

@@ -288,7 +288,7 @@ ReviewLookAgain(Call *call, PlanRow *plan, StepRow *step, const ListedCheckpoint
 	bool		before = review->gate != NULL && strcmp(review->gate, GATE_BEFORE) == 0;
 	char	   *digest = before ? GateDigest(call, plan, step) : ShownDigest(step, JsonOf(review->submission));
 
-	if (digest != NULL && strcmp(digest, review->shown) == 0)
+	if (digest != NULL && review->shown != NULL && strcmp(digest, review->shown) == 0)
 		return false;
 	if (before)
 		StepMove(call, plan, step, STEP_PENDING, JsonTextOf("reason", "changed since it was shown"));

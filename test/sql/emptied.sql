@@ -24,3 +24,23 @@ FROM unnest('{entries,actor,at,id,tenant}'::text[]) AS missing;
 SELECT stepwise.verify_audit(:'plan') -> 'valid' AS valid;
 
 DROP FUNCTION verify_without;
+
+-- Nor do other readers fail on columns of their tables that became null.
+SELECT stepwise.store_artifact(:'plan', 'notes', 'text') ->> 'name' AS stored, stepwise.define_workflow('{"name": "emptied", "steps": [{"name": "a"}]}') ->> 'name' AS defined;
+CREATE FUNCTION read_without(relation regclass, missing text, query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    answer text;
+BEGIN
+    EXECUTE format('ALTER TABLE %s DISABLE TRIGGER USER', relation);
+    EXECUTE format('ALTER TABLE %s ALTER COLUMN %I DROP NOT NULL', relation, missing);
+    EXECUTE format('UPDATE %s SET %I = NULL', relation, missing);
+    EXECUTE query INTO answer;
+    RAISE EXCEPTION USING ERRCODE = 'ZZ000', MESSAGE = coalesce(answer, 'null');
+EXCEPTION WHEN SQLSTATE 'ZZ000' THEN
+    RETURN sqlerrm;
+END $$;
+SELECT read_without('stepwise.plan', missing, $$SELECT stepwise.find_plans('emptied') ->> 'count'$$) AS found FROM unnest('{goal,inputs,tenant}'::text[]) AS missing;
+SELECT read_without('stepwise.artifact', 'content', format($$SELECT stepwise.get_artifact(%L, 'notes') ->> 'size'$$, :'plan')) AS size;
+SELECT read_without('stepwise.workflow', 'definition', $$SELECT stepwise.list_workflows() -> 'workflows' -> 0 ->> 'stepCount'$$) AS steps;
+SELECT read_without('stepwise.step', 'name', format($$SELECT stepwise.execution_as_of(%L, now()) #>> '{metadata,status}'$$, :'plan')) AS status;
+DROP FUNCTION read_without;
