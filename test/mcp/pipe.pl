@@ -142,7 +142,7 @@ $pipe->request($_, 'sleep', { seconds => 0.3 }) foreach 1 .. 20;
 my %answered = map { $pipe->receive->{id} => 1 } 1 .. 20;
 is(scalar(keys %answered), 20, 'twenty calls are answered');
 is(sql_in('pipe', "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'stepwise-mcp' AND datname = 'pipe'"), '8', 'over eight connections');
-$pipe->request('same', 'sleep', { seconds => 0.3 });
+$pipe->request('same', 'sleep', { seconds => 1.5 });
 is($pipe->ask('same', 'echo')->{error}{code}, -32600, 'an id that is in use is refused');
 ok($pipe->receive->{result}, 'and the first call is answered');
 $pipe->request("many $_", 'sleep', { seconds => 0.02 }) foreach 1 .. 400;
