@@ -3,9 +3,10 @@
  *	  update, delete and insert rows of our own tables, without the executor
  *
  * What an UPDATE does and this does not: CHECK constraints (the engine keeps
- * to them, and store.c verifies), policies (they do not apply to the owner),
- * and row triggers (ours let the engine pass). If a user has added something to
- * a table (altered.c), its rows are written by a statement instead (statement.c).
+ * to them, and step_save.c verifies), policies (they do not apply to the
+ * owner), and row triggers (ours let the engine pass). If a user has added
+ * something to a table (altered.c), its rows are written by a statement instead
+ * (statement.c).
  */
 #include "base/base.h"
 
