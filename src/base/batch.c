@@ -71,6 +71,8 @@ BatchTake(Batch *batch, void *row)
 {
 	TupleDesc	desc = RelationGetDescr(batch->relation);
 
+	if (row == NULL)
+		elog(ERROR, "row of table %s could not be copied", RelationGetRelationName(batch->relation));
 	if (desc->natts > TABLE_MAX_COLUMNS)
 		elog(ERROR, "table %s has too many columns", RelationGetRelationName(batch->relation));
 	heap_deform_tuple(row, desc, batch->row.values, batch->row.nulls);
