@@ -72,7 +72,9 @@ sub line
 	while ($self->{rest} !~ /\n/)
 	{
 		my $left = $end - time;
-		return undef if $left <= 0 || !IO::Select->new($self->{from})->can_read($left);
+		return undef if $left <= 0;
+		# the end of another process interrupts it
+		next unless IO::Select->new($self->{from})->can_read($left);
 		return undef unless sysread($self->{from}, $self->{rest}, 65536, length $self->{rest});
 	}
 	$self->{rest} =~ s/^([^\n]*)\n//;
