@@ -22,6 +22,7 @@
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
+#include "storage/smgr.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
@@ -92,6 +93,19 @@ FetchPlace(Relation relation, Key *key, TupleTableSlot *slot)
 }
 
 /*
+ * Check whether a table has a block. The size that was seen last is enough,
+ * without asking the kernel: whoever makes a table shorter tells all sessions to
+ * forget its size, and cannot do it while we have the table locked.
+ */
+static bool
+HasBlock(Relation relation, BlockNumber block)
+{
+	BlockNumber seen = RelationGetSmgr(relation)->smgr_cached_nblocks[MAIN_FORKNUM];
+
+	return (seen != InvalidBlockNumber && block < seen) || block < RelationGetNumberOfBlocks(relation);
+}
+
+/*
  * Check whether a row can be fetched from a place that an earlier transaction
  * has seen. Since then the table may have become shorter.
  */
@@ -99,7 +113,7 @@ static bool
 HasPlace(Relation relation, const Key *key)
 {
 	return ItemPointerIsValid(&key->place) && relation->rd_tableam == GetHeapamTableAmRoutine() &&
-		ItemPointerGetBlockNumber(&key->place) < RelationGetNumberOfBlocks(relation);
+		HasBlock(relation, ItemPointerGetBlockNumber(&key->place));
 }
 
 /* Find the first row of a key that is of the tenant and passes the test; NULL: none. */
