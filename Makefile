@@ -123,6 +123,7 @@ ISOLATION = \
 	key \
 	tenant_lock \
 	remembered \
+	shrunk \
 	run \
 	continue \
 	resume_once \
