@@ -103,6 +103,11 @@ typedef bool UpdateIndexes;
 #define HasGeneratedColumns(constraints) ((constraints)->has_generated_stored)
 #endif
 
+/* up to 15, the settings of the server are a sorted array (settings.c) */
+#if PG_VERSION_NUM < 160000
+#define SETTINGS_ARE_SORTED
+#endif
+
 /* 17 moved the local transaction id of a backend into a struct */
 #if PG_VERSION_NUM >= 170000
 #define MyLocalTransaction (MyProc->vxid.lxid)
