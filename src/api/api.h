@@ -332,6 +332,13 @@ extern void CheckNotTakenBack(Call *call, const StepRow *step); /* SW012 */
 extern void CheckClaim(Call *call, const StepRow *step, const Claimant *claimant);	/* SW012 */
 extern void CheckFailedClaim(Call *call, const StepRow *step, const Claimant *claimant);	/* SW012 */
 
+/* ---------- define.c: define and show workflows ---------- */
+
+extern void LockDefinitions(Call *call);
+extern void CheckWorkflowNamed(const char *name);	/* SW016 */
+extern int	ArgumentVersion(FunctionCallInfo fcinfo, int n);	/* 0: the newest, or all */
+extern void PutVersionNumbers(JsonBuilder *b, const char *key, const List *versions);	/* of int *, the newest first */
+
 /* ---------- execution.c: the execution tree ---------- */
 
 #define TREE_HINT \

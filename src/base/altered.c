@@ -50,7 +50,7 @@ static const char *const OurIndexes[] = {
 	"step_pkey", "step_order_unique", "step_name", "step_binding", "step_ready", "step_holder", "step_lease", "step_holds",
 	"step_sent_back", "step_paused", "step_notes", "dependency_pkey", "dependency_of", "plan_detail_pkey", "plan_detail_search",
 	"audit_log_plan", "audit_log_tenant", "tool_call_pkey",
-	"checkpoint_pkey", "checkpoint_step_id_key", "checkpoint_tenant", "checkpoint_root"
+	"checkpoint_pkey", "checkpoint_step_id_key", "checkpoint_tenant", "checkpoint_root", "workflow_pkey"
 };
 
 /* Check whether an index is ours. It is opened for that, because a write opens all indexes of its table anyway. */

@@ -514,6 +514,7 @@ extern List *TableReadAll(const char *table, const char *index, Key *key, TupleM
 extern List *TableReadSome(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make, int max);
 extern void *TableLock(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make, bool *held);
 extern void *TablePin(const char *table, const char *index, Key *key, TupleMake make);
+extern List *TableLockAll(const char *table, const char *index, Key *key, TupleMake make);
 
 /* for those who write rows */
 extern IndexScanDesc ScanBegin(Relation relation, const char *index, Key *key);
