@@ -9,8 +9,10 @@
 #include "base/base.h"
 
 #include "commands/trigger.h"
+#include "utils/catcache.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
 /* keys that foreign keys may refer to, or that are checked at the end of a statement; we never change their columns */
 static const char *const FixedKeys[] = {"plan_pkey", "step_pkey", "step_order_unique"};
@@ -53,11 +55,22 @@ static const char *const OurIndexes[] = {
 	"checkpoint_pkey", "checkpoint_step_id_key", "checkpoint_tenant", "checkpoint_root", "workflow_pkey"
 };
 
+/*
+ * Open an index. Its columns are read from the catalog together before. Otherwise
+ * PostgreSQL would look them up one by one.
+ */
+static Relation
+OpenIndex(Oid oid)
+{
+	ReleaseSysCacheList(SearchSysCacheList1(ATTNUM, ObjectIdGetDatum(oid)));
+	return index_open(oid, AccessShareLock);
+}
+
 /* Check whether an index is ours. It is opened for that, because a write opens all indexes of its table anyway. */
 static bool
 IndexIsOurs(Oid oid)
 {
-	Relation	index = index_open(oid, AccessShareLock);
+	Relation	index = OpenIndex(oid);
 	bool		ours = NameIndex(RelationGetRelationName(index), OurIndexes, lengthof(OurIndexes)) >= 0;
 
 	index_close(index, NoLock);
