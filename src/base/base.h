@@ -524,6 +524,10 @@ extern TM_Result RowLock(Relation relation, TupleTableSlot *slot, LockTupleMode 
 extern void RefuseConcurrentUpdate(void);
 extern TupleTableSlot *TableSeekAgain(Relation relation, const char *index, Key *key);
 
+/* ---------- bitmap.c: read rows of our own tables by an index over words ---------- */
+
+extern bool TableReadWords(Call *call, const char *table, const char *index, Datum query, TupleMake make, int max, List **rows);
+
 /* ---------- altered.c: check whether a user has added something to a table ---------- */
 
 extern bool RelationIsAltered(Relation relation);
