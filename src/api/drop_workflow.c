@@ -237,7 +237,7 @@ FindAmong(const Doomed *doomed, const List *plans)
 static bool
 FindPlan(const Doomed *doomed, pg_uuid_t *id)
 {
-	const Runner *found;
+	bool		found;
 	bool		more;
 
 	memset(id, 0xff, sizeof(*id));
@@ -245,18 +245,22 @@ FindPlan(const Doomed *doomed, pg_uuid_t *id)
 	{
 		Key			key = {.call = doomed->call, .backward = true};
 		MemoryContext outer = TurnBegin();
+		const Runner *plan;
 		List	   *plans;
 
 		KeyText(&key, doomed->call->tenant_datum);
 		KeyUuidBelow(&key, id);
 		plans = TableReadSome("plan", "plan_open", &key, NULL, NULL, PlanRunnerMake, PLANS_AT_ONCE);
-		found = FindAmong(doomed, plans);
+		plan = FindAmong(doomed, plans);
+		found = plan != NULL;
 		more = list_length(plans) == PLANS_AT_ONCE;
-		if (found != NULL || more)
-			*id = found ? found->id : ((const Runner *) llast(plans))->id;
+		if (!found && more)
+			plan = llast(plans);
+		if (plan != NULL)
+			*id = plan->id;
 		TurnEnd(outer, false);
-	} while (found == NULL && more);
-	return found != NULL;
+	} while (!found && more);
+	return found;
 }
 
 /* ---------- drop ---------- */

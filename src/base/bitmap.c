@@ -6,14 +6,15 @@
  * scan of the executor does with it is done here: the rows that the snapshot
  * shows are fetched, and compared with the query where the index is not sure.
  *
- * An index that is not as we have made it is not read: then the caller runs a
- * query.
+ * An owner may have dropped the index, or made another one of its name. Such an
+ * index is not read: then the caller runs a query.
  */
 #include "base/base.h"
 
 #include "access/htup_details.h"
 #include "catalog/index.h"
 #include "catalog/pg_am_d.h"
+#include "catalog/pg_class.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "tsearch/ts_utils.h"
@@ -38,14 +39,24 @@ typedef struct WordScan
 	int			max;
 } WordScan;
 
-/* Check whether an index is over one tsvector, and has all rows. */
+/* Check whether this is an index of the table over one tsvector, and can be read. */
 static bool
-IsOverWords(Relation index)
+IsOverWords(Relation index, Relation table)
 {
 	Form_pg_index form = index->rd_index;
 
-	return index->rd_rel->relam == GIN_AM_OID && form->indnatts == 1 && index->rd_opcintype[0] == TSVECTOROID &&
+	return index->rd_rel->relkind == RELKIND_INDEX && index->rd_rel->relam == GIN_AM_OID &&
+		form->indrelid == RelationGetRelid(table) && form->indnatts == 1 && index->rd_opcintype[0] == TSVECTOROID &&
 		form->indisvalid && form->indisready && !form->indcheckxmin;
+}
+
+/* Open the index; NULL: it is not there, or is another one. */
+static Relation
+OpenWords(Call *call, Relation table, const char *name)
+{
+	Relation	index = TableIsThere(name) ? OpenOnce(call, name, AccessShareLock) : NULL;
+
+	return index != NULL && IsOverWords(index, table) ? index : NULL;
 }
 
 /* Find the places of rows that may match. */
@@ -145,12 +156,10 @@ TableReadWords(Call *call, const char *table, const char *index, Datum query, Tu
 	WordScan	scan = {.call = call, .query = query, .make = make, .max = max};
 
 	scan.relation = TableBegin(call, table, AccessShareLock);
-	scan.index = OpenOnce(call, index, AccessShareLock);
-	if (IsOverWords(scan.index))
+	scan.index = OpenWords(call, scan.relation, index);
+	if (scan.index != NULL)
 		ScanWords(&scan);
-	else
-		scan.max = -1;
 	TableEnd();
 	*rows = scan.rows;
-	return list_length(scan.rows) <= scan.max;
+	return scan.index != NULL && list_length(scan.rows) <= max;
 }

@@ -133,6 +133,13 @@ TableOid(const char *name)
 	return Keep(NULL, name, relid);
 }
 
+/* Check whether one of our tables or indexes is there. */
+bool
+TableIsThere(const char *name)
+{
+	return OidIsValid(get_relname_relid(name, get_namespace_oid("stepwise", false)));
+}
+
 /* Find the enum value of type stepwise.<type> with this label; both are constants. */
 Oid
 EnumValue(const char *type, const char *label)

@@ -116,6 +116,10 @@ DROP INDEX stepwise.artifact_search, stepwise.plan_detail_search;
 CREATE INDEX artifact_search ON stepwise.artifact (version);
 CREATE INDEX plan_detail_search ON stepwise.plan_detail USING gin (variables);
 SELECT pg_temp.found('"walrus climbs"'), stepwise.find_plans('walrus') ->> 'count';
+-- and without them, or with a table of that name
+DROP INDEX stepwise.artifact_search, stepwise.plan_detail_search;
+CREATE TABLE stepwise.artifact_search (search tsvector);
+SELECT pg_temp.found('"walrus climbs"'), stepwise.find_plans('walrus') ->> 'count';
 ROLLBACK;
 
 -- ---------- plans that have ended, tenants, final checks ----------
