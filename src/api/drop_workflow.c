@@ -81,7 +81,7 @@ DefinitionRunsIt(TupleTableSlot *slot, const void *arg)
 	const char *name = ColumnText(slot, WORKFLOW_COL_NAME);
 	Datum		definition = ColumnDatum(slot, WORKFLOW_COL_DEFINITION);
 	bool		runs = name != NULL && strcmp(name, doomed->name) != 0 && !ColumnIsNull(slot, WORKFLOW_COL_DEFINITION) &&
-		(PathExists(doomed, definition, doomed->steps_path) || PathExists(doomed, definition, doomed->branches_path));
+			   (PathExists(doomed, definition, doomed->steps_path) || PathExists(doomed, definition, doomed->branches_path));
 
 	MemoryContextSwitchTo(outer);
 	MemoryContextReset(doomed->scratch);

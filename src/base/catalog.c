@@ -105,7 +105,7 @@ static void
 HoldCatalogs(void)
 {
 	static const Oid catalogs[] = {RelationRelationId, ClassOidIndexId, AttributeRelationId, AttributeRelidNumIndexId,
-	IndexRelationId, IndexRelidIndexId};
+								   IndexRelationId, IndexRelidIndexId};
 
 	for (size_t i = 0; i < lengthof(catalogs); i++)
 		LockRelationOid(catalogs[i], AccessShareLock);
