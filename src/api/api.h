@@ -82,6 +82,14 @@ extern void FillSteps(Filling *filling, const char *list, const List *rows, bool
 
 /* ---------- listed.c: the steps, checkpoints and artifacts of a plan, as answers list them ---------- */
 
+/* columns of stepwise.artifact that are read here; the first is 0 */
+enum
+{
+	ARTIFACT_COL_ID, ARTIFACT_COL_PLAN_ID, ARTIFACT_COL_CREATED_AT, ARTIFACT_COL_VERSION, ARTIFACT_COL_STEP_ID,
+	ARTIFACT_COL_TENANT, ARTIFACT_COL_NAME, ARTIFACT_COL_MEDIA_TYPE, ARTIFACT_COL_CONTENT,
+	ARTIFACT_COL_DATA, ARTIFACT_COL_SOURCE_URL, ARTIFACT_COL_SEARCH
+};
+
 /* a step of a plan in short */
 typedef struct ListedStep
 {
@@ -178,7 +186,7 @@ extern Jsonb *PlanBrief(const PlanRow *plan);
 /* ---------- search.c: search artifacts and final outputs ---------- */
 
 extern bool HasWord(TSVector vector, TSQuery query);
-extern Rows PlansByOutput(Call *call, TSQuery query, const pg_uuid_t *plan_id, int max);	/* ids of plans */
+extern List *PlansByOutput(Call *call, TSQuery query, const pg_uuid_t *plan_id, int max);	/* ids of plans */
 
 /* ---------- move.c: the calls that end a wait, and the sentences that explain it ---------- */
 
@@ -331,6 +339,13 @@ extern void CheckAttempt(Call *call, const StepRow *step, const Claimant *claima
 extern void CheckNotTakenBack(Call *call, const StepRow *step); /* SW012 */
 extern void CheckClaim(Call *call, const StepRow *step, const Claimant *claimant);	/* SW012 */
 extern void CheckFailedClaim(Call *call, const StepRow *step, const Claimant *claimant);	/* SW012 */
+
+/* ---------- define.c: define and show workflows ---------- */
+
+extern void LockDefinitions(Call *call);
+extern void CheckWorkflowNamed(const char *name);	/* SW016 */
+extern int	ArgumentVersion(FunctionCallInfo fcinfo, int n);	/* 0: the newest, or all */
+extern void PutVersionNumbers(JsonBuilder *b, const char *key, const List *versions);	/* of int *, the newest first */
 
 /* ---------- execution.c: the execution tree ---------- */
 

@@ -1,6 +1,6 @@
 /*
  * define.c
- *	  define, validate, show and drop workflows
+ *	  define, validate and show workflows
  *
  * Workflows are named, versioned and immutable. A changed definition becomes
  * the next version; an identical one keeps its version.
@@ -27,7 +27,7 @@ static KeptQuery InsertQuery = {
 };
 
 /* Lock the definitions of the tenant. */
-static void
+void
 LockDefinitions(Call *call)
 {
 	CallLock(call, "workflows", "");
@@ -218,8 +218,8 @@ stepwise_validate_definition(PG_FUNCTION_ARGS)
 /* ---------- show ---------- */
 
 /* Put version numbers as an array: the newest ones, if there are many. They are given with the newest first. */
-static void
-PutVersions(JsonBuilder *b, const char *key, const List *versions)
+void
+PutVersionNumbers(JsonBuilder *b, const char *key, const List *versions)
 {
 	JsonArrayStart(b, key);
 	for (int i = Min(list_length(versions), LIST_MAX) - 1; i >= 0; i--)
@@ -242,7 +242,7 @@ GetWorkflow(Call *call, const char *name, int version)
 	JsonObjectStart(&b, NULL);
 	JsonPutText(&b, "name", name);
 	JsonPutInt(&b, "version", row->version);
-	PutVersions(&b, "versions", versions);
+	PutVersionNumbers(&b, "versions", versions);
 	JsonPutInt(&b, "versionCount", list_length(versions));
 	JsonPutTime(&b, "createdAt", row->created_at);
 	JsonPutJson(&b, "definition", JsonOf(row->definition));
@@ -251,8 +251,8 @@ GetWorkflow(Call *call, const char *name, int version)
 }
 
 /* Refuse a call that names no workflow. */
-static void
-CheckNamed(const char *name)
+void
+CheckWorkflowNamed(const char *name)
 {
 	if (name == NULL)
 		ereport(ERROR,
@@ -265,7 +265,7 @@ CheckNamed(const char *name)
  * Read a version. Null gives 0, which means the newest. So a given 0 becomes
  * -1, which never exists.
  */
-static int
+int
 ArgumentVersion(FunctionCallInfo fcinfo, int n)
 {
 	if (PG_ARGISNULL(n))
@@ -282,7 +282,7 @@ stepwise_get_workflow(PG_FUNCTION_ARGS)
 	int			version = ArgumentVersion(fcinfo, 1);
 	Call		call;
 
-	CheckNamed(name);
+	CheckWorkflowNamed(name);
 	CallBeginReading(&call);
 	return CallEnd(&call, GetWorkflow(&call, name, version));
 }
@@ -363,160 +363,4 @@ stepwise_list_workflows(PG_FUNCTION_ARGS)
 	CallBeginReading(&call);
 	page.count = WorkflowCount(&call);
 	return CallEnd(&call, BoundBuild(WorkflowsAt, &page, ListBytes(max), max));
-}
-
-/* ---------- drop ---------- */
-
-/*
- * Lock the versions that are to be dropped, so that no plan starts from them.
- * 1 version
- */
-static KeptQuery DoomedQuery = {
-	"SELECT version FROM stepwise.workflow"
-	" WHERE tenant = $1 AND name = $2 AND ($3 IS NULL OR version = $3) ORDER BY version FOR UPDATE",
-	3, {TEXTOID, TEXTOID, INT4OID}
-};
-
-/* Delete a version ($3), or all versions. */
-static KeptQuery DeleteQuery = {
-	"DELETE FROM stepwise.workflow WHERE tenant = $1 AND name = $2 AND ($3 IS NULL OR version = $3)",
-	3, {TEXTOID, TEXTOID, INT4OID}
-};
-
-/* a jsonpath filter for steps that run the workflow, and the variables of that filter */
-#define CALLS_IT \
-	" ? (@.workflow == $name && ($all == true || @.version == $version || ($last == true && !exists (@.version))))"
-#define CALLS_VARIABLES \
-	" pg_catalog.jsonb_build_object('name', $2, 'version', $3, 'all', $3 IS NULL, 'last', $4) AS vars"
-
-/*
- * Find an unfinished plan that was made from the version ($3, or any version),
- * has a step that may still run it, or has a branch that may still add such a
- * step.
- * $4 is true if no other version remains for steps that take the newest.
- * 1 id
- */
-static KeptQuery PlanUsesQuery = {
-	"WITH open (id, workflow, version) AS ("
-	" SELECT r.id, r.workflow, r.version FROM stepwise.plan AS r"
-	" WHERE r.tenant = $1 AND r.completed_at IS NULL AND r.parent_step_id IS NULL"
-	" UNION ALL"
-	" SELECT n.id, n.workflow, n.version FROM stepwise.plan AS r"
-	" JOIN stepwise.plan AS n ON n.tenant = r.tenant AND n.root_id = r.id AND n.parent_step_id IS NOT NULL"
-	" WHERE r.tenant = $1 AND r.completed_at IS NULL AND r.parent_step_id IS NULL AND n.completed_at IS NULL)"
-	" SELECT id FROM open WHERE workflow = $2 AND ($3 IS NULL OR version = $3)"
-	" UNION ALL"
-	" SELECT s.plan_id FROM open JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = open.id"
-	" WHERE s.workflow = $2 AND s.status NOT IN ('completed', 'skipped')"
-	" AND ($3 IS NULL OR s.version = $3 OR (s.version IS NULL AND $4))"
-	" UNION ALL"
-	" SELECT s.plan_id FROM open JOIN stepwise.step AS s ON s.tenant = $1 AND s.plan_id = open.id"
-	" JOIN stepwise.branching_condition AS b ON b.tenant = $1 AND b.step_id = s.id,"
-	CALLS_VARIABLES
-	" WHERE s.branches AND s.status NOT IN ('completed', 'skipped') AND b.action = 'add_steps'"
-	" AND pg_catalog.jsonb_path_exists(b.params, '$.steps[*]" CALLS_IT "', vars)"
-	" LIMIT 1",
-	4, {TEXTOID, TEXTOID, INT4OID, BOOLOID}
-};
-
-/*
- * Find another workflow with a step that runs it. The parameters are those of
- * PlanUsesQuery.
- * 1 name, 2 version
- */
-static KeptQuery WorkflowUsesQuery = {
-	"SELECT w.name, w.version FROM stepwise.workflow AS w,"
-	CALLS_VARIABLES
-	" WHERE w.tenant = $1 AND w.name <> $2 AND"
-	" (pg_catalog.jsonb_path_exists(w.definition, '$.steps[*]" CALLS_IT "', vars)"
-	" OR pg_catalog.jsonb_path_exists(w.definition, '$.branchingConditions[*].actionParams.steps[*]" CALLS_IT "', vars))"
-	" ORDER BY w.name, w.version LIMIT 1",
-	4, {TEXTOID, TEXTOID, INT4OID, BOOLOID}
-};
-
-/* Raise the error that a workflow is in use. */
-static void
-RaiseInUse(const char *name, int version, const char *user, const char *hint)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_PLAN_NOT_MODIFIABLE),
-			 errmsg("%s is in use", WorkflowLabel(name, version)),
-			 errdetail("%s needs it.", user),
-			 errhint("%s", hint)));
-}
-
-/* Refuse to drop a workflow that is in use. */
-static void
-CheckUnused(Call *call, const char *name, int version)
-{
-	Params		params = WorkflowParams(call, name, version);
-	Rows		rows;
-
-	ParamBool(&params, list_length(WorkflowVersions(call, name)) == 1);
-	rows = QueryRun(&PlanUsesQuery, &params);
-	if (rows.count > 0)
-	{
-		pg_uuid_t	plan = RowUuid(&rows, 0, 1);
-
-		RaiseInUse(name, version, psprintf("Plan %s, which is not finished,", UuidText(&plan)),
-				   PlanHint(call, PlanMustRead(call, &plan), "Finish the plan first; or cancel it with stepwise.cancel_plan(plan_id)."));
-	}
-	rows = QueryRun(&WorkflowUsesQuery, &params);
-	if (rows.count > 0)
-		RaiseInUse(name, version, psprintf("Version %d of workflow \"%s\"", RowInt(&rows, 0, 2), RowText(&rows, 0, 1)),
-				   psprintf("Drop that first, with stepwise.drop_workflow(%s, %d).", quote_literal_cstr(RowText(&rows, 0, 1)), RowInt(&rows, 0, 2)));
-}
-
-/* List the versions that a query has returned in their order, the newest first. */
-static List *
-RowVersions(const Rows *rows)
-{
-	List	   *versions = NIL;
-
-	for (uint64 i = 0; i < rows->count; i++)
-	{
-		int		   *version = palloc(sizeof(int));
-
-		*version = RowInt(rows, i, 1);
-		versions = lcons(version, versions);
-	}
-	return versions;
-}
-
-/* Delete a version or all versions of a workflow that is not in use. */
-static Jsonb *
-DropWorkflow(Call *call, const char *name, int version)
-{
-	JsonBuilder b = {0};
-	Jsonb	   *answer;
-	Rows		doomed;
-
-	LockDefinitions(call);
-	doomed = WorkflowQuery(&DoomedQuery, call, name, version);
-	if (doomed.count == 0)
-		WorkflowNotFound(call, name, version);
-	CheckUnused(call, name, version);
-	WorkflowQuery(&DeleteQuery, call, name, version);
-
-	JsonObjectStart(&b, NULL);
-	JsonPutText(&b, "name", name);
-	PutVersions(&b, "dropped", RowVersions(&doomed));
-	JsonObjectEnd(&b);
-	answer = JsonFinish(&b);
-	AuditAppendPlanless(call, "plan_modified", JsonMerge(JsonTextOf("action", "workflow_dropped"), answer));
-	return answer;
-}
-
-/* Drop a workflow, or one version of it. */
-PG_FUNCTION_INFO_V1(stepwise_drop_workflow);
-Datum
-stepwise_drop_workflow(PG_FUNCTION_ARGS)
-{
-	char	   *name = ArgumentText(fcinfo, 0);
-	int			version = ArgumentVersion(fcinfo, 1);
-	Call		call;
-
-	CheckNamed(name);
-	CallBegin(&call);
-	return CallEnd(&call, DropWorkflow(&call, name, version));
 }

@@ -136,23 +136,21 @@ static List *
 AddByOutput(Call *call, List *plans, TSQuery query)
 {
 	HASHCTL		control = {.keysize = sizeof(pg_uuid_t), .entrysize = sizeof(CandidateEntry), .hcxt = CurrentMemoryContext};
-	Rows		rows = PlansByOutput(call, query, NULL, SEARCH_AT_MOST);
+	List	   *found = PlansByOutput(call, query, NULL, SEARCH_AT_MOST);
 	HTAB	   *by_id;
 	ListCell   *cell;
 
-	if (rows.count == 0)
+	if (found == NIL)
 		return plans;
 	by_id = hash_create("stepwise found plans", 256, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	foreach(cell, plans)
 		((CandidateEntry *) hash_search(by_id, &((Candidate *) lfirst(cell))->id, HASH_ENTER, NULL))->plan = lfirst(cell);
-	for (uint64 i = 0; i < rows.count; i++)
+	foreach(cell, found)
 	{
-		pg_uuid_t	id = RowUuid(&rows, i, 1);
-		const PlanRow *plan = PlanMustRead(call, &id);
+		const PlanRow *plan = PlanMustRead(call, lfirst(cell));
 
 		CandidateOf(call, by_id, &plan->root_id, &plans)->in_output = true;
 	}
-	RowsFree(&rows);
 	return plans;
 }
 

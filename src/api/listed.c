@@ -11,14 +11,6 @@
  */
 #include "api/api.h"
 
-/* columns of stepwise.artifact that are read here; the first is 0 */
-enum
-{
-	ARTIFACT_COL_ID, ARTIFACT_COL_PLAN_ID, ARTIFACT_COL_CREATED_AT, ARTIFACT_COL_VERSION, ARTIFACT_COL_STEP_ID,
-	ARTIFACT_COL_TENANT, ARTIFACT_COL_NAME, ARTIFACT_COL_MEDIA_TYPE, ARTIFACT_COL_CONTENT,
-	ARTIFACT_COL_DATA, ARTIFACT_COL_SOURCE_URL, ARTIFACT_COL_SEARCH
-};
-
 /* ---------- cut members ---------- */
 
 /* Put a text, cut; nothing if there is none, or no text is shown. */

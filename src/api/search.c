@@ -9,8 +9,9 @@
  * thousand outputs are ranked, and outputs by their first 20,000 characters: what
  * the ranking reads does not grow with what is stored.
  *
- * The queries only find ids by the indexes of words, since each new connection
- * has to plan them. What is shown is read by id.
+ * Ids are found by the indexes of words, and what is shown is read by id. A search
+ * in a tree, and one that finds very many, run a query for the ids, which each new
+ * connection has to plan.
  *
  * The shown fragments come from one window of the text. So the memory for them
  * does not grow with the text.
@@ -26,6 +27,7 @@
 
 #define RANKED_AT_MOST	1000	/* artifacts, and as many outputs */
 #define RANKED_CHARS	20000	/* of an output */
+#define FOUND_AT_MOST	10000	/* artifacts or outputs whose ids are in memory; a query sorts more of them */
 
 /* ---------- fragments of a text ---------- */
 
@@ -217,17 +219,53 @@ OfTenant(const Call *call, TSQuery query)
 }
 
 /* Run a query that finds ids: all of the tenant, or those of a tree if plan_id is given. */
-static Rows
-FindIds(Call *call, KeptQuery *of_all, KeptQuery *of_tree, TSQuery query, const pg_uuid_t *plan_id, int max)
+static List *
+FindIds(Call *call, KeptQuery *of_all, KeptQuery *of_tree, Datum query, const pg_uuid_t *plan_id, int max)
 {
 	Params		params = {0};
+	List	   *ids = NIL;
+	Rows		rows;
 
 	ParamTenant(&params, call);
-	ParamDatum(&params, OfTenant(call, query));
+	ParamDatum(&params, query);
 	ParamInt(&params, max);
 	if (plan_id != NULL)
 		ParamUuid(&params, plan_id);
-	return QueryRun(plan_id ? of_tree : of_all, &params);
+	rows = QueryRun(plan_id ? of_tree : of_all, &params);
+	for (uint64 i = 0; i < rows.count; i++)
+	{
+		pg_uuid_t  *id = palloc(sizeof(pg_uuid_t));
+
+		*id = RowUuid(&rows, i, 1);
+		ids = lappend(ids, id);
+	}
+	RowsFree(&rows);
+	return ids;
+}
+
+/* Compare ids: the newer one first. */
+static int
+IdsByAge(const ListCell *a, const ListCell *b)
+{
+	return memcmp(lfirst(b), lfirst(a), sizeof(pg_uuid_t));
+}
+
+/* Pick the newest ids of a list, at most max. */
+static List *
+NewestIds(List *ids, int max)
+{
+	list_sort(ids, IdsByAge);
+	return list_truncate(ids, max);
+}
+
+/* Make the id of a plan from a row of stepwise.plan_detail. */
+static void *
+DetailPlanMake(TupleTableSlot *slot)
+{
+	pg_uuid_t  *id = palloc(sizeof(pg_uuid_t));
+
+	*id = ColumnUuid(slot, DETAIL_COL_PLAN_ID);
+	return id;
 }
 
 #define OUTPUT_MATCHES \
@@ -235,8 +273,8 @@ FindIds(Call *call, KeptQuery *of_all, KeptQuery *of_tree, TSQuery query, const 
 	" CASE WHEN pg_catalog.octet_length(pg_catalog.left(d.final_output, 250000)) <= 260000 THEN 250000 ELSE 65000 END))" \
 	" || pg_catalog.array_to_tsvector(ARRAY['tenant ' || pg_catalog.hashtextextended(d.tenant, 0)::text])) @@ $2"
 
-/* Find the newest plans whose final output matches, at most max: of a plan and those nested in it, or of all plans. */
-Rows
+/* List the newest plans whose final output matches, at most max: of a plan and those nested in it, or of all plans. */
+List *
 PlansByOutput(Call *call, TSQuery query, const pg_uuid_t *plan_id, int max)
 {
 	static KeptQuery of_all = {
@@ -248,16 +286,88 @@ PlansByOutput(Call *call, TSQuery query, const pg_uuid_t *plan_id, int max)
 		" AND (p.id = $4 OR p.root_id = $4) WHERE" OUTPUT_MATCHES " ORDER BY d.plan_id DESC LIMIT $3",
 		4, {TEXTOID, TSQUERYOID, INT4OID, UUIDOID}, .quiet = true
 	};
+	Datum		wanted = OfTenant(call, query);
+	List	   *ids;
 
-	return FindIds(call, &of_all, &of_tree, query, plan_id, max);
+	if (plan_id == NULL && TableReadWords(call, "plan_detail", "plan_detail_search", wanted, DetailPlanMake, FOUND_AT_MOST, &ids))
+		return NewestIds(ids, max);
+	return FindIds(call, &of_all, &of_tree, wanted, plan_id, max);
+}
+
+/* an artifact that matches */
+typedef struct FoundArtifact
+{
+	pg_uuid_t	id;
+	pg_uuid_t	plan_id;
+	int			version;
+	char	   *name;			/* NULL: it was set to null */
+} FoundArtifact;
+
+/* Make a FoundArtifact from a row of stepwise.artifact. */
+static void *
+FoundMake(TupleTableSlot *slot)
+{
+	FoundArtifact *found = palloc(sizeof(FoundArtifact));
+
+	found->id = ColumnUuid(slot, ARTIFACT_COL_ID);
+	found->plan_id = ColumnUuid(slot, ARTIFACT_COL_PLAN_ID);
+	found->version = ColumnInt(slot, ARTIFACT_COL_VERSION);
+	found->name = ColumnText(slot, ARTIFACT_COL_NAME);
+	return found;
+}
+
+/* Compare the plans and names of artifacts. */
+static int
+CompareNames(const FoundArtifact *one, const FoundArtifact *other)
+{
+	int			plans = memcmp(&one->plan_id, &other->plan_id, sizeof(pg_uuid_t));
+
+	if (plans != 0)
+		return plans;
+	if (one->name == NULL || other->name == NULL)
+		return (one->name == NULL) - (other->name == NULL);
+	return strcmp(one->name, other->name);
+}
+
+/* Compare artifacts by plan and name, and then the newer version first. */
+static int
+FoundByVersion(const ListCell *a, const ListCell *b)
+{
+	const FoundArtifact *one = lfirst(a);
+	const FoundArtifact *other = lfirst(b);
+	int			names = CompareNames(one, other);
+
+	if (names != 0)
+		return names;
+	return one->version > other->version ? -1 : one->version < other->version;
+}
+
+/* List the ids of the newest versions. */
+static List *
+NewestVersions(List *found)
+{
+	const FoundArtifact *last = NULL;
+	List	   *ids = NIL;
+	ListCell   *cell;
+
+	list_sort(found, FoundByVersion);
+	foreach(cell, found)
+	{
+		FoundArtifact *artifact = lfirst(cell);
+
+		if (last == NULL || CompareNames(last, artifact) != 0)
+			ids = lappend(ids, &artifact->id);
+		last = artifact;
+	}
+	return ids;
 }
 
 #define ARTIFACTS_FOUND \
 	"(SELECT DISTINCT ON (a.plan_id, a.name) a.id, a.plan_id FROM stepwise.artifact AS a" \
 	" WHERE a.tenant = $1 AND a.search @@ $2 ORDER BY a.plan_id, a.name, a.version DESC) AS m"
 
-/* Find the newest artifacts that match. Of several versions, only the newest that matches counts. */
-static Rows
+/* List the newest artifacts that match. Of several versions, only the newest that matches counts. */
+static List *
 ArtifactsByWords(Call *call, TSQuery query, const pg_uuid_t *plan_id, int max)
 {
 	static KeptQuery of_all = {
@@ -269,8 +379,12 @@ ArtifactsByWords(Call *call, TSQuery query, const pg_uuid_t *plan_id, int max)
 		" AND (p.id = $4 OR p.root_id = $4) ORDER BY m.id DESC LIMIT $3",
 		4, {TEXTOID, TSQUERYOID, INT4OID, UUIDOID}, .quiet = true
 	};
+	Datum		wanted = OfTenant(call, query);
+	List	   *found;
 
-	return FindIds(call, &of_all, &of_tree, query, plan_id, max);
+	if (plan_id == NULL && TableReadWords(call, "artifact", "artifact_search", wanted, FoundMake, FOUND_AT_MOST, &found))
+		return NewestIds(NewestVersions(found), max);
+	return FindIds(call, &of_all, &of_tree, wanted, plan_id, max);
 }
 
 static float4
@@ -310,25 +424,17 @@ static List *
 FindMatches(Call *call, Oid config, TSQuery query, const pg_uuid_t *plan_id)
 {
 	List	   *matches = NIL;
-	Rows		rows = ArtifactsByWords(call, query, plan_id, RANKED_AT_MOST);
+	ListCell   *cell;
 
-	for (uint64 i = 0; i < rows.count; i++)
+	foreach(cell, ArtifactsByWords(call, query, plan_id, RANKED_AT_MOST))
 	{
-		pg_uuid_t	id = RowUuid(&rows, i, 1);
-		WholeArtifact *artifact = ArtifactById(call, &id);
+		WholeArtifact *artifact = ArtifactById(call, lfirst(cell));
 
 		if (artifact != NULL)
 			matches = MatchAdd(matches, call, artifact, &artifact->plan_id, config, query);
 	}
-	RowsFree(&rows);
-	rows = PlansByOutput(call, query, plan_id, RANKED_AT_MOST);
-	for (uint64 i = 0; i < rows.count; i++)
-	{
-		pg_uuid_t	id = RowUuid(&rows, i, 1);
-
-		matches = MatchAdd(matches, call, NULL, &id, config, query);
-	}
-	RowsFree(&rows);
+	foreach(cell, PlansByOutput(call, query, plan_id, RANKED_AT_MOST))
+		matches = MatchAdd(matches, call, NULL, lfirst(cell), config, query);
 	return matches;
 }
 

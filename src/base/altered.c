@@ -9,8 +9,10 @@
 #include "base/base.h"
 
 #include "commands/trigger.h"
+#include "utils/catcache.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
 /* keys that foreign keys may refer to, or that are checked at the end of a statement; we never change their columns */
 static const char *const FixedKeys[] = {"plan_pkey", "step_pkey", "step_order_unique"};
@@ -50,14 +52,25 @@ static const char *const OurIndexes[] = {
 	"step_pkey", "step_order_unique", "step_name", "step_binding", "step_ready", "step_holder", "step_lease", "step_holds",
 	"step_sent_back", "step_paused", "step_notes", "dependency_pkey", "dependency_of", "plan_detail_pkey", "plan_detail_search",
 	"audit_log_plan", "audit_log_tenant", "tool_call_pkey",
-	"checkpoint_pkey", "checkpoint_step_id_key", "checkpoint_tenant", "checkpoint_root"
+	"checkpoint_pkey", "checkpoint_step_id_key", "checkpoint_tenant", "checkpoint_root", "workflow_pkey"
 };
+
+/*
+ * Open an index. Its columns are read from the catalog together before. Otherwise
+ * PostgreSQL would look them up one by one.
+ */
+static Relation
+OpenIndex(Oid oid)
+{
+	ReleaseSysCacheList(SearchSysCacheList1(ATTNUM, ObjectIdGetDatum(oid)));
+	return index_open(oid, AccessShareLock);
+}
 
 /* Check whether an index is ours. It is opened for that, because a write opens all indexes of its table anyway. */
 static bool
 IndexIsOurs(Oid oid)
 {
-	Relation	index = index_open(oid, AccessShareLock);
+	Relation	index = OpenIndex(oid);
 	bool		ours = NameIndex(RelationGetRelationName(index), OurIndexes, lengthof(OurIndexes)) >= 0;
 
 	index_close(index, NoLock);

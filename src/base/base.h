@@ -253,6 +253,7 @@ extern char *DigestText(const void *jsonb_varlena); /* of the text of a jsonb va
 
 extern void CatalogInit(void);
 extern Oid	TableOid(const char *name);
+extern bool TableIsThere(const char *name);
 extern Oid	EnumValue(const char *type, const char *label);
 extern Oid	FunctionOid(const char *name);	/* InvalidOid if there is none */
 
@@ -514,6 +515,7 @@ extern List *TableReadAll(const char *table, const char *index, Key *key, TupleM
 extern List *TableReadSome(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make, int max);
 extern void *TableLock(const char *table, const char *index, Key *key, TupleTest test, const void *arg, TupleMake make, bool *held);
 extern void *TablePin(const char *table, const char *index, Key *key, TupleMake make);
+extern List *TableLockAll(const char *table, const char *index, Key *key, TupleMake make);
 
 /* for those who write rows */
 extern IndexScanDesc ScanBegin(Relation relation, const char *index, Key *key);
@@ -522,6 +524,10 @@ extern bool RowIsWanted(Relation relation, TupleTableSlot *slot, const Call *cal
 extern TM_Result RowLock(Relation relation, TupleTableSlot *slot, LockTupleMode mode, LockWaitPolicy wait);
 extern void RefuseConcurrentUpdate(void);
 extern TupleTableSlot *TableSeekAgain(Relation relation, const char *index, Key *key);
+
+/* ---------- bitmap.c: read rows of our own tables by an index over words ---------- */
+
+extern bool TableReadWords(Call *call, const char *table, const char *index, Datum query, TupleMake make, int max, List **rows);
 
 /* ---------- altered.c: check whether a user has added something to a table ---------- */
 

@@ -9,9 +9,13 @@
 
 #include "access/htup_details.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_attribute.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_enum.h"
+#include "catalog/pg_index.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
+#include "storage/lmgr.h"
 #include "utils/catcache.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -90,6 +94,24 @@ Keep(const char *type, const char *name, Oid oid)
 }
 
 /*
+ * Lock the catalogs that describe tables and indexes, until the end of the
+ * transaction, as every reader of them does for a moment.
+ *
+ * The first call of a connection opens thirty tables and indexes, and reads these
+ * catalogs two hundred times. To lock and unlock them each time is a tenth of
+ * what it does.
+ */
+static void
+HoldCatalogs(void)
+{
+	static const Oid catalogs[] = {RelationRelationId, ClassOidIndexId, AttributeRelationId, AttributeRelidNumIndexId,
+								   IndexRelationId, IndexRelidIndexId};
+
+	for (size_t i = 0; i < lengthof(catalogs); i++)
+		LockRelationOid(catalogs[i], AccessShareLock);
+}
+
+/*
  * Find one of our tables or indexes by its name, a constant; raise an error if
  * the extension is not installed.
  */
@@ -101,6 +123,7 @@ TableOid(const char *name)
 
 	if (IsKnown(k, NULL, name))
 		return k->oid;
+	HoldCatalogs();
 	relid = get_relname_relid(name, get_namespace_oid("stepwise", false));
 	if (!OidIsValid(relid))
 		ereport(ERROR,
@@ -108,6 +131,13 @@ TableOid(const char *name)
 				 errmsg("stepwise.%s not found", name),
 				 errhint("The engine finds its tables and indexes by name: was one of them renamed or dropped?")));
 	return Keep(NULL, name, relid);
+}
+
+/* Check whether one of our tables or indexes is there. */
+bool
+TableIsThere(const char *name)
+{
+	return OidIsValid(get_relname_relid(name, get_namespace_oid("stepwise", false)));
 }
 
 /* Find the enum value of type stepwise.<type> with this label; both are constants. */

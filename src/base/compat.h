@@ -81,6 +81,61 @@ InputSafe(PGFunction input, char *text, Datum *result)
 #define IndexBeginScan(table, index, snapshot, keys) index_beginscan(table, index, snapshot, keys, 0)
 #endif
 
+/*
+ * Go through the places of a bitmap, page by page. BitmapNext returns how many
+ * there are in the next page; -1: there is none. If the bitmap has only the page,
+ * all places in it are given. "sure" says whether the index is.
+ */
+#include "access/htup_details.h"
+#include "nodes/tidbitmap.h"
+
+static inline int
+BitmapWholePage(OffsetNumber *offsets)
+{
+	for (int i = 0; i < (int) MaxHeapTuplesPerPage; i++)
+		offsets[i] = i + 1;
+	return MaxHeapTuplesPerPage;
+}
+
+#if PG_VERSION_NUM >= 180000
+#define IndexBeginBitmap(index, snapshot, keys) index_beginscan_bitmap(index, snapshot, NULL, keys)
+typedef TBMPrivateIterator BitmapIterator;
+#define BitmapBegin(bitmap) tbm_begin_private_iterate(bitmap)
+#define BitmapEnd(iterator) tbm_end_private_iterate(iterator)
+
+static inline int
+BitmapNext(BitmapIterator *iterator, BlockNumber *block, OffsetNumber *offsets, bool *sure)
+{
+	TBMIterateResult page;
+
+	if (!tbm_private_iterate(iterator, &page))
+		return -1;
+	*block = page.blockno;
+	*sure = !page.recheck && !page.lossy;
+	return page.lossy ? BitmapWholePage(offsets) : tbm_extract_page_tuple(&page, offsets, MaxHeapTuplesPerPage);
+}
+#else
+#define IndexBeginBitmap(index, snapshot, keys) index_beginscan_bitmap(index, snapshot, keys)
+typedef TBMIterator BitmapIterator;
+#define BitmapBegin(bitmap) tbm_begin_iterate(bitmap)
+#define BitmapEnd(iterator) tbm_end_iterate(iterator)
+
+static inline int
+BitmapNext(BitmapIterator *iterator, BlockNumber *block, OffsetNumber *offsets, bool *sure)
+{
+	const TBMIterateResult *page = tbm_iterate(iterator);
+
+	if (page == NULL)
+		return -1;
+	*block = page->blockno;
+	*sure = !page->recheck && page->ntuples >= 0;
+	if (page->ntuples < 0)
+		return BitmapWholePage(offsets);
+	memcpy(offsets, page->offsets, sizeof(OffsetNumber) * page->ntuples);
+	return page->ntuples;
+}
+#endif
+
 /* from 16 on, an update tells which indexes need an entry */
 #if PG_VERSION_NUM >= 160000
 typedef TU_UpdateIndexes UpdateIndexes;
@@ -101,6 +156,11 @@ typedef bool UpdateIndexes;
 #define HasGeneratedColumns(constraints) ((constraints)->has_generated_stored || (constraints)->has_generated_virtual)
 #else
 #define HasGeneratedColumns(constraints) ((constraints)->has_generated_stored)
+#endif
+
+/* up to 15, the settings of the server are a sorted array (settings.c) */
+#if PG_VERSION_NUM < 160000
+#define SETTINGS_ARE_SORTED
 #endif
 
 /* 17 moved the local transaction id of a backend into a struct */

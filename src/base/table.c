@@ -291,6 +291,33 @@ TablePin(const char *table, const char *index, Key *key, TupleMake make)
 	return LockFirst(table, index, key, NULL, NULL, make, LockTupleKeyShare, NULL);
 }
 
+/*
+ * Lock all rows of a key, as FOR UPDATE does, and read them. A row that was
+ * deleted while we waited is left out. The key must be about columns that never
+ * change, because it is not looked at again after a wait.
+ */
+List *
+TableLockAll(const char *table, const char *index, Key *key, TupleMake make)
+{
+	Relation	relation;
+	TupleTableSlot *slot;
+	IndexScanDesc scan;
+	List	   *rows = NIL;
+
+	CheckWritable("SELECT FOR UPDATE");
+	relation = TableBegin(key->call, table, RowShareLock);
+	slot = ReadSlot(key->call, relation);
+	scan = ScanBegin(relation, index, key);
+	while (ScanNext(scan, key, slot))
+		if (RowIsWanted(relation, slot, key->call, NULL, NULL) &&
+			RowLock(relation, slot, LockTupleExclusive, LockWaitBlock) == TM_Ok)
+			rows = lappend(rows, make(slot));
+	index_endscan(scan);
+	ExecClearTuple(slot);
+	TableEnd();
+	return rows;
+}
+
 /* ---------- finding a row again, to update it ---------- */
 
 /*

@@ -424,6 +424,12 @@ extern void ReachCheckCondition(Reader *reader, const Place *place, const Condit
 
 /* ---------- workflow.c: the stored versions of workflows ---------- */
 
+/* columns of stepwise.workflow, in the order of its definition */
+enum
+{
+	WORKFLOW_COL_TENANT, WORKFLOW_COL_NAME, WORKFLOW_COL_VERSION, WORKFLOW_COL_DEFINITION, WORKFLOW_COL_CREATED_AT
+};
+
 /* a row of stepwise.workflow */
 typedef struct WorkflowRow
 {
@@ -441,8 +447,8 @@ extern int	WorkflowNewestVersion(Call *call, const char *name);	/* 0: none */
 extern Jsonb *WorkflowDefinition(Call *call, const char *name, int version);	/* 0: the newest; NULL: none */
 extern Jsonb *WorkflowPin(Call *call, const char *name, int *version);	/* likewise, and locks the row; sets *version;
 																		 * SW016 */
-extern Params WorkflowParams(const Call *call, const char *name, int version);
-extern Rows WorkflowQuery(KeptQuery *query, const Call *call, const char *name, int version);
+extern List *WorkflowLock(Call *call, const char *name, int version);	/* of int *; 0: all versions; likewise the next */
+extern void WorkflowDelete(Call *call, const char *name, int version);
 extern char *WorkflowLabel(const char *name, int version);
 extern char *WorkflowHint(Call *call, const Faults *faults, const char *name);
 pg_noreturn extern void WorkflowNotFound(Call *call, const char *name, int version);	/* SW016 */

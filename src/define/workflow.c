@@ -10,41 +10,11 @@
 
 #define NAMES_FOR_HINT		"1000"
 
-/* columns of stepwise.workflow, in the order of its definition */
-enum
-{
-	WORKFLOW_COL_TENANT, WORKFLOW_COL_NAME, WORKFLOW_COL_VERSION, WORKFLOW_COL_DEFINITION, WORKFLOW_COL_CREATED_AT
-};
-
 /* 1 name */
 static KeptQuery NamesQuery = {
 	"SELECT DISTINCT name FROM stepwise.workflow WHERE tenant = $1 ORDER BY name LIMIT " NAMES_FOR_HINT,
 	1, {TEXTOID}
 };
-
-/* Make the first parameters of a query: tenant, name, and version or null. */
-Params
-WorkflowParams(const Call *call, const char *name, int version)
-{
-	Params		params = {0};
-
-	ParamTenant(&params, call);
-	ParamText(&params, name);
-	if (version)
-		ParamInt(&params, version);
-	else
-		ParamNull(&params);
-	return params;
-}
-
-/* Run a query over (tenant, name, version or null). */
-Rows
-WorkflowQuery(KeptQuery *query, const Call *call, const char *name, int version)
-{
-	Params		params = WorkflowParams(call, name, version);
-
-	return QueryRun(query, &params);
-}
 
 /* Make the key of a version; 0: of all versions, the newest first. */
 static Key
@@ -217,4 +187,43 @@ WorkflowPin(Call *call, const char *name, int *version)
 		WorkflowNotFound(call, name, *version);
 	*version = row->version;
 	return JsonOf(row->definition);
+}
+
+/* ---------- dropping ---------- */
+
+/* Lock a version, or all, so that no plan starts from it. Returns the numbers, the newest first. */
+List *
+WorkflowLock(Call *call, const char *name, int version)
+{
+	Key			key = WorkflowKey(call, name, version);
+
+	return TableLockAll("workflow", "workflow_pkey", &key, VersionMake);
+}
+
+/* Delete a version, or all, by a statement. */
+static void
+DeleteByStatement(Call *call, const char *name, int version)
+{
+	static KeptQuery delete = {
+		"DELETE FROM stepwise.workflow WHERE tenant = $1 AND name = $2 AND ($3 = 0 OR version = $3)",
+		3, {TEXTOID, TEXTOID, INT4OID}
+	};
+	Params		params = {0};
+
+	ParamTenant(&params, call);
+	ParamText(&params, name);
+	ParamInt(&params, version);
+	QueryRun(&delete, &params);
+}
+
+/* Delete a version, or all. */
+void
+WorkflowDelete(Call *call, const char *name, int version)
+{
+	Key			key = WorkflowKey(call, name, version);
+
+	if (TableIsAltered(call, "workflow"))
+		DeleteByStatement(call, name, version);
+	else
+		TableDelete("workflow", "workflow_pkey", &key, NULL, NULL);
 }

@@ -96,6 +96,32 @@ SELECT (stepwise.store_artifact(:'fish', 'rare', :'rare') ->> 'size')::int > 700
 SELECT stepwise.store_output(:'fish', :'rare') ->> 'replaced';
 SELECT r ->> 'kind' FROM jsonb_array_elements(stepwise.search_artifacts(pg_temp.rare(100)) -> 'results') AS r ORDER BY 1;
 
+-- ---------- what the index of words is not sure of, and very many matches ----------
+
+BEGIN;
+INSERT INTO stepwise.artifact (tenant, id, plan_id, name, content, version)
+SELECT 'default', stepwise.uuid7(), :'fish', 'many ' || n, CASE WHEN n % 4000 = 0 THEN 'a walrus climbs ' ELSE 'it climbs, a walrus ' END
+       || (SELECT string_agg(md5(n || ' ' || i), ' ') FROM generate_series(1, 12) AS i), 1
+FROM generate_series(1, 12000) AS n;
+-- words that stand together; with little memory, the bitmap has only pages
+SELECT pg_temp.found('"walrus climbs"');
+SET LOCAL work_mem = '64kB';
+SELECT pg_temp.found('"walrus climbs"');
+RESET work_mem;
+-- the newest thousand are ranked
+SELECT x ->> 'count', x #>> '{results,0,name}', x #>> '{results,19,name}' FROM stepwise.search_artifacts('walrus') AS x;
+-- the same with indexes that are of another kind now
+SELECT stepwise.store_output(:'fish', 'No walrus climbs') ->> 'planStatus', stepwise.find_plans('walrus') ->> 'count';
+DROP INDEX stepwise.artifact_search, stepwise.plan_detail_search;
+CREATE INDEX artifact_search ON stepwise.artifact (version);
+CREATE INDEX plan_detail_search ON stepwise.plan_detail USING gin (variables);
+SELECT pg_temp.found('"walrus climbs"'), stepwise.find_plans('walrus') ->> 'count';
+-- and without them, or with a table of that name
+DROP INDEX stepwise.artifact_search, stepwise.plan_detail_search;
+CREATE TABLE stepwise.artifact_search (search tsvector);
+SELECT pg_temp.found('"walrus climbs"'), stepwise.find_plans('walrus') ->> 'count';
+ROLLBACK;
+
 -- ---------- plans that have ended, tenants, final checks ----------
 
 SELECT stepwise.cancel_plan(:'fish') ->> 'planStatus';

@@ -98,6 +98,10 @@ SELECT bag_eq(
     $$ SELECT name, boot_val, unit, min_val, max_val, context FROM pg_settings WHERE name LIKE 'stepwise.%' $$,
     'settings: default, unit, range, context');
 
+-- up to PostgreSQL 15, the library puts them into a sorted array
+SELECT is_empty('SELECT name FROM pg_settings WHERE current_setting(name, true) IS NULL', 'all settings are found by their names beside ours');
+SELECT cmp_ok((SELECT count(*) FROM pg_settings WHERE name < 'stepwise' OR name > 'stepwisf'), '>', 300::bigint, 'none was lost');
+
 CREATE TEMP TABLE source AS SELECT :'errcodes'::text AS errcodes, :'pause'::text AS pause;
 
 SELECT bag_eq(
