@@ -4,7 +4,7 @@
 -- the functions tell agrees with what they do: the calls that why names, the alternatives too, change something, or why says to wait; handoff,
 -- get_plan_context, get_next_step and run name the same call; the pause reason of a plan is that of its first blocking step, and no ready step is
 -- passed over. All that holds for the owner, for an agent without the right to decide, and for a person who has it. The hint of an error names no call
--- that is refused to who got it, and a reader is told to leave the plan to others.
+-- that is refused to who got it, or changes nothing, and a reader is told to leave the plan to others.
 -- The seed is fixed: each run makes the same calls, whatever the clock and the ids are. So every choice among rows sorts them by id first; the ids of
 -- one session are in the order in which they were made. "make walk SEEDS=..." takes other walks.
 
@@ -144,21 +144,28 @@ BEGIN
 END $$;
 
 -- The calls that a hint names, with something in the place of what is left open.
-CREATE FUNCTION hinted(root uuid, hint text) RETURNS SETOF text LANGUAGE sql AS $$
-    SELECT regexp_replace(replace(replace(replace(replace(replace(m[1], ', tool, result', ', ''client'', ''{}'''), ', result)', ', ''{}'')'), ', decision)', ', ''skip'')'), ', response)', ', ''1'')'),
-                   ', from_step)', ', ''s1'')'), '\(checkpoint_id', format('(%L', (SELECT min(k.id::text) FROM stepwise.checkpoint AS k WHERE k.root_id = root)))
+CREATE FUNCTION hinted(hint text) RETURNS SETOF text LANGUAGE sql AS $$
+    SELECT replace(replace(replace(replace(replace(m[1], ', tool, result', ', ''client'', ''{}'''), ', result)', ', ''{}'')'), ', decision)', ', ''skip'')'), ', response)', ', ''1'')'),
+                   ', from_step)', ', ''s1'')')
     FROM regexp_matches(hint, '(stepwise\.\w+\((?:[^()'']|''[^'']*'')*\))', 'g') AS m
 $$;
--- No call that a hint names is refused to who got it.
+-- No call that a hint names is refused to who got it, and each that moves a step moves one. What the reader fills in may not fit (SW005, and SW002
+-- for the name of a step), and a hint does not tell the attempt of a claim (SW012).
 CREATE FUNCTION check_hint(root uuid, hint text, part text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
     call text;
+    w record;
     said text;
 BEGIN
-    FOR call IN SELECT hinted(root, hint) LOOP
-        said := (would(root, call, part)).answer #>> '{}';
-        IF said ~ '^(SW003|SW004|SW014|42)' THEN
+    FOR call IN SELECT hinted(hint) LOOP
+        w := would(root, call, part);
+        said := w.answer #>> '{}';
+        IF said ~ '^[0-9A-Z]{5} ' AND said !~ '^SW0(05|12)' AND NOT (said LIKE 'SW002%' AND call ~ 'fork_plan|get_step_context') THEN
             RETURN NEXT format('the hint names %s: %s', call, said);
+        ELSIF w.change IS NOT TRUE AND said !~ '^SW' AND call ~ '^stepwise[.](submit|advance|release|retry|skip|fail|resume|modify|cancel|record)' THEN
+            RETURN NEXT format('the hint names %s, which changes nothing: %s', call, said);
+        ELSIF w.change IS NOT TRUE AND call LIKE 'stepwise.get_next_step%' AND w.answer ->> 'status' LIKE 'plan%' THEN
+            RETURN NEXT format('the hint names %s, but the plan has ended', call);
         END IF;
     END LOOP;
 END $$;
