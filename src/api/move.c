@@ -651,7 +651,7 @@ static const struct
 	[REASON_UNRESOLVED_DEPENDENCY] = {"client", SayDependency, MoveAfterProducer},
 	[REASON_CONDITION_ERROR] = {"client", SayCondition, MoveAfterCondition},
 	[REASON_CLIENT_TOOL] = {"client", SayClient, MoveDoIt},
-	[REASON_SCHEMA_MISMATCH] = {"client", SayMismatch, MoveDoIt},
+	[REASON_SCHEMA_MISMATCH] = {"client", SayMismatch, MoveSupply},
 	[REASON_TOOL_ERROR] = {"client", SayError, MoveAfterError},
 	[REASON_RESOURCE_ERROR] = {"client", SayResource, MoveRetry},
 	[REASON_INPUT_REQUIRED] = {"person", SayInput, MoveResume},

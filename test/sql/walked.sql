@@ -40,6 +40,15 @@ SELECT stepwise.release_step(pg_temp.step('walked gate', 'a'), 1) ->> 'planStatu
 SELECT pg_temp.told('stalled'), pg_temp.next('stalled'), pg_temp.submit('walked gate', 'a');
 SELECT pg_temp.told('stalled');
 
+-- a step whose arguments do not fit its tool, and that takes no report because of its gate, is not handed out either
+SELECT stepwise.register_tool('walked narrow', input_schema => '{"required": ["z"]}') IS NOT NULL;
+SELECT pg_temp.make('narrow', '[{"name": "a", "tool": "walked narrow", "review": {"when": "before"}}, {"name": "b", "tool": "walked narrow"}]');
+SELECT pg_temp.next('narrow');
+SELECT pg_temp.told('narrow');
+SELECT stepwise.skip_step(pg_temp.step('narrow', 'a')) ->> 'stepStatus', pg_temp.next('narrow');
+SELECT pg_temp.told('narrow');
+SELECT stepwise.drop_tool('walked narrow') IS NOT NULL;
+
 -- who has a part in a step is not told to change its review, where the plan wants a separate reviewer
 CREATE ROLE regress_walked_person;
 CREATE ROLE regress_walked_few;
