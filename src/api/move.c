@@ -243,11 +243,11 @@ MoveMend(Wait *w, char *words)
 	MoveSkip(w);
 }
 
-/* Say whether modify_plan takes the plan of the step. */
+/* Say whether modify_plan takes the plan of the step, and the caller has EXECUTE on it. */
 static bool
 IsModifiable(const Wait *w)
 {
-	return w->plan->status == PLAN_PLANNING || w->plan->status == PLAN_EXECUTING;
+	return (w->plan->status == PLAN_PLANNING || w->plan->status == PLAN_EXECUTING) && MayExecute(w, "modify_plan");
 }
 
 /* Say which key of the step has to be changed. */
@@ -341,8 +341,8 @@ MoveAfterError(Wait *w)
 	else if (!ToolIsInDatabase(w->call, w->step->tool) || !MaySkip(w->call, w->step))
 		MoveRetry(w);
 	else
-		MoveMend(w, psprintf("Tool \"%s\" is in the database. If what made it fail can be mended, do that and call"
-							 " stepwise.retry_step; otherwise leave the step out.", w->step->tool));
+		MoveMend(w, psprintf("Tool \"%s\" is in the database%s leave the step out.", w->step->tool,
+							 MayExecute(w, "retry_step") ? ". If what made it fail can be mended, do that and call stepwise.retry_step; otherwise" : ":"));
 }
 
 /*
