@@ -292,7 +292,7 @@ extern Outcome CheckOutcome(const char *outcome);
 
 /* ---------- end.c: end a step that waits for a person by another way ---------- */
 
-extern void CheckMayEnd(Call *call, PlanRow *plan, const StepRow *step);	/* SW014 */
+extern void CheckMayEnd(Call *call, const StepRow *step);	/* SW014 */
 
 /* ---------- plan_scope.c: the steps of a plan, as the grammar of definitions sees them ---------- */
 

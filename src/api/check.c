@@ -18,7 +18,7 @@ CheckByWorker(Call *call, const StepRow *step, const char *what)
 				(errcode(ERRCODE_INVALID_TRANSITION),
 				 errmsg("step \"%s\" %s and cannot be %s", step->name, StepDoes(step), what),
 				 rule->refusal_detail ? errdetail("%s", rule->refusal_detail) : 0,
-				 errhint("%s", StepHint(call, step, rule->refusal_hint))));
+				 errhint("%s", StateHint(call, step))));
 }
 
 /* Say in a sentence why a pending step is not due. */

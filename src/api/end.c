@@ -13,10 +13,10 @@
 
 /* Refuse to end a step if that would end a wait about which the caller may not decide. */
 void
-CheckMayEnd(Call *call, PlanRow *plan, const StepRow *step)
+CheckMayEnd(Call *call, const StepRow *step)
 {
 	PlanRow    *around;
-	StepRow    *ended = WaitOfOthers(call, plan, step, &around);
+	StepRow    *ended = WaitOfOthers(call, step, &around);
 
 	if (ended != NULL)
 	{

@@ -60,7 +60,7 @@ CheckAttempt(Call *call, const StepRow *step, const Claimant *claimant)
 				(errcode(ERRCODE_STALE_ATTEMPT),
 				 errmsg("attempt %d of step \"%s\" is no longer current", claimant->attempt, step->name),
 				 errdetail("The step is %s.", StepStatusName[step->status]),
-				 errhint("%s", StepHint(call, step, "Its claim was taken back. Drop the result, and ask for work with stepwise.get_next_step(root_id)."))));
+				 errhint("%s", StepHint(call, step, "Its claim was taken back. Drop the result; ask for work with stepwise.get_next_step(root_id)."))));
 }
 
 /* Refuse a pending step that was claimed before: the claim of the caller was taken back. */
@@ -71,7 +71,7 @@ CheckNotTakenBack(Call *call, const StepRow *step)
 		ereport(ERROR,
 				(errcode(ERRCODE_STALE_ATTEMPT),
 				 errmsg("the claim on step \"%s\" was taken back", step->name),
-				 errhint("%s", StepHint(call, step, "Drop the result, and ask for work with stepwise.get_next_step(root_id)."))));
+				 errhint("%s", StepHint(call, step, "Drop the result; ask for work with stepwise.get_next_step(root_id)."))));
 }
 
 /* Refuse a worker that is not the one who holds the claim, or who held the claim that failed. */
@@ -85,7 +85,7 @@ CheckHolder(Call *call, const StepRow *step, const Claimant *claimant)
 				(errcode(ERRCODE_STALE_ATTEMPT),
 				 errmsg("step \"%s\" %s claimed by another worker", step->name, failed ? "was" : "is"),
 				 errdetail("\"%s\" %s it, not \"%s\".", step->worker, failed ? "held" : "holds", claimant->worker),
-				 errhint("%s", StepHint(call, step, "Drop the result, and ask for work with stepwise.get_next_step(root_id)."))));
+				 errhint("%s", StepHint(call, step, "Drop the result; ask for work with stepwise.get_next_step(root_id)."))));
 }
 
 /* Refuse a call that shows by nothing that it knows the claim, if the claim is fenced. */

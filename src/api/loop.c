@@ -604,7 +604,7 @@ stepwise_fail_step(PG_FUNCTION_ARGS)
 	if (step->status == STEP_FAILED)
 		return CallEnd(&call, FailAgain(&call, plan, step, &claimant));
 	CheckClaim(&call, step, &claimant);
-	CheckMayEnd(&call, plan, step);
+	CheckMayEnd(&call, step);
 	step->message = error;
 	step->error = ErrorWithCode(error, code);
 	StepReport(step, report);
@@ -673,7 +673,7 @@ stepwise_skip_step(PG_FUNCTION_ARGS)
 	if (step->status == STEP_SKIPPED)
 		return CallEnd(&call, DuplicateAnswer(&call, plan, step));
 	CheckDoor(&call, step);
-	CheckMayEnd(&call, plan, step);
+	CheckMayEnd(&call, step);
 	step->message = reason;
 	StepMove(&call, plan, step, STEP_SKIPPED, NULL);
 	PlanSettle(&call, plan);
@@ -787,7 +787,7 @@ stepwise_cancel_plan(PG_FUNCTION_ARGS)
 		return CallEnd(&call, CancelAnswer(plan, true));
 	/* the plan around a nested one goes on without it */
 	if (plan->nested)
-		CheckMayEnd(&call, plan, StepMustRead(&call, &plan->parent_step_id));
+		CheckMayEnd(&call, StepMustRead(&call, &plan->parent_step_id));
 	CheckDoorOfCancel(&call, plan);
 	PlanCancel(&call, plan, reason);
 	PlanSettle(&call, plan);

@@ -676,7 +676,7 @@ ActFailStep(Change *change)
 {
 	if (FaultsAny(&change->faults))
 		return;
-	CheckMayEnd(change->call, change->plan, change->step);
+	CheckMayEnd(change->call, change->step);
 	change->step->message = change->params.reason;
 	change->step->given_up = true;
 	StepMove(change->call, change->plan, change->step, STEP_FAILED, NULL);

@@ -39,7 +39,7 @@ MayExecute(const Wait *w, const char *function)
 	return RoleMayExecute(w->call->caller, function);
 }
 
-/* Append a move, unless the caller may not make it. The caller may set its note. */
+/* Append a move, unless the caller may not make it, or one before it. The caller may set its note. */
 Move *
 AddMove(Wait *w, MoveKind kind, const char *name, Jsonb *arguments)
 {
@@ -47,7 +47,7 @@ AddMove(Wait *w, MoveKind kind, const char *name, Jsonb *arguments)
 
 	if (kind == MOVE_CALL && !MayExecute(w, name))
 		w->barred = true;
-	else
+	if (!w->barred)
 		w->moves = lappend(w->moves, move);
 	return move;
 }
@@ -80,7 +80,10 @@ AddOther(Wait *w, const char *name, Jsonb *arguments)
 		w->others = lappend(w->others, MoveNew(MOVE_CALL, name, arguments));
 }
 
-/* Leave the plan to others, if the caller may make none of the calls that let it go on. */
+/*
+ * If the caller may not make the next call, take another one that also ends the
+ * wait. If there is none, leave the plan to others.
+ */
 void
 LeaveToOthers(Wait *w)
 {
@@ -88,6 +91,12 @@ LeaveToOthers(Wait *w)
 		return;
 	w->barred = false;
 	w->moves = NIL;
+	if (w->others != NIL)
+	{
+		w->moves = list_make1(linitial(w->others));
+		w->others = list_delete_first(w->others);
+		return;
+	}
 	w->message = psprintf("%s%s %s: wait for somebody who may.", w->message, EndsSentence(w->message) ? "" : ".",
 						  FunctionIsOffered ? "This connection only reads, and may not continue the plan" : "This role may not continue the plan");
 }
@@ -234,11 +243,30 @@ MoveMend(Wait *w, char *words)
 	MoveSkip(w);
 }
 
-/* Say whether modify_plan takes the plan of the step. */
+/* Say whether modify_plan takes the plan of the step, and the caller has EXECUTE on it. */
 static bool
 IsModifiable(const Wait *w)
 {
-	return w->plan->status == PLAN_PLANNING || w->plan->status == PLAN_EXECUTING;
+	return (w->plan->status == PLAN_PLANNING || w->plan->status == PLAN_EXECUTING) && MayExecute(w, "modify_plan");
+}
+
+/* Say which key of the step has to be changed. */
+static const char *
+UpdateKey(const Wait *w)
+{
+	ReasonType	type = ReasonTypeOf(w->reason);
+	const StepRow *step = w->step;
+	char	   *missing = JsonGetText(w->reason, "missingParam");
+	JsonbValue	value;
+
+	if (type == REASON_CONDITION_ERROR)
+		return "condition";
+	/* review.summary is a part of the key "review" */
+	if (missing != NULL && !(step->arguments && JsonGet(JsonOf(step->arguments), missing, &value)))
+		return pnstrdup(missing, strcspn(missing, "."));
+	if (type == REASON_UNRESOLVED_DEPENDENCY && step->arguments == NULL)
+		return step->prompt ? "prompt" : step->resources ? "resources" : "instructions";
+	return "arguments";
 }
 
 /* Can the definition of the step be changed, and does that help? A failed step has to be retried after that. */
@@ -246,6 +274,9 @@ static bool
 CanChange(const Wait *w)
 {
 	if (w->step->status != STEP_PENDING || ReasonOfRun(w->reason))
+		return false;
+	/* in a plan with a separate reviewer, who has a part in the step does not change its review */
+	if (strcmp(UpdateKey(w), "review") == 0 && !CallerMayReview(w->call, w->plan, w->step))
 		return false;
 	return IsModifiable(w) && MayChange(w->call, w->plan, w->step);
 }
@@ -310,8 +341,8 @@ MoveAfterError(Wait *w)
 	else if (!ToolIsInDatabase(w->call, w->step->tool) || !MaySkip(w->call, w->step))
 		MoveRetry(w);
 	else
-		MoveMend(w, psprintf("Tool \"%s\" is in the database. If what made it fail can be mended, do that and call"
-							 " stepwise.retry_step; otherwise leave the step out.", w->step->tool));
+		MoveMend(w, psprintf("Tool \"%s\" is in the database%s leave the step out.", w->step->tool,
+							 MayExecute(w, "retry_step") ? ". If what made it fail can be mended, do that and call stepwise.retry_step; otherwise" : ":"));
 }
 
 /*
@@ -420,32 +451,13 @@ MoveDecide(Wait *w)
 	AddMove(w, MOVE_CALL, "submit_user_decision", JsonFinish(&b));
 }
 
-/* Say which key of the step has to be changed. */
-static const char *
-UpdateKey(const Wait *w, ReasonType type)
-{
-	const StepRow *step = w->step;
-	char	   *missing = JsonGetText(w->reason, "missingParam");
-	JsonbValue	value;
-
-	if (type == REASON_CONDITION_ERROR)
-		return "condition";
-	/* review.summary is a part of the key "review" */
-	if (missing != NULL && !(step->arguments && JsonGet(JsonOf(step->arguments), missing, &value)))
-		return pnstrdup(missing, strcspn(missing, "."));
-	if (type == REASON_UNRESOLVED_DEPENDENCY && step->arguments == NULL)
-		return step->prompt ? "prompt" : step->resources ? "resources" : "instructions";
-	return "arguments";
-}
-
 /* Put the key of the step that has to be changed, with what it has now, or with a place to fill in. */
 static void
 PutUpdate(JsonBuilder *b, const Wait *w)
 {
-	ReasonType	type = ReasonTypeOf(w->reason);
-	const char *key = UpdateKey(w, type);
+	const char *key = UpdateKey(w);
 
-	if (type == REASON_CHANGES_REQUESTED)
+	if (ReasonTypeOf(w->reason) == REASON_CHANGES_REQUESTED)
 		JsonPutText(b, key, "<the changed arguments, or another key of the step>");
 	else if (strcmp(key, "arguments") == 0 && w->step->arguments != NULL)
 		JsonPutJson(b, key, SketchedArguments(w));
@@ -639,7 +651,7 @@ static const struct
 	[REASON_UNRESOLVED_DEPENDENCY] = {"client", SayDependency, MoveAfterProducer},
 	[REASON_CONDITION_ERROR] = {"client", SayCondition, MoveAfterCondition},
 	[REASON_CLIENT_TOOL] = {"client", SayClient, MoveDoIt},
-	[REASON_SCHEMA_MISMATCH] = {"client", SayMismatch, MoveDoIt},
+	[REASON_SCHEMA_MISMATCH] = {"client", SayMismatch, MoveSupply},
 	[REASON_TOOL_ERROR] = {"client", SayError, MoveAfterError},
 	[REASON_RESOURCE_ERROR] = {"client", SayResource, MoveRetry},
 	[REASON_INPUT_REQUIRED] = {"person", SayInput, MoveResume},

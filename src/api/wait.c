@@ -38,15 +38,6 @@ PausedSince(const Wait *w)
 	return rows.count > 0 ? RowTime(&rows, 0, 1) : NO_TIME;
 }
 
-/* Describe the wait of a plan with a pause reason. */
-static void
-WaitOfReason(Wait *w)
-{
-	w->plan = PlanMustRead(w->call, &w->step->plan_id);
-	w->since = PausedSince(w);
-	ExplainReason(w);
-}
-
 /* how a plan has ended, in words */
 static const char *const EndWords[PLAN_STATUSES] = {
 	[PLAN_COMPLETED] = "is completed",
@@ -247,6 +238,36 @@ WaitOfOrphan(Wait *w)
 	AddMove(w, MOVE_CALL, "get_next_step", PlanArgument(w));
 	if (expired || ClaimIsStalled(w->plan, w->step))
 		AddOther(w, "reclaim_stalled", PlanArgument(w));
+}
+
+/* Find the claim for which the plan of the step was marked stalled; NULL if there is none. */
+static StepRow *
+StallOfPlan(const Wait *w)
+{
+	return w->plan->status == PLAN_STALLED ? OldestClaim(w->call, ClaimsOf(w->call, w->plan)) : NULL;
+}
+
+/*
+ * Describe the wait of a plan with a pause reason. The reason may be that of a
+ * nested plan which alone is marked stalled. Such a plan takes no change before
+ * its claim has ended.
+ */
+static void
+WaitOfReason(Wait *w)
+{
+	StepRow    *orphan;
+
+	w->plan = PlanMustRead(w->call, &w->step->plan_id);
+	orphan = StallOfPlan(w);
+	if (orphan != NULL)
+	{
+		w->reason = NULL;
+		w->step = orphan;
+		WaitOfOrphan(w);
+		return;
+	}
+	w->since = PausedSince(w);
+	ExplainReason(w);
 }
 
 /* Describe a plan in which nothing is claimed, next or blocked. */

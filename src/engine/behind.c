@@ -154,28 +154,68 @@ IsBelow(Call *call, const PlanRow *plan, const StepRow *step)
 	return false;
 }
 
+/* Say whether a checkpoint is that of a step, or of one nested in it, and read what waits there. */
+static bool
+WaitIsIn(Call *call, const ListedCheckpoint *checkpoint, const StepRow *step, PersonWait *wait)
+{
+	PlanRow    *plan = PlanMustRead(call, &checkpoint->plan_id);
+
+	if (!UuidEqual(&checkpoint->step_id, &step->id) && !IsBelow(call, plan, step))
+		return false;
+	*wait = (PersonWait) {checkpoint, plan, StepMustRead(call, &checkpoint->step_id)};
+	return true;
+}
+
+/* Say whether the caller may end a wait. */
+static bool
+MayEndWait(Call *call, const PersonWait *wait)
+{
+	return CallerMayDecide(call) && (!IsReview(wait->checkpoint) || CallerMayReview(call, wait->plan, wait->step));
+}
+
+/* Say whether somebody is asked at a step or below it, and who: first where the caller may answer. */
+bool
+WaitIn(Call *call, const StepRow *step, PersonWait *wait)
+{
+	bool		found = false;
+	ListCell   *cell;
+
+	if (step->status != STEP_AWAITING_INPUT)
+		return false;
+	foreach(cell, CheckpointsInTree(call, &step->root_id))
+	{
+		PersonWait	other;
+
+		if (!WaitIsIn(call, lfirst(cell), step, &other))
+			continue;
+		if (!found || MayEndWait(call, &other))
+			*wait = other;
+		found = true;
+		if (MayEndWait(call, wait))
+			break;
+	}
+	return found;
+}
+
 /*
  * Find the first wait that the end of a step would end too, and about which the
  * caller may not decide, with the plan around it; NULL if there is none.
  */
 StepRow *
-WaitOfOthers(Call *call, const PlanRow *plan, const StepRow *step, PlanRow **around)
+WaitOfOthers(Call *call, const StepRow *step, PlanRow **around)
 {
 	ListCell   *cell;
 
 	if (step->status != STEP_AWAITING_INPUT && !(step->status == STEP_IN_PROGRESS && StepNests(step)))
 		return NULL;
-	foreach(cell, CheckpointsInTree(call, &plan->root_id))
+	foreach(cell, CheckpointsInTree(call, &step->root_id))
 	{
-		const ListedCheckpoint *checkpoint = lfirst(cell);
-		StepRow    *ended;
+		PersonWait	wait;
 
-		*around = PlanMustRead(call, &checkpoint->plan_id);
-		if (!UuidEqual(&checkpoint->step_id, &step->id) && !IsBelow(call, *around, step))
+		if (!WaitIsIn(call, lfirst(cell), step, &wait) || MayEndWait(call, &wait))
 			continue;
-		ended = StepMustRead(call, &checkpoint->step_id);
-		if (!CallerMayDecide(call) || (IsReview(checkpoint) && !CallerMayReview(call, *around, ended)))
-			return ended;
+		*around = wait.plan;
+		return wait.step;
 	}
 	return NULL;
 }
@@ -200,11 +240,11 @@ MayChange(Call *call, const PlanRow *plan, const StepRow *step)
 
 /* Say whether the caller may end a step as skipped or failed, and what waits in it. */
 bool
-MayEnd(Call *call, const PlanRow *plan, const StepRow *step)
+MayEnd(Call *call, const StepRow *step)
 {
 	PlanRow    *around;
 
-	return MaySkip(call, step) && WaitOfOthers(call, plan, step, &around) == NULL;
+	return MaySkip(call, step) && WaitOfOthers(call, step, &around) == NULL;
 }
 
 /* Say whether the caller may add a step at the end of a plan, without dependencies. */
@@ -220,5 +260,5 @@ MayAppend(Call *call, const PlanRow *plan)
 bool
 MayCancel(Call *call, const PlanRow *plan)
 {
-	return !plan->nested || MaySkip(call, StepMustRead(call, &plan->parent_step_id));
+	return !plan->nested || MayEnd(call, StepMustRead(call, &plan->parent_step_id));
 }

@@ -770,8 +770,7 @@ typedef struct StepKindRule
 	Due			(*ready) (Call *call, PlanRow *plan, StepRow *step, Next *next, Judgement *j);
 	const char *does;			/* what the step does, in words; NULL if a worker does it */
 	const char *refusal_detail; /* of the error for a worker, or NULL */
-	const char *refusal_hint;	/* of the error for a worker, or NULL */
-	const char *hint[STEP_STATUSES];	/* of a refused move, by state; NULL: that of state.c */
+	const char *hint[STEP_STATUSES];	/* of a refused move or worker, by state; NULL: that of state.c */
 } StepKindRule;
 
 extern StepKind StepKindOf(const StepRow *step);
@@ -801,10 +800,20 @@ extern const StepRow *GateOfStep(Call *call, const PlanRow *plan, const StepRow 
 extern const StepRow *GateAround(Call *call, const PlanRow *plan);
 extern StepRow *GateOfAdded(Call *call, const PlanRow *plan, const pg_uuid_t *ids, int count, int order);
 extern StepRow *GateOfPlan(Call *call, const PlanRow *plan);
-extern StepRow *WaitOfOthers(Call *call, const PlanRow *plan, const StepRow *step, PlanRow **around);
+
+/* a wait for a person: its checkpoint, the step that waits, and the plan of that */
+typedef struct PersonWait
+{
+	const ListedCheckpoint *checkpoint;
+	PlanRow    *plan;
+	StepRow    *step;
+} PersonWait;
+
+extern bool WaitIn(Call *call, const StepRow *step, PersonWait *wait);	/* false: nobody is asked */
+extern StepRow *WaitOfOthers(Call *call, const StepRow *step, PlanRow **around);	/* NULL: none */
 extern bool MaySkip(Call *call, const StepRow *step);
 extern bool MayChange(Call *call, const PlanRow *plan, const StepRow *step);
-extern bool MayEnd(Call *call, const PlanRow *plan, const StepRow *step);
+extern bool MayEnd(Call *call, const StepRow *step);
 extern bool MayAppend(Call *call, const PlanRow *plan);
 extern bool MayCancel(Call *call, const PlanRow *plan);
 
@@ -827,6 +836,7 @@ extern void StepAudit(Call *call, PlanRow *plan, const StepRow *step, StepStatus
 extern void PlanAudit(Call *call, PlanRow *plan, PlanStatus from, PlanStatus to, const Jsonb *detail);
 extern void StepPause(Call *call, PlanRow *plan, StepRow *step, Jsonb *reason); /* NULL: clear it */
 extern void StepMarkHolds(Call *call, PlanRow *plan, StepRow *step);
+extern char *StateHint(Call *call, const StepRow *step);
 pg_noreturn extern void StepTransitionRefuse(Call *call, const StepRow *step, StepStatus to, const char *rule); /* SW003 */
 extern void StepGiveUp(Call *call, PlanRow *plan, StepRow *step);
 extern void StepTake(Call *call, PlanRow *plan, StepRow *step, Jsonb *detail);

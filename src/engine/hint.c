@@ -6,10 +6,11 @@
  * be copied. In the source the call has the names of its arguments, as in
  * stepwise.retry_step(step_id).
  *
- * A hint names no call that the caller may not make. It is made of clauses,
- * each of which ends with ". " or "; " and can stand for itself. A clause with
- * such a call is left out, and the hint says whom to ask instead. The rules of a
- * call that needs more than EXECUTE are in Guarded.
+ * A hint names no call that the caller may not make, or that would be refused
+ * as the step and its plan are. It is made of clauses, each of which ends with
+ * ". " or "; " and can stand for itself. A clause with such a call is left out,
+ * and the hint says whom to ask instead. The rules of a call that needs more
+ * than EXECUTE are in Guarded.
  *
  * Memory: everything is in the current memory context.
  */
@@ -25,6 +26,8 @@ typedef struct About
 	Call	   *call;			/* NULL: plain SQL of the current role, outside of a call */
 	const PlanRow *plan;
 	const StepRow *step;		/* or NULL */
+	bool		asks;			/* a person is asked at the step, or below it: */
+	PersonWait	wait;
 } About;
 
 /* ---------- ids ---------- */
@@ -50,23 +53,52 @@ HintWithId(const char *hint, const char *argument, const pg_uuid_t *id)
 
 /* ---------- who may make a call ---------- */
 
+/* Say whether the caller may decide about the step, or about what waits below it. */
+static bool
+MayReviewIt(const About *about)
+{
+	if (about->asks)
+		return CallerMayReview(about->call, about->wait.plan, about->wait.step);
+	return CallerMayDecide(about->call) && (about->step == NULL || CallerMayReview(about->call, about->plan, about->step));
+}
+
 static bool
 MayDecideIt(const About *about)
 {
-	return CallerMayDecide(about->call) && (about->step == NULL || CallerMayReview(about->call, about->plan, about->step));
+	return about->asks && IsReview(about->wait.checkpoint) && MayReviewIt(about);
 }
 
 static bool
 MayAnswerIt(const About *about)
 {
-	return CallerMayDecide(about->call);
+	return about->asks && !IsReview(about->wait.checkpoint) && CallerMayDecide(about->call);
+}
+
+/* Say whether the step is in a state in an open plan. */
+static bool
+IsOpenAs(const About *about, StepStatus status)
+{
+	return about->step->status == status && !PlanIsTerminal(about->plan->status);
+}
+
+/* Say whether somebody can hold the step, and so submit or release it. */
+static bool
+MayBeHeld(const About *about)
+{
+	return IsOpenAs(about, STEP_IN_PROGRESS) && StepRuleOf(about->step)->by_worker && !about->step->sent_back;
+}
+
+static bool
+MayRetryIt(const About *about)
+{
+	return IsOpenAs(about, STEP_FAILED);
 }
 
 static bool
 MayEndIt(const About *about)
 {
 	return !PlanIsTerminal(about->plan->status) && StepTransitionAllowed(about->step->status, STEP_SKIPPED) &&
-		MayEnd(about->call, about->plan, about->step);
+		MayEnd(about->call, about->step);
 }
 
 static bool
@@ -90,22 +122,33 @@ MayChangeIt(const About *about)
 static bool
 MayCancelIt(const About *about)
 {
-	return MayCancel(about->call, about->plan);
+	return !PlanIsTerminal(about->plan->status) && MayCancel(about->call, about->plan);
+}
+
+/* Say whether the tree has not ended. */
+static bool
+TreeIsOpen(const About *about)
+{
+	return !PlanIsTerminal(PlanMustRead(about->call, &about->plan->root_id)->status);
 }
 
 /* calls that need more than EXECUTE, by how they begin; the first that fits counts */
 static const struct
 {
 	const char *call;
+	bool		of_step;		/* a hint about a plan cannot name it */
 	bool		(*may) (const About *about);
 }			Guarded[] = {
-	{"submit_user_decision(", MayDecideIt},
-	{"resume(", MayAnswerIt},
-	{"skip_step(", MayEndIt},
-	{"fail_step(", MayEndIt},
-	{"modify_plan(plan_id, 'add_steps'", MayAppendToIt},
-	{"modify_plan(", MayChangeIt},
-	{"cancel_plan(", MayCancelIt},
+	{"get_next_step(root_id", false, TreeIsOpen},
+	{"submit_step_result(", true, MayBeHeld},
+	{"release_step(", true, MayBeHeld},
+	{"retry_step(", true, MayRetryIt},
+	{"submit_user_decision(", true, MayDecideIt},
+	{"resume(", true, MayAnswerIt},
+	{"skip_step(", true, MayEndIt},
+	{"modify_plan(plan_id, 'add_steps'", false, MayAppendToIt},
+	{"modify_plan(", true, MayChangeIt},
+	{"cancel_plan(", false, MayCancelIt},
 };
 
 /* Say whether the caller has EXECUTE on a function. */
@@ -125,7 +168,7 @@ MayMake(const About *about, const char *call)
 		return false;
 	for (size_t i = 0; i < lengthof(Guarded) && about->call != NULL; i++)
 		if (strncmp(call, Guarded[i].call, strlen(Guarded[i].call)) == 0)
-			return Guarded[i].may(about);
+			return !(Guarded[i].of_step && about->step == NULL) && Guarded[i].may(about);
 	return true;
 }
 
@@ -157,7 +200,8 @@ MayMakeAll(const About *about, const char *clause)
 static void
 AppendInstead(StringInfo hint, const About *about)
 {
-	bool		lacks = about->call != NULL && !MayDecideIt(about);
+	bool		ended = about->call != NULL && !TreeIsOpen(about);
+	bool		lacks = about->call != NULL && !ended && !MayReviewIt(about);
 	bool		why = MayExecute(about, "why");
 
 	if (hint->len > 0)
@@ -168,7 +212,7 @@ AppendInstead(StringInfo hint, const About *about)
 	if (lacks || !why)
 		appendStringInfoString(hint, lacks ? "Ask a person who may decide" : "Ask somebody who may go on with the plan");
 	if (why)
-		appendStringInfo(hint, "%s" MENTION "why(root_id) says what the plan waits for", lacks ? "; " : "");
+		appendStringInfo(hint, "%s" MENTION "why(root_id) says %s", lacks ? "; " : "", ended ? "how the plan has ended" : "what the plan waits for");
 	appendStringInfoChar(hint, '.');
 }
 
@@ -198,13 +242,19 @@ HintAllowed(const About *about, const char *text)
 
 /* ---------- hints ---------- */
 
-/* Fill the hint of an error about a step: step_id is the step, plan_id its plan, root_id the root of the tree. */
+/*
+ * Fill the hint of an error about a step: step_id is the step, plan_id its plan, root_id the root of the tree,
+ * checkpoint_id what waits at the step or below it.
+ */
 char *
 StepHint(Call *call, const StepRow *step, const char *hint)
 {
 	About		about = {call, call ? PlanMustRead(call, &step->plan_id) : NULL, step};
 
+	about.asks = call != NULL && WaitIn(call, step, &about.wait);
 	hint = HintAllowed(&about, hint);
+	if (about.asks)
+		hint = HintWithId(hint, "checkpoint_id", &about.wait.checkpoint->id);
 	hint = HintWithId(hint, "step_id", &step->id);
 	hint = HintWithId(hint, "plan_id", &step->plan_id);
 	return HintWithId(hint, "root_id", &step->root_id);
@@ -214,7 +264,7 @@ StepHint(Call *call, const StepRow *step, const char *hint)
 char *
 PlanHint(Call *call, const PlanRow *plan, const char *hint)
 {
-	About		about = {call, plan, NULL};
+	About		about = {.call = call, .plan = plan};
 
 	hint = HintAllowed(&about, hint);
 	hint = HintWithId(hint, "plan_id", &plan->id);

@@ -26,10 +26,10 @@ static const StepKindRule Kinds[] = {
 	[KIND_PROMPT] = {
 		.does = "asks a person",
 		.ready = ReadyPrompt,
-		.refusal_hint = "stepwise.get_next_step(root_id) opens its checkpoint; stepwise.resume(checkpoint_id, response) answers it.",
 		.hint = {
-			[STEP_PENDING] = "stepwise.get_next_step(root_id) opens its checkpoint; stepwise.resume(checkpoint_id, response) answers it.",
-			[STEP_AWAITING_INPUT] = "It waits for a person; stepwise.resume(checkpoint_id, response) answers, and stepwise.list_checkpoints() has the id.",
+			[STEP_PENDING] = "A person is asked when it is due: stepwise.get_next_step(root_id) opens its checkpoint then.",
+			/* only plain SQL starts a prompt */
+			[STEP_IN_PROGRESS] = "It was started by hand, so nobody is asked; leave it out with stepwise.skip_step(step_id).",
 		},
 	},
 	[KIND_WORKFLOW] = {
@@ -37,7 +37,6 @@ static const StepKindRule Kinds[] = {
 		.nests = true,
 		.ready = ReadyNested,
 		.refusal_detail = "Its result is what its nested plan makes.",
-		.refusal_hint = "stepwise.get_next_step(root_id) hands out the steps of the nested plan; stepwise.skip_step(step_id) ends it.",
 		.hint = {
 			[STEP_PENDING] = "stepwise.get_next_step(root_id) hands out the steps of its nested plan; stepwise.skip_step(step_id) ends it.",
 			[STEP_IN_PROGRESS] = "stepwise.get_next_step(root_id) hands out the steps of its nested plan; stepwise.skip_step(step_id) ends it.",

@@ -57,26 +57,58 @@ EventOf(StepStatus from, StepStatus to)
 	return EventTo[to];
 }
 
+/* a plan that has ended: what can be done instead */
+#define HINT_ENDED	"Create a new plan; or try another way from one of its steps with stepwise.fork_plan(plan_id, from_step)."
+
+/* hints for what waits for a person */
+#define HINT_REVIEW	"It waits for a person; stepwise.submit_user_decision(checkpoint_id, decision) answers, and stepwise.list_checkpoints() shows what is asked."
+#define HINT_PROMPT	"It waits for a person; stepwise.resume(checkpoint_id, response) answers, and stepwise.list_checkpoints() shows what is asked."
+
 /* hints for a refused move, by the state of the step */
 static const char *const HintFrom[STEP_STATUSES] = {
 	[STEP_PENDING] = "Claim the step first, with stepwise.get_next_step(root_id).",
 	[STEP_IN_PROGRESS] = "Who has claimed it submits it with stepwise.submit_step_result(step_id, result), or gives it back with stepwise.release_step(step_id); a claim after the first needs its attempt too.",
-	[STEP_AWAITING_INPUT] = "It waits for a person; stepwise.submit_user_decision(checkpoint_id, decision) answers, and stepwise.list_checkpoints() has the id.",
+	[STEP_AWAITING_INPUT] = HINT_REVIEW,
 	[STEP_COMPLETED] = "A completed step is final. Add a step to do more work: stepwise.modify_plan(plan_id, 'add_steps', '{\"steps\": [{\"instructions\": \"Do the rest\"}]}').",
 	[STEP_FAILED] = "Put the step back with stepwise.retry_step(step_id); or skip it with stepwise.skip_step(step_id).",
 	[STEP_SKIPPED] = "A skipped step is final. Add a step to do the work after all: stepwise.modify_plan(plan_id, 'add_steps', '{\"steps\": [{\"instructions\": \"Do the rest\"}]}').",
 };
 
-/* Find the hint for a refused move. A hint for the kind of the step goes before the one for its state. */
+/* Find the hint for a step that waits: what it waits for, or a step nested in it. */
 static const char *
-HintOf(const StepRow *step)
+HintOfWait(Call *call, const StepRow *step)
+{
+	PersonWait	wait;
+
+	if (call != NULL && WaitIn(call, step, &wait))
+		return IsReview(wait.checkpoint) ? HINT_REVIEW : HINT_PROMPT;
+	return step->prompt != NULL ? HINT_PROMPT : HINT_REVIEW;
+}
+
+/*
+ * Find the hint for what is refused about a step: by the end of its plan, by
+ * its kind and state, or by its state alone.
+ */
+static const char *
+HintOf(Call *call, const StepRow *step)
 {
 	const char *hint = StepRuleOf(step)->hint[step->status];
 
+	if (call != NULL && PlanIsTerminal(PlanMustRead(call, &step->plan_id)->status))
+		return HINT_ENDED;
 	/* nobody holds a step that a review sent back */
 	if (step->sent_back)
 		return HintFrom[STEP_PENDING];
+	if (step->status == STEP_AWAITING_INPUT)
+		return HintOfWait(call, step);
 	return hint ? hint : HintFrom[step->status];
+}
+
+/* Make the hint for what is refused about a step in its state. */
+char *
+StateHint(Call *call, const StepRow *step)
+{
+	return StepHint(call, step, HintOf(call, step));
 }
 
 /*
@@ -92,7 +124,7 @@ StepTransitionRefuse(Call *call, const StepRow *step, StepStatus to, const char 
 			 errmsg("step \"%s\" cannot go from %s to %s", step->name, StepStatusName[step->status], StepStatusName[to]),
 			 rule ? errdetail("%s", rule)
 			 : errdetail("Allowed from %s: %s.", StepStatusName[step->status], StepTransitionsText(step->status)),
-			 errhint("%s", StepHint(call, step, HintOf(step)))));
+			 errhint("%s", StateHint(call, step))));
 }
 
 /* Refuse a move that is not in the transition table. */
@@ -102,9 +134,6 @@ CheckTransition(Call *call, const StepRow *step, StepStatus to)
 	if (!StepTransitionAllowed(step->status, to))
 		StepTransitionRefuse(call, step, to, NULL);
 }
-
-/* a plan that has ended: what can be done instead */
-#define HINT_ENDED	"Create a new plan; or try another way from one of its steps with stepwise.fork_plan(plan_id, from_step)."
 
 /* Refuse to change a plan that has ended. */
 void

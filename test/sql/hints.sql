@@ -72,8 +72,10 @@ BEGIN
     END;
     FOR call IN SELECT m[1] FROM regexp_matches(hint, '(stepwise\.\w+\((?:[^()'']|''[^'']*'')*\))', 'g') AS m WHERE hint NOT LIKE 'Ask the owner%' LOOP
         BEGIN
-            EXECUTE 'SELECT (' || replace(pg_temp.filled(call), '(checkpoint_id', '(pg_temp.waiting(''h'', ''a'')') || ')::text';
-        EXCEPTION WHEN insufficient_privilege OR SQLSTATE 'SW014' OR SQLSTATE 'SW004' THEN
+            EXECUTE 'SELECT (' || pg_temp.filled(call) || ')::text';
+            -- each call of a hint is made in the situation in which it was named
+            RAISE SQLSTATE 'ZZ002';
+        EXCEPTION WHEN insufficient_privilege OR SQLSTATE 'SW003' OR SQLSTATE 'SW004' OR SQLSTATE 'SW009' OR SQLSTATE 'SW014' THEN
             refused := refused || format('%s, %s [%s]: %s', s.name, role, hint, sqlerrm);
         WHEN OTHERS THEN
             NULL;
@@ -84,6 +86,12 @@ EXCEPTION WHEN SQLSTATE 'ZZ001' THEN
     RETURN refused;
 END $$;
 
+-- An answer must be about this step.
+CREATE FUNCTION pg_temp.is_about(answer jsonb, step_id uuid) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    ASSERT answer ->> 'stepId' = step_id::text;
+    RETURN true;
+END $$;
 CREATE FUNCTION pg_temp.by_hand(statement text) RETURNS void LANGUAGE plpgsql AS $$ BEGIN EXECUTE statement; END $$;
 -- The owner does what a role has asked for.
 CREATE FUNCTION pg_temp.as_owner(call text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN EXECUTE 'SELECT ' || call; END $$;
@@ -125,15 +133,26 @@ INSERT INTO situation (name, before, fails, code, take, follow) VALUES
 ('the audit log by hand', '', $$pg_temp.by_hand('DELETE FROM stepwise.audit')$$, 'SW015', 'CALL (stepwise\.purge)\(before\)', $$(SELECT p.prokind FROM pg_proc AS p WHERE p.oid = '%s'::regproc)$$),
 -- ---------- gates: whoever may not decide is told something else ----------
 ('retry a prompt that is to come', $$SELECT pg_temp.make('h', '[{"name": "a", "prompt": "So?"}]')$$, $$stepwise.retry_step(pg_temp.step('h', 'a'))$$, 'SW003', NULL, NULL),
-('retry what waits for a review', $$SELECT pg_temp.make('h', '[{"name": "a"}]'), pg_temp.next('h'), stepwise.request_user_review(pg_temp.step('h', 'a'), 'Look')$$, $$stepwise.retry_step(pg_temp.step('h', 'a'))$$, 'SW003', '(stepwise\.submit_user_decision\()checkpoint_id', $$%spg_temp.waiting('h', 'a'), 'approve')$$),
+('retry what waits for a review', $$SELECT pg_temp.make('h', '[{"name": "a"}]'), pg_temp.next('h'), stepwise.request_user_review(pg_temp.step('h', 'a'), 'Look')$$, $$stepwise.retry_step(pg_temp.step('h', 'a'))$$, 'SW003', NULL, NULL),
 ('submit what has failed before its gate', $$SELECT pg_temp.make('h', '[{"name": "a", "review": {"when": "after"}}, {"name": "b"}]'), pg_temp.next('h'), pg_temp.fail('h', 'a')$$, $$stepwise.submit_step_result(pg_temp.step('h', 'a'), '{}')$$, 'SW003', '(stepwise\.skip_step\([^()]*\))', NULL),
 ('submit another result before a gate', $$SELECT pg_temp.make('h', '[{"name": "a"}, {"name": "b", "review": {"when": "before"}}]'), pg_temp.next('h'), pg_temp.submit('h', 'a')$$, $$stepwise.submit_step_result(pg_temp.step('h', 'a'), '1')$$, 'SW003', NULL, NULL),
 ('submit another result while a person is asked', $$SELECT pg_temp.make('h', '[{"name": "a"}, {"name": "b", "prompt": "So?"}]'), pg_temp.next('h'), pg_temp.submit('h', 'a'); SELECT pg_temp.next('h')$$, $$stepwise.submit_step_result(pg_temp.step('h', 'a'), '1')$$, 'SW003', '(stepwise\.why\([^()]*\))', NULL),
 ('submit a nested plan with a gate', $$SELECT stepwise.define_workflow('{"name": "hw", "steps": [{"name": "x"}, {"name": "y", "prompt": "So?"}]}'), pg_temp.make('h', '[{"name": "a", "workflow": "hw"}]'), pg_temp.next('h')$$, $$stepwise.submit_step_result(pg_temp.step('h', 'a'), '{}')$$, 'SW003', '(stepwise\.skip_step\([^()]*\))', NULL),
-('submit a nested plan that has ended', $$SELECT stepwise.define_workflow('{"name": "hw", "steps": [{"name": "x"}]}'), pg_temp.make('h', '[{"name": "a", "workflow": "hw"}]'), pg_temp.next('h'), stepwise.cancel_plan(pg_temp.plan('h'))$$, $$stepwise.submit_step_result(pg_temp.step('h', 'a'), '{}')$$, 'SW003', '(stepwise\.why\([^()]*\))', NULL),
+('submit a nested plan that has ended', $$SELECT stepwise.define_workflow('{"name": "hw", "steps": [{"name": "x"}]}'), pg_temp.make('h', '[{"name": "a", "workflow": "hw"}]'), pg_temp.next('h'), stepwise.cancel_plan(pg_temp.plan('h'))$$, $$stepwise.submit_step_result(pg_temp.step('h', 'a'), '{}')$$, 'SW003', NULL, NULL),
 ('retry what was in progress at the end', $$SELECT pg_temp.make('h', '[{"name": "a"}, {"name": "b"}]', on_failure => 'fail'), pg_temp.next('h'), pg_temp.next('h'), pg_temp.fail('h', 'a')$$, $$stepwise.retry_step(pg_temp.step('h', 'b'))$$, 'SW003', NULL, NULL),
 ('remove what is needed before a gate', $$SELECT pg_temp.make('h', '[{"name": "a"}, {"name": "b", "arguments": {"x": "${steps.a.outputs}"}}, {"name": "c", "prompt": "So?"}]')$$, $$stepwise.modify_plan(pg_temp.plan('h'), 'remove_step', '{"step": "a"}')$$, 'SW006', NULL, NULL),
 ('drop a workflow with a gate in use', $$SELECT stepwise.define_workflow('{"name": "hw", "steps": [{"name": "x", "prompt": "So?"}]}'), pg_temp.make('h', '[{"name": "a", "workflow": "hw"}]'), pg_temp.next('h')$$, $$stepwise.drop_workflow('hw')$$, 'SW004', NULL, NULL),
+-- ---------- what a hint names can be done ----------
+('review a prompt that was started by hand', $$SELECT pg_temp.make('h', '[{"name": "a", "prompt": "So?"}]'); UPDATE stepwise.step SET status = 'in_progress' WHERE id = pg_temp.step('h', 'a')$$, $$stepwise.request_user_review(pg_temp.step('h', 'a'), 'Look')$$, 'SW003', '^It was started by hand[^.]*(stepwise\.skip_step\([^()]*\))\.$', NULL),
+('submit a prompt that was started by hand', $$SELECT pg_temp.make('h', '[{"name": "a", "prompt": "So?"}]'); UPDATE stepwise.step SET status = 'in_progress' WHERE id = pg_temp.step('h', 'a')$$, $$stepwise.submit_step_result(pg_temp.step('h', 'a'), '{}')$$, 'SW003', NULL, NULL),
+('submit a prompt that was answered', $$SELECT pg_temp.make('h', '[{"name": "a", "prompt": "So?"}, {"name": "b"}]'), pg_temp.next('h'); SELECT stepwise.resume(pg_temp.waiting('h', 'a'), '1')$$, $$stepwise.submit_step_result(pg_temp.step('h', 'a'), '{}')$$, 'SW003', '^A completed step is final[^.]*\. [^.]*(stepwise\.modify_plan\(.*\))\.$', NULL),
+('submit a prompt at which a person is asked', $$SELECT pg_temp.make('h', '[{"name": "a", "prompt": "So?"}]'), pg_temp.next('h')$$, $$stepwise.submit_step_result(pg_temp.step('h', 'a'), '{}')$$, 'SW003', '(stepwise\.resume\([^()]*\))', NULL),
+('submit a prompt of a plan that has ended', $$SELECT pg_temp.make('h', '[{"name": "a", "prompt": "So?"}]'), stepwise.cancel_plan(pg_temp.plan('h'))$$, $$stepwise.submit_step_result(pg_temp.step('h', 'a'), '{}')$$, 'SW003', NULL, NULL),
+('retry what waits for a review while others wait', $$SELECT pg_temp.make('h', '[{"name": "z", "dependsOn": []}, {"name": "a", "dependsOn": []}]'), pg_temp.next('h'), pg_temp.next('h');
+    SELECT stepwise.request_user_review(pg_temp.step('h', 'z'), 'Look'), stepwise.request_user_review(pg_temp.step('h', 'a'), 'Look')$$, $$stepwise.retry_step(pg_temp.step('h', 'a'))$$, 'SW003', '(stepwise\.submit_user_decision\([^()]*\))', $$pg_temp.is_about(%s, pg_temp.step('h', 'a'))$$),
+('retry what holds a plan in which a person is asked', $$SELECT stepwise.define_workflow('{"name": "hw", "steps": [{"name": "x", "prompt": "So?"}]}'), pg_temp.make('h', '[{"name": "a", "workflow": "hw"}]'), pg_temp.next('h')$$, $$stepwise.retry_step(pg_temp.step('h', 'a'))$$, 'SW003', '(stepwise\.resume\([^()]*\))', NULL),
+('retry what holds a plan with a review', $$SELECT stepwise.define_workflow('{"name": "hw", "steps": [{"name": "x", "review": {"when": "before"}}]}'), pg_temp.make('h', '[{"name": "a", "workflow": "hw"}]'), pg_temp.next('h')$$, $$stepwise.retry_step(pg_temp.step('h', 'a'))$$, 'SW003', '(stepwise\.submit_user_decision\([^()]*\))', NULL),
+('submit what was taken back before the end', $$SELECT pg_temp.make('h', '[{"name": "a"}, {"name": "b"}]'), pg_temp.next('h'), stepwise.release_step(pg_temp.step('h', 'a')), stepwise.cancel_plan(pg_temp.plan('h'))$$, $$stepwise.submit_step_result(pg_temp.step('h', 'a'), '{}', attempt => 7)$$, 'SW012', 'Drop the result\. (stepwise\.why\([^()]*\)) says how the plan has ended\.$', NULL),
 -- ---------- values ----------
 ('confidence in percent', $$SELECT pg_temp.make('h', '[{"name": "a"}]')$$, $$stepwise.submit_step_result(pg_temp.step('h', 'a'), '{}', confidence => 85)$$, 'SW005', '(0\.\d+)', $$stepwise.submit_step_result(pg_temp.step('h', 'a'), '{}', confidence => %s)$$),
 ('no result', $$SELECT pg_temp.make('h', '[{"name": "a"}]')$$, $$stepwise.submit_step_result(pg_temp.step('h', 'a'), NULL)$$, 'SW005', '(\{\})', $$stepwise.submit_step_result(pg_temp.step('h', 'a'), '%s')$$),

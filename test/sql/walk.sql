@@ -4,7 +4,7 @@
 -- the functions tell agrees with what they do: the calls that why names, the alternatives too, change something, or why says to wait; handoff,
 -- get_plan_context, get_next_step and run name the same call; the pause reason of a plan is that of its first blocking step, and no ready step is
 -- passed over. All that holds for the owner, for an agent without the right to decide, and for a person who has it. The hint of an error names no call
--- that is refused to who got it, and a reader is told to leave the plan to others.
+-- that is refused to who got it, or changes nothing, and a reader is told to leave the plan to others.
 -- The seed is fixed: each run makes the same calls, whatever the clock and the ids are. So every choice among rows sorts them by id first; the ids of
 -- one session are in the order in which they were made. "make walk SEEDS=..." takes other walks.
 
@@ -17,16 +17,16 @@ SET jit = off;
 CREATE SCHEMA walk;
 SET search_path = walk, public;
 
--- The roles of the walk: one that may not decide, one that may, a judge, who has no part in anything, and a reader. Their names have the number of the
--- database, since roles belong to the cluster.
+-- The roles of the walk: one that may not decide, one that may, a judge, who has no part in anything, a reader, and a stranger of another tenant. Their
+-- names have the number of the database, since roles belong to the cluster.
 CREATE FUNCTION role(part text) RETURNS text STABLE LANGUAGE sql AS $$
     SELECT format('walk_%s_%s', part, oid) FROM pg_database WHERE datname = current_database() AND part IS NOT NULL
 $$;
-SELECT format('CREATE ROLE %I', role(part)) FROM unnest('{agent,person,judge,reader}'::text[]) AS part \gexec
+SELECT format('CREATE ROLE %I', role(part)) FROM unnest('{agent,person,judge,reader,stranger}'::text[]) AS part \gexec
 SELECT CASE part WHEN 'reader' THEN stepwise.grant_reader(role(part)::regrole) ELSE stepwise.grant_agent(role(part)::regrole, decide => part <> 'agent') END IS NOT NULL,
-       stepwise.add_member(role(part)::regrole, 'default') IS NOT NULL
-FROM unnest('{agent,person,judge,reader}'::text[]) AS part \g /dev/null
-SELECT format('GRANT USAGE ON SCHEMA walk TO %I', role(part)) FROM unnest('{agent,person,judge,reader}'::text[]) AS part \gexec
+       stepwise.add_member(role(part)::regrole, CASE part WHEN 'stranger' THEN 'walk elsewhere' ELSE 'default' END) IS NOT NULL
+FROM unnest('{agent,person,judge,reader,stranger}'::text[]) AS part \g /dev/null
+SELECT format('GRANT USAGE ON SCHEMA walk TO %I', role(part)) FROM unnest('{agent,person,judge,reader,stranger}'::text[]) AS part \gexec
 
 CREATE TABLE made (id int GENERATED ALWAYS AS IDENTITY, root uuid, part text, call text, answer text);
 CREATE TABLE trouble (what text, root uuid, detail text);
@@ -56,15 +56,21 @@ BEGIN
         step := step || jsonb_build_object('review', jsonb_build_object('when', pick('before', 'after')));
     END IF;
     IF kind < 0.1 THEN
-        step := step || '{"prompt": "Well, ${inputs.x}?"}';
+        step := step || jsonb_build_object('prompt', CASE WHEN depends OR i = 1 OR random() < 0.7 THEN 'Well, ${inputs.x}?' ELSE format('Well, ${steps.s%s.outputs.n}?', upto(i - 1)) END);
     ELSIF kind < 0.4 AND level > 0 THEN
         step := step || jsonb_build_object('workflow', format('walk%s_%s', level - 1, upto(3)));
         -- its inputs may not fit
         step := step || CASE WHEN random() < 0.1 THEN '{"arguments": {"x": "s"}}' ELSE '{}' END::jsonb;
     ELSIF kind < 0.6 THEN
-        step := step || jsonb_build_object('tool', pick('client', 'fine', 'fine', 'broken'), 'arguments', '{"x": "${inputs.x}"}'::jsonb);
+        step := step || jsonb_build_object('tool', pick('client', 'fine', 'fine', 'broken', 'narrow'), 'arguments', '{"x": "${inputs.x}"}'::jsonb);
     ELSIF kind < 0.7 AND NOT depends AND i > 1 THEN
         step := step || jsonb_build_object('arguments', jsonb_build_object('y', format('${steps.s%s.outputs.n}', upto(i - 1))));
+        -- the review may have nothing to show
+        IF step ? 'review' AND random() < 0.5 THEN
+            step := jsonb_set(step, '{review,summary}', to_jsonb(format('Is ${steps.s%s.outputs.n} enough?', upto(i - 1))));
+        END IF;
+    ELSIF kind < 0.75 THEN
+        step := step || jsonb_build_object('resources', jsonb_build_array(pick('walk://fine', 'walk://fine', 'walk://broken', 'other://page')));
     END IF;
     IF random() < 0.2 THEN
         step := step || jsonb_build_object('condition', pick('${inputs.x} > 0', '${inputs.x} < 0', '${inputs.x} == "s"', 'true', 'false'));
@@ -144,25 +150,49 @@ BEGIN
 END $$;
 
 -- The calls that a hint names, with something in the place of what is left open.
-CREATE FUNCTION hinted(root uuid, hint text) RETURNS SETOF text LANGUAGE sql AS $$
-    SELECT regexp_replace(replace(replace(replace(replace(replace(m[1], ', tool, result', ', ''client'', ''{}'''), ', result)', ', ''{}'')'), ', decision)', ', ''skip'')'), ', response)', ', ''1'')'),
-                   ', from_step)', ', ''s1'')'), '\(checkpoint_id', format('(%L', (SELECT min(k.id::text) FROM stepwise.checkpoint AS k WHERE k.root_id = root)))
+CREATE FUNCTION hinted(hint text) RETURNS SETOF text LANGUAGE sql AS $$
+    SELECT replace(replace(replace(replace(replace(m[1], ', tool, result', ', ''client'', ''{}'''), ', result)', ', ''{}'')'), ', decision)', ', ''skip'')'), ', response)', ', ''1'')'),
+                   ', from_step)', ', ''s1'')')
     FROM regexp_matches(hint, '(stepwise\.\w+\((?:[^()'']|''[^'']*'')*\))', 'g') AS m
+    -- of a step that is not there, the plan is not known
+    WHERE m[1] <> 'stepwise.get_plan_context(plan_id)'
 $$;
--- No call that a hint names is refused to who got it.
+-- No call that a hint names is refused to who got it, and each that moves a step moves one. What the reader fills in may not fit (SW005, and SW002
+-- for the name of a step), and a hint does not tell the attempt of a claim (SW012).
 CREATE FUNCTION check_hint(root uuid, hint text, part text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
     call text;
+    w record;
     said text;
 BEGIN
-    FOR call IN SELECT hinted(root, hint) LOOP
-        said := (would(root, call, part)).answer #>> '{}';
-        IF said ~ '^(SW003|SW004|SW014|42)' THEN
+    FOR call IN SELECT hinted(hint) LOOP
+        w := would(root, call, part);
+        said := w.answer #>> '{}';
+        IF said ~ '^[0-9A-Z]{5} ' AND said !~ '^SW0(05|12)' AND NOT (said LIKE 'SW002%' AND call ~ 'fork_plan|get_step_context') THEN
             RETURN NEXT format('the hint names %s: %s', call, said);
+        ELSIF w.change IS NOT TRUE AND said !~ '^SW' AND call ~ '^stepwise[.](submit|advance|release|retry|skip|fail|resume|modify|cancel|record)' THEN
+            RETURN NEXT format('the hint names %s, which changes nothing: %s', call, said);
+        ELSIF w.change IS NOT TRUE AND call LIKE 'stepwise.get_next_step%' AND w.answer ->> 'status' LIKE 'plan%' THEN
+            RETURN NEXT format('the hint names %s, but the plan has ended', call);
         END IF;
     END LOOP;
 END $$;
 
+-- The hint that a role would get for a call; nothing is changed.
+CREATE FUNCTION hint_of(call text, part text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    hint text;
+BEGIN
+    PERFORM called(call, part);
+    RAISE EXCEPTION USING ERRCODE = 'WALK1';
+EXCEPTION
+    WHEN SQLSTATE 'WALK1' THEN
+        RETURN NULL;
+    WHEN OTHERS THEN
+        GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
+        -- the hint of 42501 is for the owner
+        RETURN CASE WHEN sqlstate LIKE 'SW%' THEN hint END;
+END $$;
 -- Call, note it, and take an error of class SW for an answer.
 CREATE FUNCTION try(root uuid, call text, part text = NULL) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
@@ -207,6 +237,22 @@ BEGIN
     UPDATE stepwise.step AS s SET status = $2::stepwise.step_status WHERE s.id = $1;
 END $$;
 
+-- A call of somebody who does not look at the state of the step, or speaks of an old claim.
+CREATE FUNCTION hasty_call(root uuid) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    step uuid := some_step(root, pick('pending', 'awaiting_input', 'failed', 'completed', 'skipped'));
+    attempt text := pick('NULL', '1', '2');
+    worker text := pick('NULL', '''anna''', '''bert''');
+BEGIN
+    RETURN format(pick('stepwise.submit_step_result(%1$L, ''{"n": 1}'', attempt => %2$s, worker => %3$s)', 'stepwise.release_step(%1$L, %2$s, %3$s)',
+                       'stepwise.fail_step(%1$L, ''no'', attempt => %2$s, worker => %3$s)', 'stepwise.heartbeat(%1$L, %2$s, worker => %3$s)',
+                       'stepwise.request_user_review(%1$L, ''Look'', attempt => %2$s, worker => %3$s)', 'stepwise.retry_step(%1$L)', 'stepwise.skip_step(%1$L)',
+                       'stepwise.modify_plan(%4$L, ''fail_step'', %5$L)', 'stepwise.modify_plan(%4$L, ''update_step'', %6$L)', 'stepwise.modify_plan(%4$L, ''remove_step'', %7$L)',
+                       'stepwise.record_tool_result(%8$L, ''client'', ''{"n": 4}'', step_name => %9$L)'),
+                  step, attempt, worker, (SELECT s.plan_id FROM stepwise.step AS s WHERE s.id = step), jsonb_build_object('stepId', step, 'reason', 'no'),
+                  jsonb_build_object('stepId', step, 'instructions', 'otherwise'), jsonb_build_object('stepId', step), root, 's' || upto(4));
+END $$;
+
 CREATE FUNCTION random_call(root uuid) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     chance float := random();
@@ -214,7 +260,7 @@ DECLARE
 BEGIN
     CASE
         WHEN chance < 0.28 THEN
-            RETURN format('stepwise.get_next_step(%L, %L, %L)', some_plan(root), pick('anna', 'bert', NULL, NULL), CASE WHEN random() < 0.1 THEN '1 microsecond' END);
+            RETURN format('stepwise.get_next_step(%L, %L, %L, run_tools => %L)', some_plan(root), pick('anna', 'bert', NULL, NULL), CASE WHEN random() < 0.1 THEN '1 microsecond' END, random() < 0.1);
         WHEN chance < 0.50 THEN
             RETURN format('stepwise.%1$s(%2$L, %3$L, confidence => %4$s, outcome => %5$L, attempt => attempt_of(%2$L))', pick('submit_step_result', 'advance'), some_step(root, 'in_progress'),
                           pick('{"n": 1}', '{"n": 2}', '{}'), round(random()::numeric, 1), pick('success', 'success', 'failure'));
@@ -236,6 +282,8 @@ BEGIN
             RETURN format('stepwise.submit_user_decision(%L, %L, %L)', some_checkpoint(root), pick('approve', 'approve', 'modify', 'skip', CASE WHEN random() < 0.3 THEN 'reject' END), 'more');
         WHEN chance < 0.89 THEN
             RETURN format('stepwise.resume(%L, %L)', some_checkpoint(root), '1');
+        WHEN chance < 0.895 THEN
+            RETURN hasty_call(root);
         WHEN chance < 0.90 THEN
             RETURN 'stepwise.reclaim_stalled(''0'')';
         WHEN chance < 0.92 THEN
@@ -317,6 +365,12 @@ DECLARE
 BEGIN
     RETURN answer || jsonb_build_object('why', stepwise.why(plan) -> 'nextCall');
 END $$;
+CREATE FUNCTION tools_and_why(plan uuid) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+    answer jsonb := stepwise.get_next_step(plan, run_tools => true);
+BEGIN
+    RETURN answer || jsonb_build_object('why', stepwise.why(plan) -> 'nextCall');
+END $$;
 CREATE FUNCTION run_and_why(plan uuid) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
     answer jsonb := stepwise.run(plan);
@@ -381,6 +435,10 @@ BEGIN
     END LOOP;
     IF answer ->> 'status' NOT LIKE 'plan%' AND answer ->> 'status' <> 'step_ready' AND answer -> 'nextCall' <> answer -> 'why' THEN
         RETURN NEXT format('get_next_step names %s, and why then names %s', answer -> 'nextCall', answer -> 'why');
+    END IF;
+    answer := (would(root, format('walk.tools_and_why(%L)', plan), part)).answer;
+    IF answer ->> 'status' NOT LIKE 'plan%' AND answer ->> 'status' <> 'step_ready' AND answer -> 'nextCall' <> answer -> 'why' THEN
+        RETURN NEXT format('get_next_step with run_tools names %s, and why then names %s', answer -> 'nextCall', answer -> 'why');
     END IF;
     answer := (would(root, format('walk.run_and_why(%L)', plan), part)).answer;
     IF answer ? 'next_call' AND answer -> 'next_call' <> answer -> 'why' THEN
@@ -489,19 +547,22 @@ CREATE FUNCTION check_next_call(root uuid, answer jsonb, part text) RETURNS SETO
 DECLARE
     why jsonb := called(format('stepwise.why(%L)', root), part);
 BEGIN
-    IF answer ? 'stepStatus' AND answer ? 'nextCall' AND why ->> 'waitingOn' <> 'nobody' AND answer -> 'nextCall' <> why -> 'nextCall' THEN
+    IF answer ? 'nextCall' AND NOT answer ? 'status' AND why ->> 'waitingOn' <> 'nobody' AND answer -> 'nextCall' <> why -> 'nextCall' THEN
         RETURN NEXT format('the answer names %s, why %s', answer -> 'nextCall', why -> 'nextCall');
     END IF;
 END $$;
 
--- Call, and check what has become of the tree. What is told may depend on who asks, who may be another.
+-- Call, and check what has become of the tree. What is told may depend on who asks, who may be another. Whoever else tries the call gets an honest hint, too.
 CREATE FUNCTION try_and_check(root uuid, call text, part text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     answer jsonb;
     plan uuid := some_plan(root);
     asks text := pick('agent', 'person', 'judge', NULL, NULL);
+    tries text := pick('agent', 'person', 'judge', 'reader', 'stranger', NULL);
 BEGIN
     PERFORM note_blocked(root);
+    INSERT INTO trouble SELECT 'hints', root, concat_ws(' ', tries || ':', call || ':', problem) FROM check_hint(root, hint_of(call, tries), tries) AS problem
+    WHERE call NOT LIKE 'walk.%';
     answer := try(root, call, part);
     INSERT INTO trouble SELECT 'told', root, concat_ws(' ', part || ':', call || ':', asks || ':', problem)
     FROM (SELECT * FROM check_tree(root, coalesce(answer -> 'next', answer))
@@ -562,22 +623,26 @@ CREATE FUNCTION end_claim(root uuid) RETURNS void LANGUAGE sql AS $$
     ORDER BY s.worker IS NULL AND s.lease_expires_at IS NULL, s.id LIMIT 1
 $$;
 
--- A plan comes to its end also if only the calls that why names are made, who holds a claim ends it, and the judge decides where the owner may not.
-CREATE FUNCTION follow(root uuid) RETURNS text LANGUAGE plpgsql AS $$
+-- A plan comes to its end also if only the calls that why names to a role are made, who holds a claim ends it, and the judge decides where the role may not.
+CREATE FUNCTION follow(root uuid, part text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     why jsonb;
     call text;
     before bigint;
 BEGIN
     FOR i IN 1 .. 300 LOOP
-        why := stepwise.why(root);
+        why := called(format('stepwise.why(%L)', root), part);
         IF why -> 'nextCall' = 'null' THEN
             RETURN NULL;
         END IF;
-        -- what fails each time is not tried for ever
-        call := CASE WHEN i > 30 THEN replace(named_call(why), 'retry_step', 'skip_step') ELSE named_call(why) END;
+        call := named_call(why);
         before := changes(root);
-        PERFORM try(root, call);
+        -- what fails each time is not tried for ever; to leave it out may need the right to decide
+        IF i > 30 AND call LIKE 'stepwise.retry_step%' THEN
+            PERFORM try(root, replace(call, 'retry_step', 'skip_step'), 'judge');
+        ELSE
+            PERFORM try(root, call, part);
+        END IF;
         IF changes(root) = before AND why ->> 'message' LIKE '%wait until it has ended' THEN
             PERFORM end_claim(root);
         ELSIF changes(root) = before AND why ->> 'message' LIKE '%Wait for a person who may decide.' THEN
@@ -669,7 +734,7 @@ BEGIN
         END LOOP;
         INSERT INTO trouble SELECT 'run', root, problem FROM check_run(root) AS problem;
         IF n % 2 = 1 THEN
-            INSERT INTO trouble SELECT 'follow', root, stuck FROM follow(root) AS stuck WHERE stuck IS NOT NULL;
+            INSERT INTO trouble SELECT 'follow', root, stuck FROM follow(root, CASE n % 6 WHEN 1 THEN 'agent' WHEN 3 THEN 'person' END) AS stuck WHERE stuck IS NOT NULL;
         END IF;
         INSERT INTO trouble SELECT 'end', root, stuck FROM bring_to_end(root) AS stuck WHERE stuck IS NOT NULL;
         COMMIT;
@@ -678,7 +743,9 @@ END $$;
 
 CREATE FUNCTION fine(arguments jsonb) RETURNS jsonb LANGUAGE sql AS $$ SELECT jsonb_build_object('n', arguments -> 'x') $$;
 CREATE FUNCTION broken(arguments jsonb) RETURNS jsonb LANGUAGE sql AS $$ SELECT to_jsonb(1 / 0) $$;
-SELECT stepwise.register_tool('fine', 'walk.fine(jsonb)') IS NOT NULL, stepwise.register_tool('broken', 'walk.broken(jsonb)') IS NOT NULL \g /dev/null
+CREATE FUNCTION resource(uri text) RETURNS jsonb LANGUAGE sql AS $$ SELECT CASE WHEN uri LIKE '%fine' THEN '"text"' ELSE to_jsonb(1 / (length(uri) - 13)) END $$;
+SELECT stepwise.register_tool('fine', 'walk.fine(jsonb)') IS NOT NULL, stepwise.register_tool('broken', 'walk.broken(jsonb)') IS NOT NULL,
+       stepwise.register_tool('narrow', input_schema => '{"type": "object", "required": ["z"]}') IS NOT NULL, stepwise.register_resource('walk://*', 'walk.resource(text)') IS NOT NULL \g /dev/null
 \pset format unaligned
 \pset tuples_only on
 \set ECHO all
@@ -694,8 +761,8 @@ SELECT p.name, i.problem, p.root_id FROM stepwise.check_integrity() AS i JOIN st
 SELECT p.name, stepwise.verify_audit(p.id) -> 'firstInvalid', p.root_id FROM stepwise.plan AS p
 WHERE CASE WHEN p.root_id IN (SELECT root FROM made) THEN NOT (stepwise.verify_audit(p.id) ->> 'valid')::boolean END;
 
-SELECT stepwise.drop_tool('fine') IS NOT NULL, stepwise.drop_tool('broken') IS NOT NULL \g /dev/null
+SELECT stepwise.drop_tool('fine') IS NOT NULL, stepwise.drop_tool('broken') IS NOT NULL, stepwise.drop_tool('narrow') IS NOT NULL, stepwise.drop_resource('walk://*') IS NOT NULL \g /dev/null
 SET client_min_messages = error;
 \set ECHO none
-SELECT format('DROP OWNED BY %1$I; DROP ROLE %1$I', role(part)) FROM unnest('{agent,person,judge,reader}'::text[]) AS part \gexec
+SELECT format('DROP OWNED BY %1$I; DROP ROLE %1$I', role(part)) FROM unnest('{agent,person,judge,reader,stranger}'::text[]) AS part \gexec
 DROP SCHEMA walk CASCADE;
