@@ -13,9 +13,10 @@
  *	-f CONTENDER	take the plans of this contender from bench.pool; otherwise they are created while the clock runs
  *
  * The clock starts when all clients are connected and have done a small plan each, so that what a connection pays
- * once is not in it. The program prints one line: steps per second; of the calls but for the creation of plans the
- * median, the 99th percentile, and the mean of the middle four fifths, in microseconds; per step the microseconds of
- * CPU of the servers of the clients, bytes of WAL, and bytes on disk.
+ * once is not in it. It stops when the first client has done all of its own: from then on fewer work. The program
+ * prints one line: steps per second; of the calls but for the creation of plans the median, the 99th percentile, and
+ * the mean of the middle four fifths, in microseconds; per step the microseconds of CPU of the servers of the clients,
+ * bytes of WAL, and bytes on disk.
  *
  * The connection is that of the environment: PGHOST, PGDATABASE and so on. An error ends the program.
  */
@@ -132,8 +133,9 @@ typedef struct Client
 	size_t		room;
 	double	   *times;			/* of the calls, in microseconds */
 	int			calls;
+	double	   *done;			/* when each of its submissions was answered */
+	int			submissions;
 	double		begin;
-	double		end;
 } Client;
 
 typedef struct Probe
@@ -286,6 +288,7 @@ Call(Client *client, Stage stage, const char *about, char *id)
 	char		room[MOST_VALUES][VALUE_ROOM];
 	PGresult   *result;
 	double		begin = Microseconds(CLOCK_MONOTONIC);
+	double		now;
 	int			n;
 
 	for (n = 0; n < MOST_VALUES && statement->values[n]; n++)
@@ -301,8 +304,11 @@ Call(Client *client, Stage stage, const char *about, char *id)
 	if (statement->key && id)
 		ReadId(result, statement->key, id);
 	PQclear(result);
+	now = Microseconds(CLOCK_MONOTONIC);
 	if (stage != CREATE)
-		client->times[client->calls++] = Microseconds(CLOCK_MONOTONIC) - begin;
+		client->times[client->calls++] = now - begin;
+	if (stage == SUBMIT)
+		client->done[client->submissions++] = now;
 }
 
 /* ---------- a client ---------- */
@@ -347,11 +353,13 @@ WarmUp(Client *client)
 
 	client->conn = Connect();
 	client->times = Allocate(NULL, sizeof(double) * (NumPlans * 2 * NumSteps + 2 * WARM_STEPS));
+	client->done = Allocate(NULL, sizeof(double) * (NumPlans * NumSteps + WARM_STEPS));
 	if (Protocol == PREPARED)
 		Prepare(client);
 	Call(client, CREATE, WarmDefinition, plan);
 	DoPlan(client, plan, WARM_STEPS);
 	client->calls = 0;
+	client->submissions = 0;
 	if (Contender)
 	{
 		const char *values[] = {Contender, client->number};
@@ -383,7 +391,6 @@ Work(void *arg)
 			Call(client, CREATE, Definition, plan);
 		DoPlan(client, client->plans ? client->plans[i] : plan, NumSteps);
 	}
-	client->end = Microseconds(CLOCK_MONOTONIC);
 	return NULL;
 }
 
@@ -420,13 +427,39 @@ CompareTimes(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static double
+Earlier(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+/* Steps per second, as long as all clients work. */
+static double
+Rate(const Client *clients)
+{
+	int			steps = TheWay->stages[CLAIM] ? 1 : NumSteps;	/* of a submission */
+	double		begin = clients[0].begin;
+	double		end = clients[0].done[clients[0].submissions - 1];
+	int			submissions = 0;
+
+	for (int i = 1; i < NumClients; i++)
+	{
+		const Client *client = &clients[i];
+
+		begin = Earlier(begin, client->begin);
+		end = Earlier(end, client->done[client->submissions - 1]);
+	}
+	for (int i = 0; i < NumClients; i++)
+		for (int n = 0; n < clients[i].submissions && clients[i].done[n] <= end; n++)
+			submissions++;
+	return (double) submissions * steps / (end - begin) * 1e6;
+}
+
 /* Print the line of results. All steps must have been done, each once. */
 static void
 Report(const Client *clients, const Probe *before, const Probe *after)
 {
 	double		steps = (double) NumClients * NumPlans * NumSteps;
-	double		begin = clients[0].begin;
-	double		end = clients[0].end;
 	double	   *times = NULL;
 	int			n = 0;
 	int			margin;
@@ -439,14 +472,12 @@ Report(const Client *clients, const Probe *before, const Probe *after)
 		times = Allocate(times, sizeof(double) * (n + clients[i].calls));
 		memcpy(times + n, clients[i].times, sizeof(double) * clients[i].calls);
 		n += clients[i].calls;
-		begin = clients[i].begin < begin ? clients[i].begin : begin;
-		end = clients[i].end > end ? clients[i].end : end;
 	}
 	qsort(times, n, sizeof(double), CompareTimes);
 	margin = n / 10;
 	for (int i = margin; i < n - margin; i++)
 		sum += times[i];
-	printf("%.1f\t%.0f\t%.0f\t%.1f\t%.1f\t%.0f\t%.0f\n", steps / (end - begin) * 1e6,
+	printf("%.1f\t%.0f\t%.0f\t%.1f\t%.1f\t%.0f\t%.0f\n", Rate(clients),
 		   times[(n - 1) / 2], times[(n * 99 + 99) / 100 - 1], sum / (n - 2 * margin),
 		   (after->cpu - before->cpu) / steps, (after->wal - before->wal) / steps,
 		   (after->disk - before->disk) / steps);
