@@ -6,11 +6,12 @@
  * the table about each column, twice, and calls a function for each. Our rows
  * have many columns, and most of them are null. So what it asks is kept in a
  * small array, and a column that is null costs next to nothing. With assertions,
- * each tuple is compared with that of heap_form_tuple. A null in a column that is
- * NOT NULL is refused, as by the executor.
+ * what is stored of each tuple is compared with that of heap_form_tuple. A null
+ * in a column that is NOT NULL is refused, as by the executor.
  *
  * Left out: values of the kinds "indirect" and "expanded", which exist in memory
- * only. We make none.
+ * only. We make none. And the header is that of a row, not of a composite value:
+ * its fields for transactions are empty until the row is inserted.
  */
 #include "base/base.h"
 
@@ -162,9 +163,9 @@ DataFill(const RowForm *form, int natts, const Datum *values, const bool *nulls,
 
 /* Make a tuple of zeros with its header. */
 static HeapTuple
-EmptyTuple(TupleDesc desc, Size size, bool has_null)
+EmptyTuple(int natts, Size size, bool has_null)
 {
-	Size		start = MAXALIGN(SizeofHeapTupleHeader + (has_null ? BITMAPLEN(desc->natts) : 0));
+	Size		start = MAXALIGN(SizeofHeapTupleHeader + (has_null ? BITMAPLEN(natts) : 0));
 	HeapTuple	tuple = palloc0(HEAPTUPLESIZE + start + size);
 	HeapTupleHeader header = (HeapTupleHeader) ((char *) tuple + HEAPTUPLESIZE);
 
@@ -172,15 +173,29 @@ EmptyTuple(TupleDesc desc, Size size, bool has_null)
 	tuple->t_len = start + size;
 	ItemPointerSetInvalid(&tuple->t_self);
 	tuple->t_tableOid = InvalidOid;
-	HeapTupleHeaderSetDatumLength(header, tuple->t_len);
-	HeapTupleHeaderSetTypeId(header, desc->tdtypeid);
-	HeapTupleHeaderSetTypMod(header, desc->tdtypmod);
 	ItemPointerSetInvalid(&header->t_ctid);
-	HeapTupleHeaderSetNatts(header, desc->natts);
+	HeapTupleHeaderSetNatts(header, natts);
 	header->t_hoff = start;
 	header->t_infomask = has_null ? HEAP_HASNULL : 0;
 	return tuple;
 }
+
+#ifdef USE_ASSERT_CHECKING
+
+/* Check whether two tuples are the same but for what an insert writes into their headers. */
+static bool
+AreStoredAlike(const HeapTuple a, const HeapTuple b)
+{
+	const HeapTupleHeader x = a->t_data;
+	const HeapTupleHeader y = b->t_data;
+	Size		start = offsetof(HeapTupleHeaderData, t_hoff);
+
+	return a->t_len == b->t_len && x->t_infomask2 == y->t_infomask2 &&
+		((x->t_infomask ^ y->t_infomask) & ~HEAP_XACT_MASK) == 0 &&
+		memcmp((char *) x + start, (char *) y + start, a->t_len - start) == 0;
+}
+
+#endif
 
 /* Form a tuple of a table. */
 HeapTuple
@@ -189,14 +204,14 @@ RowFormTuple(const RowForm *form, Relation relation, const Datum *values, const 
 	TupleDesc	desc = RelationGetDescr(relation);
 	bool		has_null;
 	Size		size = DataSize(form, relation, values, nulls, &has_null);
-	HeapTuple	tuple = EmptyTuple(desc, size, has_null);
+	HeapTuple	tuple = EmptyTuple(desc->natts, size, has_null);
 
 	DataFill(form, desc->natts, values, nulls, tuple->t_data);
 #ifdef USE_ASSERT_CHECKING
 	{
 		HeapTuple	same = heap_form_tuple(desc, (Datum *) values, (bool *) nulls);
 
-		Assert(same->t_len == tuple->t_len && memcmp(same->t_data, tuple->t_data, tuple->t_len) == 0);
+		Assert(AreStoredAlike(tuple, same));
 		heap_freetuple(same);
 	}
 #endif
