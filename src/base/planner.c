@@ -7,9 +7,11 @@
  * bad: with so few rows, every index that leads with the tenant looks as good
  * as the right one. Such a plan would read all rows of a tenant for each row
  * that it wants, until the next ANALYZE. So the engine's own queries are
- * planned as if the tables were large, and as if few rows had the same id: by
- * default the planner expects 200 different values in a column. ANALYZE would
- * not help later either: the columns keep no statistics (sql/85_statistics.sql).
+ * planned as if the tables were large, as if few rows had the same id, and as
+ * if all were of the tenant: by default the planner expects 200 different values
+ * in a column. It would take a tenant to have a few open plans, and read all of
+ * them in place of the one that it wants. ANALYZE would not help later either:
+ * the columns keep no statistics (sql/85_statistics.sql).
  */
 #include "base/base.h"
 
@@ -26,8 +28,20 @@
 #define ROWS_AT_LEAST	100000
 #define PAGES_AT_LEAST	5000
 
-/* a tenth as many different values as rows, as pg_statistic writes it */
+/* how many different values a column has, as pg_statistic writes it: a tenth of the rows, or one */
 #define TEN_OF_A_KIND	(-0.1)
+#define ONE_KIND		1.0
+
+/* what the planner is told of a column; the tuple is made at first use, and kept */
+typedef struct ColumnLook
+{
+	float4		distinct;
+	int			width;
+	HeapTuple	statistics;
+} ColumnLook;
+
+static ColumnLook LookOfIds = {TEN_OF_A_KIND, UUID_LEN};
+static ColumnLook LookOfTenants = {ONE_KIND, 16};
 
 static get_relation_info_hook_type previous_hook = NULL;
 static get_relation_stats_hook_type previous_stats_hook = NULL;
@@ -67,31 +81,27 @@ TableLooksLarge(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel)
 		IndexLooksLarge(lfirst(cell));
 }
 
-/* Make the statistics of a column of ids. They are the same for all of them, and are kept. */
+/* Make the statistics of a column. */
 static HeapTuple
-StatisticsOfIds(void)
+StatisticsMake(const ColumnLook *look)
 {
-	static HeapTuple kept = NULL;
 	Datum		values[Natts_pg_statistic] = {0};
 	bool		nulls[Natts_pg_statistic] = {0};
-	Relation	catalog;
-	MemoryContext outer;
+	Relation	catalog = table_open(StatisticRelationId, AccessShareLock);
+	MemoryContext outer = MemoryContextSwitchTo(TopMemoryContext);
+	HeapTuple	made;
 
-	if (kept != NULL)
-		return kept;
-	values[Anum_pg_statistic_stawidth - 1] = Int32GetDatum(UUID_LEN);
-	values[Anum_pg_statistic_stadistinct - 1] = Float4GetDatum(TEN_OF_A_KIND);
+	values[Anum_pg_statistic_stawidth - 1] = Int32GetDatum(look->width);
+	values[Anum_pg_statistic_stadistinct - 1] = Float4GetDatum(look->distinct);
 	for (int i = 0; i < STATISTIC_NUM_SLOTS; i++)
 	{
 		nulls[Anum_pg_statistic_stanumbers1 - 1 + i] = true;
 		nulls[Anum_pg_statistic_stavalues1 - 1 + i] = true;
 	}
-	catalog = table_open(StatisticRelationId, AccessShareLock);
-	outer = MemoryContextSwitchTo(TopMemoryContext);
-	kept = heap_form_tuple(RelationGetDescr(catalog), values, nulls);
+	made = heap_form_tuple(RelationGetDescr(catalog), values, nulls);
 	MemoryContextSwitchTo(outer);
 	table_close(catalog, AccessShareLock);
-	return kept;
+	return made;
 }
 
 /* Leave the statistics alone: they are kept. */
@@ -100,14 +110,30 @@ KeepStatistics(HeapTuple tuple)
 {
 }
 
-static bool
-IdsLookDifferent(PlannerInfo *root, RangeTblEntry *table, AttrNumber column, VariableStatData *answer)
+/* Find what the planner is told of a column; NULL: nothing. */
+static ColumnLook *
+LookOf(Oid relid, AttrNumber column)
 {
+	if (get_atttype(relid, column) == UUIDOID)
+		return &LookOfIds;
+	return get_attnum(relid, "tenant") == column ? &LookOfTenants : NULL;
+}
+
+static bool
+ColumnLooksDifferent(PlannerInfo *root, RangeTblEntry *table, AttrNumber column, VariableStatData *answer)
+{
+	ColumnLook *look;
+
 	if (previous_stats_hook != NULL && previous_stats_hook(root, table, column, answer))
 		return true;
-	if (table->rtekind != RTE_RELATION || get_atttype(table->relid, column) != UUIDOID || !IsPlannedHere(table->relid))
+	if (table->rtekind != RTE_RELATION || !IsPlannedHere(table->relid))
 		return false;
-	answer->statsTuple = StatisticsOfIds();
+	look = LookOf(table->relid, column);
+	if (look == NULL)
+		return false;
+	if (look->statistics == NULL)
+		look->statistics = StatisticsMake(look);
+	answer->statsTuple = look->statistics;
 	answer->freefunc = KeepStatistics;
 	return true;
 }
@@ -117,7 +143,7 @@ void
 PlannerInit(void)
 {
 	previous_stats_hook = get_relation_stats_hook;
-	get_relation_stats_hook = IdsLookDifferent;
+	get_relation_stats_hook = ColumnLooksDifferent;
 	previous_hook = get_relation_info_hook;
 	get_relation_info_hook = TableLooksLarge;
 }

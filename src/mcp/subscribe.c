@@ -52,7 +52,8 @@ StandOfTask(Call *call, const char *text, const char *before)
  * Say how a register of the tenant stands: "HEAD/LAST". HEAD is the newest
  * entry of the tenant's audit chain, LAST the newest that is about the
  * register. Only entries after the HEAD of before are read; if there are very
- * many, one of them is taken to be about it.
+ * many, one of them is taken to be about it. HEAD is the last entry of a batch,
+ * so what came later is in batches behind it, which an index lists.
  */
 static char *
 RegisterStand(Call *call, const char *before, const char *actions)
@@ -60,8 +61,8 @@ RegisterStand(Call *call, const char *before, const char *actions)
 	static KeptQuery read = {
 		"SELECT coalesce(pg_catalog.max(a.id), $2) || '/' || CASE WHEN pg_catalog.count(*) = " CppAsString2(ENTRIES_READ) " THEN pg_catalog.max(a.id)"
 		" ELSE coalesce(pg_catalog.max(a.id) FILTER (WHERE pg_catalog.starts_with(a.detail ->> 'action', $3)), $4) END"
-		" FROM (SELECT x.id, x.detail FROM stepwise.audit AS x WHERE x.tenant = $1 AND x.plan_id IS NULL AND x.id > $2"
-		" ORDER BY x.id DESC LIMIT " CppAsString2(ENTRIES_READ) ") AS a",
+		" FROM (SELECT x.id, x.detail FROM stepwise.audit AS x WHERE x.tenant = $1 AND x.plan_id IS NULL AND x.batch > $2"
+		" ORDER BY x.batch DESC, x.id DESC LIMIT " CppAsString2(ENTRIES_READ) ") AS a",
 		4, {TEXTOID, INT8OID, TEXTOID, INT8OID}
 	};
 	const char *slash = before ? strchr(before, '/') : NULL;

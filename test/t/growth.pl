@@ -321,6 +321,75 @@ is_completed($plan, 'answers');
 my ($answer, $alone) = map { sql("SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY pages) FROM cost WHERE run = 'questions' AND n $_") } '<= 100', '> ' . (MANY - 5);
 cmp_ok($answer, '<=', 1.5 * $alone + 30, "an answer costs the same with many that wait ($answer pages) and with few ($alone)");
 
+# ---------- beside other open plans of the tenant ----------
+
+sql(<<'SQL');
+SELECT stepwise.define_workflow('{"name": "mixed", "steps": [{"name": "a", "workflow": "pair", "dependsOn": []}, {"name": "b", "workflow": "pair", "dependsOn": []},
+    {"name": "ask", "workflow": "question", "dependsOn": []}]}');
+-- Ask about a tree in which one step is claimed, one was claimed for too short, one was sent back, and one asks a person.
+CREATE PROCEDURE look_around(run text) LANGUAGE plpgsql AS $$
+DECLARE
+    tree uuid := stepwise.start_workflow('mixed') ->> 'planId';
+    held uuid := stepwise.get_next_step(tree, 'anna', '1 hour') ->> 'stepId';
+    reviewed uuid := stepwise.get_next_step(tree, 'bert', '1 millisecond') ->> 'stepId';
+    call text;
+BEGIN
+    COMMIT;
+    FOR n IN 1 .. 3 LOOP
+        FOREACH call IN ARRAY ARRAY['get_next_step(%L, ''anna'')', 'get_next_step(%L, ''carl'')', 'why(%L)', 'get_plan_status(%L)', 'get_plan_context(%L)',
+                                    'reclaim_stalled(plan_id => %L)', 'execution(%L)', 'task_variables(%L)'] LOOP
+            PERFORM measured(run || ' ' || regexp_replace(call, '[^a-z_]+|L,', ' ', 'g'), n, 'stepwise.' || format(call, tree));
+            COMMIT;
+        END LOOP;
+    END LOOP;
+    PERFORM measured(run || ' handoff', 1, format('to_jsonb(stepwise.handoff(%L))', tree));
+    PERFORM stepwise.submit_user_decision((stepwise.request_user_review(held, 'Right?', worker => 'anna') ->> 'checkpointId')::uuid, 'modify', 'no');
+    COMMIT;
+    PERFORM measured(run || ' why after a review', 1, format('stepwise.why(%L)', tree));
+    PERFORM measured(run || ' next after a review', 1, format('stepwise.get_next_step(%L, ''dora'')', tree));
+    COMMIT;
+    PERFORM measured(run || ' cancel', 1, format('stepwise.cancel_plan(%L)', tree));
+END $$;
+SQL
+sql("CALL look_around('few open')");
+sql("SELECT count(stepwise.create_plan('open', 'test', '[{}]')) FROM generate_series(1, 3 * $many)");
+sql("CALL look_around('many open')");
+foreach my $call (split /\n/, sql("SELECT DISTINCT substr(run, length('few open ') + 1) FROM cost WHERE run LIKE 'few open %' ORDER BY 1"))
+{
+	same("few open $call", "many open $call", "$call beside few and many open plans");
+}
+
+# ---------- beside many entries of the tenant ----------
+
+sql(<<'SQL');
+-- Listen for changes of tools and workflows, and look three times whether there are any.
+CREATE PROCEDURE listen(run text) LANGUAGE plpgsql AS $$
+DECLARE
+    state jsonb;
+BEGIN
+    state := stepwise.mcp('{"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": {"notifications": {"toolsListChanged": true, "promptsListChanged": true},
+        "_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}, "stepwise/pipe": true}}}') #> '{stepwise,listen,state}';
+    COMMIT;
+    ASSERT state IS NOT NULL;
+    FOR n IN 1 .. 3 LOOP
+        PERFORM measured(run, n, format('stepwise.mcp(%L)', jsonb_build_object('jsonrpc', '2.0', 'id', 2, 'method', 'stepwise/changes', 'params',
+            jsonb_build_object('state', state, '_meta', '{"stepwise/version": "2025-11-25", "stepwise/pipe": true}'::jsonb))));
+        COMMIT;
+    END LOOP;
+END $$;
+CREATE PROCEDURE write_states(states int) LANGUAGE plpgsql AS $$
+BEGIN
+    FOR i IN 1 .. states LOOP
+        PERFORM stepwise.state_write(jsonb_build_object('name', 's' || i % 10, 'value', i));
+        COMMIT;
+    END LOOP;
+END $$;
+SQL
+sql("CALL listen('few entries')");
+sql("CALL write_states($many)");
+sql("CALL listen('many entries')");
+same('few entries', 'many entries', 'a look for changes of tools beside few and many entries of the tenant');
+
 # ---------- deep ----------
 
 my $deep = DEEP;
