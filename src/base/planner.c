@@ -16,9 +16,9 @@
 #include "base/base.h"
 
 #include "access/htup_details.h"
-#include "access/table.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_statistic.h"
+#include "catalog/pg_type.h"
 #include "optimizer/plancat.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -81,26 +81,25 @@ TableLooksLarge(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel)
 		IndexLooksLarge(lfirst(cell));
 }
 
-/* Make the statistics of a column. */
+/*
+ * Make the statistics of a column: a row of pg_statistic that has nothing but its
+ * fixed part. To open that table would cost a new connection more than the rest.
+ */
 static HeapTuple
 StatisticsMake(const ColumnLook *look)
 {
-	Datum		values[Natts_pg_statistic] = {0};
-	bool		nulls[Natts_pg_statistic] = {0};
-	Relation	catalog = table_open(StatisticRelationId, AccessShareLock);
-	MemoryContext outer = MemoryContextSwitchTo(TopMemoryContext);
-	HeapTuple	made;
+	Size		start = MAXALIGN(SizeofHeapTupleHeader);
+	Size		length = start + sizeof(FormData_pg_statistic);
+	HeapTuple	made = MemoryContextAllocZero(TopMemoryContext, HEAPTUPLESIZE + length);
+	Form_pg_statistic row;
 
-	values[Anum_pg_statistic_stawidth - 1] = Int32GetDatum(look->width);
-	values[Anum_pg_statistic_stadistinct - 1] = Float4GetDatum(look->distinct);
-	for (int i = 0; i < STATISTIC_NUM_SLOTS; i++)
-	{
-		nulls[Anum_pg_statistic_stanumbers1 - 1 + i] = true;
-		nulls[Anum_pg_statistic_stavalues1 - 1 + i] = true;
-	}
-	made = heap_form_tuple(RelationGetDescr(catalog), values, nulls);
-	MemoryContextSwitchTo(outer);
-	table_close(catalog, AccessShareLock);
+	made->t_len = length;
+	made->t_data = (HeapTupleHeader) ((char *) made + HEAPTUPLESIZE);
+	made->t_data->t_hoff = start;
+	HeapTupleHeaderSetNatts(made->t_data, Anum_pg_statistic_stacoll5);
+	row = (Form_pg_statistic) GETSTRUCT(made);
+	row->stawidth = look->width;
+	row->stadistinct = look->distinct;
 	return made;
 }
 
@@ -114,9 +113,15 @@ KeepStatistics(HeapTuple tuple)
 static ColumnLook *
 LookOf(Oid relid, AttrNumber column)
 {
-	if (get_atttype(relid, column) == UUIDOID)
-		return &LookOfIds;
-	return get_attnum(relid, "tenant") == column ? &LookOfTenants : NULL;
+	switch (get_atttype(relid, column))
+	{
+		case UUIDOID:
+			return &LookOfIds;
+		case TEXTOID:
+			return strcmp(get_attname(relid, column, false), "tenant") == 0 ? &LookOfTenants : NULL;
+		default:
+			return NULL;
+	}
 }
 
 static bool
