@@ -8,7 +8,7 @@
  * as the right one. Such a plan would read all rows of a tenant for each row
  * that it wants, until the next ANALYZE. So the engine's own queries are
  * planned as if the tables were large, as if few rows had the same id, and as
- * if all were of the tenant: by default the planner expects 200 different values
+ * if all plans were of the tenant: by default the planner expects 200 different values
  * in a column. It would take a tenant to have a few open plans, and read all of
  * them in place of the one that it wants. ANALYZE would not help later either:
  * the columns keep no statistics (sql/85_statistics.sql).
@@ -109,6 +109,13 @@ KeepStatistics(HeapTuple tuple)
 {
 }
 
+/* Check whether a column is the tenant of a plan. Only plans have an index of few of the rows of a tenant: the open ones. */
+static bool
+IsTenantOfPlan(Oid relid, AttrNumber column)
+{
+	return strcmp(get_rel_name(relid), "plan") == 0 && strcmp(get_attname(relid, column, false), "tenant") == 0;
+}
+
 /* Find what the planner is told of a column; NULL: nothing. */
 static ColumnLook *
 LookOf(Oid relid, AttrNumber column)
@@ -118,7 +125,7 @@ LookOf(Oid relid, AttrNumber column)
 		case UUIDOID:
 			return &LookOfIds;
 		case TEXTOID:
-			return strcmp(get_attname(relid, column, false), "tenant") == 0 ? &LookOfTenants : NULL;
+			return IsTenantOfPlan(relid, column) ? &LookOfTenants : NULL;
 		default:
 			return NULL;
 	}
