@@ -8,10 +8,10 @@
  * as the right one. Such a plan would read all rows of a tenant for each row
  * that it wants, until the next ANALYZE. So the engine's own queries are
  * planned as if the tables were large, as if few rows had the same id, and as
- * if all plans were of the tenant: by default the planner expects 200 different values
- * in a column. It would take a tenant to have a few open plans, and read all of
- * them in place of the one that it wants. ANALYZE would not help later either:
- * the columns keep no statistics (sql/85_statistics.sql).
+ * if all plans were of the tenant: by default the planner expects 200 different
+ * values in a column. It would take a tenant to have a few open plans, and read
+ * all of them in place of the one that it wants. ANALYZE would not help later
+ * either: the columns keep no statistics (sql/85_statistics.sql).
  */
 #include "base/base.h"
 

@@ -535,17 +535,13 @@ PeekSentBack(Call *call, const PlanRow *root, PlanRow *asked, Next *next)
 	return found;
 }
 
-/*
- * List the nested plans of a tree that a search would look into, in the order of
- * the search. A plan has the tenant of its steps. To ask for that again would let
- * PostgreSQL read all open plans of the tenant, which an index lists too.
- */
+/* List the nested plans of a tree that a search would look into, in the order of the search. */
 static Rows
 PlansToPeek(Call *call, const PlanRow *asked)
 {
 	static KeptQuery find = {
 		"SELECT x.id FROM (SELECT p.id, p.depth FROM stepwise.plan AS p WHERE p.tenant = $1 AND p.root_id = $2 AND p.workable"
-		" UNION SELECT p.id, p.depth FROM stepwise.step AS s JOIN stepwise.plan AS p ON p.id = s.plan_id"
+		" UNION SELECT p.id, p.depth FROM stepwise.step AS s JOIN stepwise.plan AS p ON p.tenant = $1 AND p.id = s.plan_id"
 		" WHERE s.tenant = $1 AND s.root_id = $2 AND s.lease_expires_at < $3 AND p.completed_at IS NULL) AS x"
 		" ORDER BY x.depth DESC, x.id",
 		3, {TEXTOID, UUIDOID, TIMESTAMPTZOID}
