@@ -162,6 +162,11 @@ extern void JsonPutTexts(JsonBuilder *b, const char *key, const List *texts);	/*
 extern void JsonPutMembers(JsonBuilder *b, const Jsonb *object);	/* of an object, into the open one */
 extern Jsonb *JsonFinish(JsonBuilder *b);
 
+/* ---------- json_text.c: write jsonb values as text ---------- */
+
+extern char *JsonToText(const Jsonb *value);
+extern void JsonCompact(StringInfo text, const JsonbValue *value);	/* appends JSON without spaces */
+
 /* ---------- json.c: read, compare and merge jsonb values ---------- */
 
 extern bool JsonGet(const Jsonb *object, const char *key, JsonbValue *value);
@@ -175,8 +180,6 @@ extern Jsonb *JsonFromValue(JsonbValue *value);
 extern void JsonToValue(const Jsonb *json, JsonbValue *value);	/* NULL: null */
 extern Jsonb *JsonOf(const struct varlena *field);	/* detoasts a field of a row; NULL for NULL */
 extern char *TextOf(const struct varlena *field);	/* likewise */
-extern char *JsonToText(const Jsonb *value);
-extern void JsonCompact(StringInfo text, JsonbValue *value);	/* appends JSON without spaces */
 extern char *JsonValueText(const JsonbValue *value);	/* of a jbvString */
 extern const char *JsonKindName(const JsonbValue *value);	/* "string", "object", … */
 extern bool JsonHasType(const JsonbValue *value, const char *type); /* a kind of JSON, or integer; NULL: any type */

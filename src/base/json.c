@@ -9,7 +9,6 @@
 
 #include "miscadmin.h"
 #include "utils/fmgrprotos.h"
-#include "utils/json.h"
 #include "utils/numeric.h"
 
 /*
@@ -121,68 +120,6 @@ char *
 TextOf(const struct varlena *field)
 {
 	return field ? text_to_cstring((const text *) field) : NULL;
-}
-
-/* Write a jsonb as text, as PostgreSQL does. */
-char *
-JsonToText(const Jsonb *value)
-{
-	return JsonbToCString(NULL, unconstify(JsonbContainer *, &value->root), VARSIZE(value));
-}
-
-static void
-CompactScalar(StringInfo text, const JsonbValue *value)
-{
-	switch (value->type)
-	{
-		case jbvString:
-			escape_json(text, JsonValueText(value));
-			break;
-		case jbvNumeric:
-			appendStringInfoString(text, DatumGetCString(DirectFunctionCall1(numeric_out, NumericGetDatum(value->val.numeric))));
-			break;
-		case jbvBool:
-			appendStringInfoString(text, value->val.boolean ? "true" : "false");
-			break;
-		default:
-			appendStringInfoString(text, "null");
-	}
-}
-
-/* Append a value as JSON without spaces. */
-void
-JsonCompact(StringInfo text, JsonbValue *value)
-{
-	JsonbIterator *iterator;
-	JsonbValue	part;
-	JsonbIteratorToken token;
-	bool		first = true;
-
-	if (value->type != jbvBinary)
-	{
-		CompactScalar(text, value);
-		return;
-	}
-	iterator = JsonbIteratorInit(value->val.binary.data);
-	while ((token = JsonbIteratorNext(&iterator, &part, false)) != WJB_DONE)
-	{
-		bool		ends = token == WJB_END_ARRAY || token == WJB_END_OBJECT;
-
-		if (!first && !ends && token != WJB_VALUE)
-			appendStringInfoChar(text, ',');
-		first = token == WJB_BEGIN_ARRAY || token == WJB_BEGIN_OBJECT;
-		if (token == WJB_BEGIN_ARRAY || token == WJB_END_ARRAY)
-			appendStringInfoChar(text, ends ? ']' : '[');
-		else if (token == WJB_BEGIN_OBJECT || token == WJB_END_OBJECT)
-			appendStringInfoChar(text, ends ? '}' : '{');
-		else
-			CompactScalar(text, &part);
-		if (token == WJB_KEY)
-		{
-			appendStringInfoChar(text, ':');
-			first = true;
-		}
-	}
 }
 
 /* Collect the keys of an object; there are none if it is not an object. */
@@ -408,6 +345,6 @@ JsonScalarText(const JsonbValue *value)
 	if (value->type == jbvString)
 		return JsonValueText(value);
 	initStringInfo(&text);
-	JsonCompact(&text, unconstify(JsonbValue *, value));
+	JsonCompact(&text, value);
 	return text.data;
 }
