@@ -80,6 +80,7 @@ REGRESS = \
 	handoff \
 	by_name \
 	defaults \
+	sent \
 	mistyped \
 	help \
 	mcp \

@@ -75,5 +75,5 @@ stepwise_call(PG_FUNCTION_ARGS)
 	answer = CallableApply(callable, arguments == NULL || JsonIsNull(arguments) ? JsonEmptyObject() : arguments);
 	if (tenant != NULL)
 		TenantRestore(mark);
-	PG_RETURN_JSONB_P(answer);
+	return SendNote(JsonbPGetDatum(answer));
 }

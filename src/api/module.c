@@ -20,6 +20,7 @@ _PG_init(void)
 	FactsInit();
 	CallInit();
 	LookInit();
+	SendInit();
 	InvokeInit();
 	ToolCacheInit();
 	TenantInit();

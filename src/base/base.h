@@ -592,6 +592,11 @@ extern void TenantEnter(const char *tenant);	/* until the end of the (sub)transa
 extern void *TenantMark(void);	/* what is entered now, for TenantRestore */
 extern void TenantRestore(void *mark);	/* undoes what was entered since */
 
+/* ---------- send.c: send the answers of our functions to the client ---------- */
+
+extern Datum SendNote(Datum value); /* the answer that a function returns */
+extern void SendInit(void);
+
 /* ---------- call.c: the frame of a call ---------- */
 
 /* what a call saves beside the steps that it keeps in memory */

@@ -184,7 +184,7 @@ CallEnd(Call *call, Jsonb *answer)
 	}
 	ReadEnd(call);
 	Finish(call);
-	return result;
+	return SendNote(result);
 }
 
 /* Note the session id that came with the call. */

@@ -81,6 +81,15 @@ InputSafe(PGFunction input, char *text, Datum *result)
 #define IndexBeginScan(table, index, snapshot, keys) index_beginscan(table, index, snapshot, keys, 0)
 #endif
 
+/* up to 17, ExecutorRun is told whether a query is run only once */
+#if PG_VERSION_NUM >= 180000
+#define RUN_LIMITS uint64 count
+#define RUN_LIMITS_GIVEN count
+#else
+#define RUN_LIMITS uint64 count, bool once
+#define RUN_LIMITS_GIVEN count, once
+#endif
+
 /*
  * Go through the places of a bitmap, page by page. BitmapNext returns how many
  * there are in the next page; -1: there is none. If the bitmap has only the page,

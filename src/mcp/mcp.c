@@ -161,5 +161,5 @@ stepwise_mcp(PG_FUNCTION_ARGS)
 		answer = BatchAnswer(message);
 	if (answer == NULL)
 		PG_RETURN_NULL();
-	PG_RETURN_JSONB_P(answer);
+	return SendNote(JsonbPGetDatum(answer));
 }

@@ -124,13 +124,13 @@ sub answer_while_waiting
 	return ($worker, $began);
 }
 
-# The blocks of the page, and serializable.* after them, are one program. It prints what its comments say.
+# The blocks of the page, and after_page.* after them, are one program. It prints what its comments say.
 sub test_page
 {
 	my ($language) = @_;
 	my $syntax = $SYNTAX{$language};
 	my $file = "page.$syntax->{extension}";
-	my $source = blocks('doc/drivers.md', $syntax->{block}) . content("test/drivers/serializable.$syntax->{extension}");
+	my $source = blocks('doc/drivers.md', $syntax->{block}) . content("test/drivers/after_page.$syntax->{extension}");
 	my @shown = $source =~ /$syntax->{comment} => (.*)/g;
 
 	new_database("drivers_page_$language", 'on');

@@ -30,3 +30,8 @@ for code in ("40P01", "22012"):
         print(error.sqlstate, tried)
 # => 40P01 3
 # => 22012 1
+
+# An answer is the same in text and in binary, whether it was prepared or not.
+answers = [conn.execute("SELECT stepwise.task_variables(%s)", [race["planId"]], binary=binary, prepare=prepare).fetchone()[0]
+           for binary in (False, True) for prepare in (False, True)]
+print(len(answers), all(each == answers[0] for each in answers))  # => 4 True

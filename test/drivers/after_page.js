@@ -21,4 +21,14 @@ for (const code of ['40P01', '22012']) {
 }
 // => 40P01 3
 // => 22012 1
+
+// An answer in text is what it is in the database, whether it was prepared or not.
+const query = { text: 'SELECT stepwise.task_variables($1)::text AS text', values: [race.planId] };
+const { text } = (await client.query(query)).rows[0];
+for (const name of [undefined, 'variables']) {
+  const sent = await client.query({ name, text: 'SELECT stepwise.task_variables($1)', values: [race.planId], types: { getTypeParser: () => (value) => value } });
+  console.log(sent.fields[0].dataTypeID, sent.rows[0].task_variables === text);
+}
+// => 3802 true
+// => 3802 true
 await Promise.all([client, other, listener].map((each) => each.end()));
