@@ -80,6 +80,7 @@ REGRESS = \
 	handoff \
 	by_name \
 	defaults \
+	planned \
 	sent \
 	mistyped \
 	help \

@@ -17,6 +17,7 @@ _PG_init(void)
 	EnumInit();
 	PlannerInit();
 	DefaultsInit();
+	PlannedInit();
 	FactsInit();
 	CallInit();
 	LookInit();

@@ -347,7 +347,13 @@ extern void PlannerInit(void);
 
 /* ---------- defaults.c: complete calls of our functions with their defaults, from a cache ---------- */
 
+extern void DefaultsComplete(struct Query *query);
+extern bool DefaultsAreKept(Oid function);
 extern void DefaultsInit(void);
+
+/* ---------- planned.c: plan the statements that call our functions ---------- */
+
+extern void PlannedInit(void);
 
 /* ---------- key.c: make search keys of indexes, column by column ---------- */
 

@@ -19,7 +19,6 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_proc.h"
 #include "nodes/nodeFuncs.h"
-#include "optimizer/planner.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
@@ -34,8 +33,6 @@ typedef struct Defaults
 } Defaults;
 
 static Defaults kept[64];
-
-static planner_hook_type previous_planner = NULL;
 
 /* ---------- the cache ---------- */
 
@@ -113,6 +110,13 @@ DefaultsOf(Oid function)
 	return entry->nargs > 0 ? entry : NULL;
 }
 
+/* Check whether a function is one of ours, with constant defaults. */
+bool
+DefaultsAreKept(Oid function)
+{
+	return function >= FirstNormalObjectId && DefaultsOf(function) != NULL;
+}
+
 /* ---------- completing ---------- */
 
 /* Put each argument of a call in its place. */
@@ -137,7 +141,7 @@ PlaceArguments(const FuncExpr *call, Node **places)
 static void
 CompleteCall(FuncExpr *call)
 {
-	const Defaults *defaults = call->funcid >= FirstNormalObjectId ? DefaultsOf(call->funcid) : NULL;
+	const Defaults *defaults = DefaultsAreKept(call->funcid) ? DefaultsOf(call->funcid) : NULL;
 	Node	   *places[FUNC_MAX_ARGS] = {0};
 	List	   *arguments = NIL;
 	int			required;
@@ -167,24 +171,21 @@ CompleteCalls(Node *node, void *context)
 	return expression_tree_walker(node, CompleteCalls, context);
 }
 
-/* Plan a statement. The planner may change the query that it gets, so we may too. */
-static PlannedStmt *
-PlanCompleted(Query *query, const char *query_string, int options, ParamListInfo params)
+/* Complete the calls of a query. The planner may change the query that it gets, so we may too. */
+void
+DefaultsComplete(Query *query)
 {
 	ListCell   *cell;
 
 	CompleteCalls((Node *) query->targetList, NULL);
 	foreach(cell, query->rtable)
 		CompleteCalls((Node *) lfirst_node(RangeTblEntry, cell)->functions, NULL);
-	return (previous_planner != NULL ? previous_planner : standard_planner) (query, query_string, options, params);
 }
 
-/* Install the hook, and register the invalidation callbacks. */
+/* Register the invalidation callbacks. */
 void
 DefaultsInit(void)
 {
 	CacheRegisterSyscacheCallback(PROCOID, DefaultsForget, (Datum) 0);
 	CacheRegisterSyscacheCallback(NAMESPACEOID, DefaultsForget, (Datum) 0);
-	previous_planner = planner_hook;
-	planner_hook = PlanCompleted;
 }
