@@ -28,8 +28,8 @@ APT_PATIENCE=${APT_PATIENCE:-600}		# seconds to wait for another apt
 unset "${!PG@}"
 # Variables of the calling make must not reach the make that we call.
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
-# Messages and sort order must be the same everywhere.
-export LC_ALL=C.UTF-8
+# Messages, sort order and the encoding of databases must be the same everywhere. PostgreSQL's test modules delete LC_ALL.
+export LC_ALL=C.UTF-8 LANG=C.UTF-8
 
 say()
 {
