@@ -14,11 +14,15 @@ use Exporter qw(import);
 use File::Temp qw(tempdir);
 use IPC::Run qw(run);
 
-our @EXPORT_OK = qw(can_count_instructions instructions first_call wal pages mean);
+our @EXPORT_OK = qw(can_count_instructions instructions first_call calls_function wal pages mean);
 
 # A mark that needs neither the extension nor its catalog entries.
 use constant EMPTY_MARK => 'SELECT pg_backend_pid();';
 use constant EMPTY_MARK_FUNCTION => 'pg_backend_pid';
+
+# A mark that is not planned.
+use constant UTILITY_MARK => 'SHOW port;';
+use constant UTILITY_MARK_FUNCTION => 'GetPGVariable';
 
 use constant MARK => "SELECT stepwise.step_transition_allowed('pending', 'in_progress');";
 use constant MARK_FUNCTION => 'stepwise_step_transition_allowed';
@@ -73,6 +77,17 @@ sub first_call
 	my $folder = tempdir(CLEANUP => 1);
 	callgrind($folder, EMPTY_MARK_FUNCTION, $postgres, $data, $database, @$before, (EMPTY_MARK) x 3, map { ($_, EMPTY_MARK) } @calls);
 	return counted("$folder/out.4") - counted("$folder/out.5");
+}
+
+# Check whether a statement calls a function of the server: calls_function POSTGRES, DATA, DATABASE, FUNCTION, STATEMENT. The server must be
+# stopped. The statement is run once before.
+sub calls_function
+{
+	my ($postgres, $data, $database, $function, $statement) = @_;
+	my $folder = tempdir(CLEANUP => 1);
+	callgrind($folder, UTILITY_MARK_FUNCTION, $postgres, $data, $database, $statement, UTILITY_MARK, $statement, UTILITY_MARK);
+	open(my $in, '<', "$folder/out.2") or die "callgrind wrote nothing: a mark is missing";
+	return scalar(grep { /^c?fn=\(\d+\) \Q$function\E$/ } <$in>);
 }
 
 # Run statements in a backend without a server. At each mark, callgrind writes a file out.NUMBER into the folder.

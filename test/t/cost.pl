@@ -6,7 +6,7 @@ use warnings;
 
 use Config;
 use lib 'test/t';
-use Count qw(can_count_instructions instructions wal pages mean);
+use Count qw(can_count_instructions instructions calls_function wal pages mean);
 use PostgreSQL::Test::Utils;
 use Server;
 use Test::More;
@@ -17,16 +17,16 @@ use Test::More;
 my @kinds = qw(prepared simple wal entries pages);
 my $table = <<'TABLE';
 function                  prepared    simple       wal   entries     pages
-create_plan                 930543    971673      5326      34.1      70.2
-get_next_step               205945    226015       620       1.0       8.6
-submit_step_result          218040    246423       705       1.0       8.1
-advance                     286693    323426       900       1.0      10.5
-get_next_step:chain         208735    227748       619       1.0       8.4
-submit_step_result:chain    263335    283850       837       1.0      11.6
-advance:chain               300223    337726       979       1.0      11.6
-advance:diamond             382199    419106      1147       1.0      18.9
-run:chain                    78683     78532       328       0.1       4.6
-run                          71689     73038       296       0.1       2.6
+create_plan                 933062    969937      5326      34.1      70.3
+get_next_step               206775    225829       620       1.0       8.5
+submit_step_result          221567    238716       705       1.0       8.1
+advance                     289856    325842       900       1.0      10.5
+get_next_step:chain         210253    227281       619       1.0       8.4
+submit_step_result:chain    267382    277250       837       1.0      11.6
+advance:chain               303543    339804       979       1.0      11.6
+advance:diamond             385408    421686      1147       1.0      18.9
+run:chain                    79578     80701       328       0.1       4.6
+run                          72949     75451       296       0.1       2.6
 TABLE
 
 # How often a function is called for one number. A run is one call for many steps.
@@ -271,6 +271,23 @@ sub compare
 		note("$what: \"make cost\" takes the new number") if $counted < 0.9 * $expected;
 	}
 	return;
+}
+
+# A statement that is one call goes neither to the planner, nor is its answer written by PostgreSQL. Others show that this could be noticed.
+my $one_call = 'SELECT stepwise.list_plans(max => 1);';
+foreach my $case (
+	[ 'standard_planner', $one_call, 0 ],
+	[ 'standard_planner', 'SELECT stepwise.list_plans(max => 1) LIMIT 1;', 1 ],
+	[ 'jsonb_out', $one_call, 0 ],
+	[ 'jsonb_out', 'SELECT stepwise.list_plans(max => 1), 1;', 1 ])
+{
+  SKIP:
+	{
+		my ($function, $statement, $called) = @$case;
+		skip("what calls $function: $why_not", 1) if $why_not;
+		is(calls_function($postgres, $node->data_dir, 'postgres', $function, $statement) ? 1 : 0, $called,
+			"$statement " . ($called ? 'calls' : 'does without') . " $function");
+	}
 }
 
 # The answers that name the claims of others are longer. Nothing else grows with the number of clients.
