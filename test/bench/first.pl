@@ -36,9 +36,14 @@ my %by_hand = (
 	handwritten_claim => sub { "SELECT handwritten.claim('" . psql("SELECT $plan") . "');" },
 	handwritten_complete => sub { "SELECT handwritten.complete('" . psql("SELECT step_id FROM handwritten.claim($plan)") . q{', '{"value": 42}');} });
 
+# Each turn has a copy of the database, so that searches do not find the plans of earlier turns.
 psql(FIXTURES);
+my $fixtures = $ENV{PGDATABASE};
 foreach my $turn (1 .. $times)
 {
+	local $ENV{PGDATABASE} = 'postgres';
+	psql("DROP DATABASE IF EXISTS ${fixtures}_copy;\nCREATE DATABASE ${fixtures}_copy TEMPLATE $fixtures;");
+	$ENV{PGDATABASE} = "${fixtures}_copy";
 	twice($_, $by_hand{$_}->(), $by_hand{$_}->()) foreach sort keys %by_hand;
 	twice($_, calls($_, \&psql)) foreach functions();
 }
