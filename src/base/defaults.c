@@ -105,6 +105,8 @@ DefaultsOf(Oid function)
 {
 	Defaults   *entry = &kept[function % lengthof(kept)];
 
+	if (function < FirstNormalObjectId)
+		return NULL;
 	if (entry->function != function)
 		Keep(entry, function);
 	return entry->nargs > 0 ? entry : NULL;
@@ -114,7 +116,7 @@ DefaultsOf(Oid function)
 bool
 DefaultsAreKept(Oid function)
 {
-	return function >= FirstNormalObjectId && DefaultsOf(function) != NULL;
+	return DefaultsOf(function) != NULL;
 }
 
 /* ---------- completing ---------- */
@@ -141,7 +143,7 @@ PlaceArguments(const FuncExpr *call, Node **places)
 static void
 CompleteCall(FuncExpr *call)
 {
-	const Defaults *defaults = DefaultsAreKept(call->funcid) ? DefaultsOf(call->funcid) : NULL;
+	const Defaults *defaults = DefaultsOf(call->funcid);
 	Node	   *places[FUNC_MAX_ARGS] = {0};
 	List	   *arguments = NIL;
 	int			required;

@@ -106,12 +106,6 @@ WriteNumber(StringInfo text, Numeric number)
 	pfree(digits);
 }
 
-static void
-WriteWord(StringInfo text, const char *word)
-{
-	appendBinaryStringInfo(text, word, strlen(word));
-}
-
 static void WriteContainer(StringInfo text, const JsonbContainer *container, bool spaces);
 
 /* Write an entry, the data of which are from here to there. Those of numbers and containers are aligned. */
@@ -125,9 +119,9 @@ WriteEntry(StringInfo text, JEntry entry, const char *data, uint32 from, uint32 
 	else if (JBE_ISNUMERIC(entry))
 		WriteNumber(text, (Numeric) (data + INTALIGN(from)));
 	else if (JBE_ISBOOL(entry))
-		WriteWord(text, JBE_ISBOOL_TRUE(entry) ? "true" : "false");
+		appendStringInfoString(text, JBE_ISBOOL_TRUE(entry) ? "true" : "false");
 	else
-		WriteWord(text, "null");
+		appendStringInfoString(text, "null");
 }
 
 /* Write what follows a member or a key. */
@@ -215,9 +209,9 @@ JsonCompact(StringInfo text, const JsonbValue *value)
 			WriteNumber(text, value->val.numeric);
 			break;
 		case jbvBool:
-			WriteWord(text, value->val.boolean ? "true" : "false");
+			appendStringInfoString(text, value->val.boolean ? "true" : "false");
 			break;
 		default:
-			WriteWord(text, "null");
+			appendStringInfoString(text, "null");
 	}
 }

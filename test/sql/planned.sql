@@ -61,6 +61,11 @@ SELECT :'get_plan_status'::jsonb = stepwise.get_plan_status(:'plan', max => 2);
 EXECUTE status(NULL, 1);
 RESET plan_cache_mode;
 
+-- into a table, and into one that is there
+CREATE TEMP TABLE planned AS SELECT stepwise.get_plan_status(:'plan', max => 1) AS answer;
+INSERT INTO planned SELECT stepwise.get_plan_status(:'plan', max => 1);
+SELECT count(*), bool_and(answer = stepwise.get_plan_status(:'plan', max => 1)) FROM planned;
+
 -- as an expression of PL/pgSQL, and by EXECUTE with USING
 DO $$
 DECLARE
