@@ -117,6 +117,7 @@ ISOLATION = \
 	raw \
 	lock_order \
 	queue \
+	log_rows \
 	claim \
 	lease \
 	submit \

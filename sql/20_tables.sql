@@ -426,8 +426,8 @@ CREATE TABLE stepwise.tool_call (
 );
 COMMENT ON TABLE stepwise.tool_call IS 'calls through MCP, except ping';
 
--- The column "entries" has the entries of one call in one plan; src/engine/entry.c describes its form. Columns of a fixed size come
--- first. Most rows are far smaller than the limit. Only what is larger than a page is compressed or moved out of the table.
+-- The column "entries" has the entries of one call in one plan, or of several calls of one session; src/engine/entry.c describes its form.
+-- Columns of a fixed size come first. Most rows are far smaller than the limit. Only what is larger than a page is compressed or moved out of the table.
 CREATE TABLE stepwise.audit_log (
     id         bigint NOT NULL,
     at         timestamptz NOT NULL,
@@ -439,7 +439,7 @@ CREATE TABLE stepwise.audit_log (
 ) WITH (toast_tuple_target = 8160);
 CREATE UNIQUE INDEX audit_log_plan ON stepwise.audit_log (plan_id, id);
 CREATE UNIQUE INDEX audit_log_tenant ON stepwise.audit_log (tenant, id) WHERE plan_id IS NULL;
-COMMENT ON TABLE stepwise.audit_log IS 'append-only log with one row per call and plan; view audit shows its entries, which form a SHA-256 chain per plan';
+COMMENT ON TABLE stepwise.audit_log IS 'append-only log; a row has the entries of one call or of several calls of a session in a plan; view audit shows the entries, which form a SHA-256 chain per plan';
 COMMENT ON COLUMN stepwise.audit_log.id IS 'position of the first entry in the chain of its plan, from 1';
 COMMENT ON COLUMN stepwise.audit_log.at IS 'time of the first entry';
 COMMENT ON COLUMN stepwise.audit_log.plan_id IS 'null: the entries belong to the chain of their tenant';

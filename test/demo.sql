@@ -89,7 +89,7 @@ FROM stepwise.verify_audit(:'plan') AS v;
 \echo 'A superuser can bypass the guards, but the chain shows it (this is rolled back):'
 BEGIN;
 SET LOCAL session_replication_role = replica;
-UPDATE stepwise.audit_log SET actor = 'somebody else' WHERE plan_id = :'plan' AND id = 2;
+UPDATE stepwise.audit_log SET actor = 'somebody else' WHERE plan_id = :'plan' AND id = 1;
 SELECT v ->> 'valid' AS "verify_audit: valid", v #>> '{firstInvalid,id}' AS "first bad entry", v #>> '{firstInvalid,reason}' AS reason
 FROM stepwise.verify_audit(:'plan') AS v;
 SELECT pg_temp.claim('a forged entry is found', stepwise.verify_audit(:'plan') ->> 'valid' = 'false') AS ok \gset

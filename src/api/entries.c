@@ -48,17 +48,17 @@ stepwise_audit_entries(PG_FUNCTION_ARGS)
 {
 	int64		id = PG_GETARG_INT64(0);
 	bytea	   *entries = PG_GETARG_BYTEA_PP(2);
-	const char *next = VARDATA_ANY(entries);
-	const char *end = next + VARSIZE_ANY_EXHDR(entries);
+	const char *start = VARDATA_ANY(entries);
+	const char *next = start + VARSIZE_ANY_EXHDR(entries);
 	StoredEntry entry;
 
 	InitMaterializedSRF(fcinfo, 0);
-	for (; EntryNext(&next, end, &entry); id++)
+	for (; EntryNext(start, &next, &entry); id++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		PutEntry((ReturnSetInfo *) fcinfo->resultinfo, id, PG_GETARG_TIMESTAMPTZ(1), &entry);
 	}
-	if (next != end)
+	if (next != start)
 		EntryRefuse();
 	return (Datum) 0;
 }

@@ -173,12 +173,12 @@ static void
 VerifyRow(Verification *v, Call *call, const StoredRow *row)
 {
 	int64		id = row->head.id;
-	const char *next = row->entries;
+	const char *next = row->end;
 	StoredEntry stored;
 
-	for (; EntryNext(&next, row->end, &stored); id++)
+	for (; EntryNext(row->entries, &next, &stored); id++)
 		VerifyEntry(v, call, &row->head, id, &stored);
-	if (next != row->end || id == row->head.id)
+	if (next != row->entries || id == row->head.id)
 		VerifyFails(v, id, NULL, "this entry cannot be read");
 }
 
@@ -251,9 +251,9 @@ VerifyNothingAfter(Call *call, const PlanRow *plan, Verification *v)
 	{
 		const StoredRow *row = linitial(rows);
 		StoredEntry entry;
-		const char *next = row->entries;
+		const char *next = row->end;
 
-		VerifyFails(v, row->head.id, EntryNext(&next, row->end, &entry) ? EntryEvent(&entry) : NULL, "this entry was inserted");
+		VerifyFails(v, row->head.id, EntryNext(row->entries, &next, &entry) ? EntryEvent(&entry) : NULL, "this entry was inserted");
 	}
 }
 

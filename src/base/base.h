@@ -371,10 +371,12 @@ typedef struct Key
 	const AttrNumber *of_table; /* the columns of the table that the row there is compared in; NULL: its first ones */
 } Key;
 
+extern AttrNumber KeyColumn(const Key *key, int i);	/* of the table */
 extern Key	IdKey(Call *call, const pg_uuid_t *id);
 extern void KeyText(Key *key, Datum value);
 extern void KeyUuid(Key *key, const pg_uuid_t *value);
 extern void KeyInt(Key *key, int value);
+extern void KeyLong(Key *key, int64 value);
 extern void KeyIntFrom(Key *key, int value);	/* this value or more */
 extern void KeyIntBelow(Key *key, int value);	/* less than this value */
 extern void KeyIntBetween(Key *key, int from, int below);
@@ -533,6 +535,7 @@ extern bool RowIsWanted(Relation relation, TupleTableSlot *slot, const Call *cal
 extern TM_Result RowLock(Relation relation, TupleTableSlot *slot, LockTupleMode mode, LockWaitPolicy wait);
 extern void RefuseConcurrentUpdate(void);
 extern TupleTableSlot *TableSeekAgain(Relation relation, const char *index, Key *key);
+extern TupleTableSlot *TableSeekPlace(Relation relation, Key *key);
 
 /* ---------- bitmap.c: read rows of our own tables by an index over words ---------- */
 
@@ -559,7 +562,8 @@ extern void EntriesAddOfUpdate(Call *call, Relation relation, TupleTableSlot *ne
 
 extern void TableUpdate(const char *table, const char *index, Key *key, Changes *changes);
 extern void TableDelete(const char *table, const char *index, Key *key, TupleTest test, const void *arg);
-extern void TableInsert(Call *call, const char *table, Changes *changes);	/* all columns must be set */
+extern ItemPointerData TableInsert(Call *call, const char *table, Changes *changes);	/* all columns must be set */
+extern void *TableReadToGrow(const char *table, Key *key, Size growth, TupleMake make);
 extern CommandId CommandOf(const Call *call);
 extern HeapTuple TableForm(Relation relation, const Changes *row);
 

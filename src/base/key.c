@@ -19,6 +19,13 @@ KeyAdd(Key *key, StrategyNumber strategy, Oid collation, RegProcedure function, 
 	key->count++;
 }
 
+/* Return the column of the table that a column of the key is compared with. */
+AttrNumber
+KeyColumn(const Key *key, int i)
+{
+	return key->of_table ? key->of_table[i] : i + 1;
+}
+
 /* Add a text column to a key, as a Datum. */
 void
 KeyText(Key *key, Datum value)
@@ -55,6 +62,13 @@ void
 KeyInt(Key *key, int value)
 {
 	KeyAdd(key, BTEqualStrategyNumber, InvalidOid, F_INT4EQ, Int32GetDatum(value));
+}
+
+/* Add an int8 column to a key. */
+void
+KeyLong(Key *key, int64 value)
+{
+	KeyAdd(key, BTEqualStrategyNumber, InvalidOid, F_INT8EQ, Int64GetDatum(value));
 }
 
 /* Add an int4 column to a key, from this value up. */

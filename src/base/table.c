@@ -74,7 +74,7 @@ HasKey(TupleTableSlot *slot, Key *key)
 	{
 		ScanKey		column = &key->columns[i];
 		bool		isnull;
-		Datum		value = slot_getattr(slot, key->of_table ? key->of_table[i] : i + 1, &isnull);
+		Datum		value = slot_getattr(slot, KeyColumn(key, i), &isnull);
 
 		if (isnull || !DatumGetBool(FunctionCall2Coll(&column->sk_func, column->sk_collation, value, column->sk_argument)))
 			return false;
@@ -114,6 +114,18 @@ HasPlace(Relation relation, const Key *key)
 {
 	return ItemPointerIsValid(&key->place) && relation->rd_tableam == GetHeapamTableAmRoutine() &&
 		HasBlock(relation, ItemPointerGetBlockNumber(&key->place));
+}
+
+/* Find the row of a key in the place where it may be; NULL: it is not there, or is of another tenant. */
+TupleTableSlot *
+TableSeekPlace(Relation relation, Key *key)
+{
+	TupleTableSlot *slot = ReadSlot(key->call, relation);
+
+	if (HasPlace(relation, key) && FetchPlace(relation, key, slot) && IsOurs(relation, slot, key->call))
+		return slot;
+	ExecClearTuple(slot);
+	return NULL;
 }
 
 /* Find the first row of a key that is of the tenant and passes the test; NULL: none. */

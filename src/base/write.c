@@ -58,6 +58,13 @@ MakeRoom(Relation relation, BlockNumber block)
 	ReleaseBuffer(buffer);
 }
 
+/* Return the size of a row that was read from its page. */
+static Size
+SizeOfRow(TupleTableSlot *slot)
+{
+	return TTS_IS_BUFFERTUPLE(slot) ? ((BufferHeapTupleTableSlot *) slot)->base.tuple->t_len : 0;
+}
+
 /* Form the new version of a row: columns that are not set keep their values. */
 static HeapTuple
 FormVersion(Relation relation, TupleTableSlot *old, Changes *changes)
@@ -137,6 +144,40 @@ TableUpdate(const char *table, const char *index, Key *key, Changes *changes)
 	TableEnd();
 }
 
+/* Find the row of a key in its place, if the page has room for a version that is larger by "growth"; NULL: not so. */
+static TupleTableSlot *
+SeekWithRoom(Relation relation, Key *key, Size growth)
+{
+	TupleTableSlot *slot = TableSeekPlace(relation, key);
+
+	if (slot == NULL || !HasNoRoom(slot, SizeOfRow(slot) + growth))
+		return slot;
+	ExecClearTuple(slot);
+	MakeRoom(relation, ItemPointerGetBlockNumber(&key->place));
+	slot = TableSeekPlace(relation, key);
+	return slot != NULL && HasNoRoom(slot, SizeOfRow(slot) + growth) ? NULL : slot;
+}
+
+/*
+ * Read the row of a key in the place where it may be, in order to replace it by
+ * a larger version in the same page. Returns NULL if it is not there, or if the
+ * page has no room for so much more. Also returns NULL if others would see the
+ * update: the triggers of a user, and the subscribers of a publication.
+ */
+void *
+TableReadToGrow(const char *table, Key *key, Size growth, TupleMake make)
+{
+	Relation	relation = TableBegin(key->call, table, RowExclusiveLock);
+	TupleTableSlot *slot = NULL;
+	void	   *row;
+
+	if (!RelationIsAltered(relation) && !RelationIsLogicallyLogged(relation))
+		slot = SeekWithRoom(relation, key, growth);
+	row = slot ? make(slot) : NULL;
+	TableEnd();
+	return row;
+}
+
 /* ---------- deleting ---------- */
 
 /* Delete the row in the slot. If it was updated since it was read, delete the new version. */
@@ -202,24 +243,28 @@ TableDelete(const char *table, const char *index, Key *key, TupleTest test, cons
 
 /* ---------- inserting ---------- */
 
-static void
+static ItemPointerData
 Insert(Call *call, Relation relation, Changes *changes)
 {
 	TupleTableSlot *slot = WriteSlot(call, relation);
+	ItemPointerData place;
 
 	ExecStoreHeapTuple(TableForm(relation, changes), slot, true);
 	table_tuple_insert(relation, slot, CommandOf(call), 0, NULL);
 	EntriesAdd(call, relation, &slot, 1, NULL);
+	place = slot->tts_tid;
 	ExecClearTuple(slot);
+	return place;
 }
 
 /*
- * Insert one row. If a user has added a column, a statement fills in its
- * default.
+ * Insert one row, and return its place. If a user has added a column, a
+ * statement fills in its default; then the place is not valid.
  */
-void
+ItemPointerData
 TableInsert(Call *call, const char *table, Changes *changes)
 {
+	ItemPointerData place = {0};
 	Relation	relation;
 
 	CheckWritable("INSERT");
@@ -227,6 +272,7 @@ TableInsert(Call *call, const char *table, Changes *changes)
 	if (RelationIsAltered(relation) || !changes->replaces[RelationGetDescr(relation)->natts - 1])
 		StatementInsert(relation, changes);
 	else
-		Insert(call, relation, changes);
+		place = Insert(call, relation, changes);
 	TableEnd();
+	return place;
 }

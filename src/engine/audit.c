@@ -28,7 +28,7 @@ PlanLog(Call *call, PlanRow *plan)
 		.session = call->session ? call->session : plan->session_id
 	};
 
-	plan->log = LogFor(call, plan->log, &head);
+	plan->log = LogFor(call, plan->log, &head, plan->audit_head);
 	plan->log->given = call->actor;
 }
 
@@ -86,11 +86,11 @@ ChainEndRead(Call *call, bool latest)
 		LatestEnd(call);
 	if (row != NULL)
 	{
-		const char *next = row->entries;
+		const char *next = row->end;
 		StoredEntry entry;
 		int			count = 0;
 
-		for (; EntryNext(&next, row->end, &entry); count++)
+		for (; EntryNext(row->entries, &next, &entry); count++)
 			memcpy(end.hash, entry.hash, sizeof(end.hash));
 		/* a row that cannot be read has its number all the same */
 		end.id = row->head.id + Max(count, 1) - 1;
@@ -110,7 +110,7 @@ AuditAddPlanless(Call *call, LogRow **row, const PlanlessEntry *planless, ChainE
 	LogHead		head = {.id = end->id + 1, .at = planless->at, .actor = planless->actor, .session = planless->session};
 	EntryFacts	facts = {.event = planless->event, .members = planless->detail};
 
-	*row = LogFor(call, *row, &head);
+	*row = LogFor(call, *row, &head, end->hash);
 	facts.later = planless->at - (*row)->head.at;
 	LogAdd(*row, &facts, end->hash);
 	end->id++;

@@ -73,28 +73,21 @@ typedef struct EntryHead
 extern void EntryPut(StringInfo body, const EntryFacts *facts);
 extern void EntryStore(StringInfo entries, const char *body, int size, const uint8 hash[32]);
 extern void LinkBegin(StringInfo link, const uint8 before[32], const LogHead *row);
-extern bool EntryNext(const char **next, const char *end, StoredEntry *entry);	/* false: no more */
+extern bool LogHeadsFit(const LogHead *row, const LogHead *entry);	/* can the entry be in the row? */
+extern bool EntryNext(const char *start, const char **end, StoredEntry *entry);	/* false: no more */
 extern EntryHead EntryReadHead(const StoredEntry *entry, TimestampTz at);
 extern const char *EntryEvent(const StoredEntry *entry);	/* NULL: none */
 extern Jsonb *EntryReadDetail(const StoredEntry *entry);
 pg_noreturn extern void EntryRefuse(void);
 
-/* ---------- log.c: collect the entries of a call, and write them ---------- */
+/* ---------- log_read.c: read the rows of stepwise.audit_log ---------- */
 
-/* a row of stepwise.audit_log that is not written yet */
-typedef struct LogRow
+/* columns of stepwise.audit_log, in the order of its definition */
+enum
 {
-	LogHead		head;
-	pg_uuid_t	plan_id;
-	const char *given;			/* name given with the call, as in Call */
-	StringInfoData entries;		/* a varlena */
-	StringInfoData link;		/* what is hashed of the newest entry */
-} LogRow;
-
-extern LogRow *LogFor(Call *call, LogRow *row, const LogHead *head);
-extern void LogAdd(LogRow *row, const EntryFacts *facts, uint8 hash[32]);
-extern void LogWrite(Call *call, const LogRow *row);
-extern void LogFree(LogRow *row);
+	LOG_COL_ID, LOG_COL_AT, LOG_COL_PLAN_ID, LOG_COL_TENANT, LOG_COL_ACTOR, LOG_COL_SESSION_ID, LOG_COL_ENTRIES,
+	LOG_COLUMNS
+};
 
 /* a row of stepwise.audit_log that was read */
 typedef struct StoredRow
@@ -103,6 +96,7 @@ typedef struct StoredRow
 	pg_uuid_t	plan_id;
 	const char *entries;
 	const char *end;			/* of the entries */
+	ItemPointerData place;
 } StoredRow;
 
 /* an entry that is shown to a visitor; its detail is read by EntryReadDetail */
@@ -116,9 +110,36 @@ typedef struct LogEntry
 
 typedef void (*EntryVisit) (void *arg, const LogEntry *entry);
 
+extern void *StoredMake(TupleTableSlot *slot);	/* a StoredRow */
 extern void LogVisit(Call *call, const pg_uuid_t *plan_id, EntryVisit visit, void *arg);
 extern List *LogRows(Call *call, const pg_uuid_t *plan_id, int64 after, int max);	/* of StoredRow; plan_id NULL: of the tenant */
 extern StoredRow *LogNewest(Call *call);	/* of the tenant; NULL: none */
+
+/* ---------- log_last.c: the row of the log that this session has written last in a plan ---------- */
+
+extern void LastRowRemember(const LogHead *head, int64 next, int size, ItemPointerData place);
+extern Key	LogRowKey(Call *call, const pg_uuid_t *plan_id, int64 id, ItemPointerData place);
+extern StoredRow *LastRowRead(Call *call, const LogHead *head, const uint8 before[32]);
+
+/* ---------- log.c: collect the entries of a call, and write them ---------- */
+
+/* a row of stepwise.audit_log that is not written yet */
+typedef struct LogRow
+{
+	LogHead		head;
+	pg_uuid_t	plan_id;
+	const char *given;			/* name given with the call, as in Call */
+	int64		next;			/* position of the entry that comes next */
+	StringInfoData entries;		/* a varlena */
+	bool		continues;		/* the row is in the table, */
+	ItemPointerData place;		/* here, and gets more entries */
+	StringInfoData link;		/* what is hashed of the newest entry */
+} LogRow;
+
+extern LogRow *LogFor(Call *call, LogRow *row, const LogHead *head, const uint8 before[32]);
+extern void LogAdd(LogRow *row, const EntryFacts *facts, uint8 hash[32]);
+extern void LogWrite(Call *call, const LogRow *row);
+extern void LogFree(LogRow *row);
 
 /* ---------- the rows of plans and steps ---------- */
 

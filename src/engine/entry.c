@@ -2,10 +2,13 @@
  * entry.c
  *	  the stored form of an audit entry, and its hash
  *
- * A row of stepwise.audit_log has the entries that one call made in one plan.
- * Its column "entries" has for each of them, in order, the length of its body,
- * the body, and its hash of 32 bytes. A length below 255 is one byte; a larger
- * one is the byte 255 and four bytes. All numbers have the highest byte first.
+ * A row of stepwise.audit_log has the entries that one call, or several calls of
+ * one session, made in one plan. Its column "entries" has for each of them the
+ * body, its hash of 32 bytes, and the length of the body. A length below 255 is
+ * one byte; a larger one is four bytes and the byte 255. All numbers have the
+ * highest byte first. The newest entry comes first, and reading begins at the
+ * end: what is added to a row leaves the bytes behind it as they were, and
+ * PostgreSQL writes only what is new of it to the WAL.
  *
  * The body has the number of the event (one byte), flags (one byte), and then
  * what the flags name, in this order:
@@ -234,21 +237,31 @@ EntryPut(StringInfo body, const EntryFacts *facts)
 	body->data[flags] |= members;
 }
 
-/* Append a body and its hash to the entries of a row. */
+/* Put bytes in front of the entries of a row, and behind the header of the value. */
+static void
+PutInFront(StringInfo entries, const void *bytes, int size)
+{
+	char	   *front;
+
+	enlargeStringInfo(entries, size);
+	front = entries->data + VARHDRSZ;
+	memmove(front + size, front, entries->len - VARHDRSZ + 1);
+	memcpy(front, bytes, size);
+	entries->len += size;
+}
+
+/* Put an entry in front of the entries of a row, which are a varlena. */
 void
 EntryStore(StringInfo entries, const char *body, int size, const uint8 hash[32])
 {
-	if (size < LONG_LENGTH)
-		PutByte(entries, size);
-	else
-	{
-		uint32		length = pg_hton32((uint32) size);
+	uint32		length = pg_hton32((uint32) size);
+	uint8		mark = Min(size, LONG_LENGTH);
 
-		PutByte(entries, LONG_LENGTH);
-		appendBinaryStringInfo(entries, (char *) &length, sizeof(length));
-	}
-	appendBinaryStringInfo(entries, body, size);
-	appendBinaryStringInfo(entries, (const char *) hash, 32);
+	PutInFront(entries, &mark, 1);
+	if (mark == LONG_LENGTH)
+		PutInFront(entries, &length, sizeof(length));
+	PutInFront(entries, hash, 32);
+	PutInFront(entries, body, size);
 }
 
 /* ---------- hashing ---------- */
@@ -289,37 +302,52 @@ LinkBegin(StringInfo link, const uint8 before[32], const LogHead *row)
 	LinkText(link, row->session);
 }
 
+/* ---------- rows ---------- */
+
+static bool
+SameOrNull(const char *a, const char *b)
+{
+	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+/* Check whether an entry can be in a row: with the same actor and session, and not before its first entry. */
+bool
+LogHeadsFit(const LogHead *row, const LogHead *entry)
+{
+	return entry->at >= row->at && SameOrNull(row->actor, entry->actor) && SameOrNull(row->session, entry->session);
+}
+
 /* ---------- reading ---------- */
 
 /*
- * Find the next entry of a row. Returns false at the end, and if the rest
- * cannot be an entry; then *next is not the end.
+ * Find the next entry of a row: the one that ends at *end. Returns false after the
+ * last one, and if the rest cannot be an entry; then *end is not the start.
  */
 bool
-EntryNext(const char **next, const char *end, StoredEntry *entry)
+EntryNext(const char *start, const char **end, StoredEntry *entry)
 {
-	const unsigned char *at = (const unsigned char *) *next;
-	int64		left = end - *next;
+	const unsigned char *at = (const unsigned char *) *end;
+	int64		left = *end - start;
 	int64		size;
-	int			head = 1;
+	int			tail = 1;
 
 	if (left < 1)
 		return false;
-	size = at[0];
+	size = at[-1];
 	if (size == LONG_LENGTH)
 	{
-		head = 5;
-		if (left < head)
+		tail = 5;
+		if (left < tail)
 			return false;
-		size = (int64) at[1] << 24 | at[2] << 16 | at[3] << 8 | at[4];
+		size = (int64) at[-5] << 24 | at[-4] << 16 | at[-3] << 8 | at[-2];
 	}
 	/* the event and the flags are always there */
-	if (size < 2 || left < head + size + 32)
+	if (size < 2 || left < size + 32 + tail)
 		return false;
-	entry->body = *next + head;
+	entry->hash = at - tail - 32;
+	entry->body = (const char *) entry->hash - size;
 	entry->size = size;
-	entry->hash = (const uint8 *) entry->body + size;
-	*next = entry->body + size + 32;
+	*end = entry->body;
 	return true;
 }
 

@@ -20,6 +20,9 @@ $$;
 
 -- ---------- the chain ----------
 
+-- With this trigger each call writes a row of its own; entries.sql is about rows of several calls.
+CREATE FUNCTION pg_temp.watch() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+CREATE TRIGGER watch AFTER INSERT ON stepwise.audit_log FOR EACH ROW EXECUTE FUNCTION pg_temp.watch();
 -- a plan with a history: six entries, then some more
 SELECT stepwise.create_plan('watched', 'audit.sql', '[{"name": "a"}, {"name": "b"}]', session_id => 'session 1') ->> 'status';
 UPDATE stepwise.step SET status = 'in_progress' WHERE id = pg_temp.id('watched', 'a');
@@ -41,6 +44,8 @@ SELECT s.name, s.result IS NULL, a.detail -> 'resultDigest' = 'null' FROM stepwi
 WHERE a.event = 'step_completed' AND a.plan_id = pg_temp.id('null') ORDER BY a.id;
 SELECT pg_temp.verify('null');
 
+DROP TRIGGER watch ON stepwise.audit_log;
+
 -- verified: the head is the newest hash, is what audit_head says, and changes with every entry
 SELECT v - 'planId' - 'head', v ->> 'head' = h ->> 'head', v -> 'entries' = h -> 'entries',
        h ->> 'head' = (SELECT encode(hash, 'hex') FROM stepwise.audit WHERE plan_id = pg_temp.id('watched') ORDER BY id DESC LIMIT 1)
@@ -56,20 +61,20 @@ CREATE FUNCTION pg_temp.field(value text) RETURNS bytea LANGUAGE sql AS $$
 $$;
 CREATE FUNCTION pg_temp.bodies(entries bytea) RETURNS TABLE (n int, body bytea, hash bytea) LANGUAGE plpgsql AS $$
 DECLARE
-    place int := 1;
+    place int := length(entries);
     size int;
 BEGIN
     n := 0;
-    WHILE place <= length(entries) LOOP
+    WHILE place > 0 LOOP
         size := get_byte(entries, place - 1);
-        place := place + 1;
+        place := place - 1;
         IF size = 255 THEN
-            size := ('x' || encode(substr(entries, place, 4), 'hex'))::bit(32)::int;
-            place := place + 4;
+            size := ('x' || encode(substr(entries, place - 3, 4), 'hex'))::bit(32)::int;
+            place := place - 4;
         END IF;
-        body := substr(entries, place, size);
-        hash := substr(entries, place + size, 32);
-        place := place + size + 32;
+        hash := substr(entries, place - 31, 32);
+        body := substr(entries, place - 31 - size, size);
+        place := place - 32 - size;
         RETURN NEXT;
         n := n + 1;
     END LOOP;
@@ -140,18 +145,18 @@ END $$;
 
 -- nothing done, nothing found
 SELECT pg_temp.tamper('SELECT 1');
--- the rows: one per call
+-- the rows, one per call
 SELECT l.id, string_agg(a.event, ', ' ORDER BY a.id) FROM stepwise.audit_log AS l JOIN stepwise.audit AS a ON a.plan_id = l.plan_id AND a.batch = l.id
 WHERE l.plan_id = pg_temp.id('watched') GROUP BY l.id ORDER BY l.id;
 -- a changed row, by each of its columns
 SELECT column_name || ': ' || pg_temp.tamper(format('UPDATE stepwise.audit_log SET %I = %s WHERE plan_id = $plan AND id = 2', column_name, value))
 FROM (VALUES (1, 'at', $$at + interval '1 microsecond'$$), (2, 'actor', $$'somebody'$$), (3, 'session_id', 'NULL'), (4, 'session_id', $$''$$),
-             (5, 'entries', $$''$$), (6, 'entries', $$'x'$$), (7, 'entries', $$entries || '\x00'$$), (8, 'entries', $$entries || entries$$),
-             (9, 'entries', $$substr(entries, 1, length(entries) - 1)$$), (10, 'id', '3'), (11, 'id', '-2'),
+             (5, 'entries', $$''$$), (6, 'entries', $$'x'$$), (7, 'entries', $$'\x00' || entries$$), (8, 'entries', $$entries || entries$$),
+             (9, 'entries', $$substr(entries, 2)$$), (10, 'id', '3'), (11, 'id', '-2'),
              (12, 'plan_id', $$'00000000-0000-7000-8000-000000000000'$$), (13, 'tenant', $$'other'$$)) AS change (n, column_name, value) ORDER BY n;
 -- Change one of the entries of a row, counted from 0.
 CREATE FUNCTION pg_temp.packed(bodies bytea[], hashes bytea[]) RETURNS bytea LANGUAGE sql AS $$
-    SELECT string_agg(set_byte('\x00', 0, length(body)) || body || hash, '' ORDER BY n) FROM unnest(bodies, hashes) WITH ORDINALITY AS e (body, hash, n)
+    SELECT string_agg(body || hash || set_byte('\x00', 0, length(body)), '' ORDER BY n DESC) FROM unnest(bodies, hashes) WITH ORDINALITY AS e (body, hash, n)
 $$;
 CREATE FUNCTION pg_temp.changed(entries bytea, which int, byte int, value int) RETURNS bytea LANGUAGE sql AS $$
     SELECT pg_temp.packed(array_agg(CASE WHEN n = which THEN set_byte(body, byte, value) ELSE body END ORDER BY n), array_agg(hash ORDER BY n))
@@ -199,7 +204,7 @@ SELECT pg_temp.tamper('UPDATE stepwise.audit_log SET entries = (SELECT pg_temp.p
 SELECT pg_temp.tamper('INSERT INTO stepwise.audit_log SELECT 3, at, plan_id, tenant, actor, session_id, (SELECT pg_temp.packed(array_agg(body), array_agg(hash)) FROM pg_temp.bodies(entries) WHERE n = 1)
     FROM stepwise.audit_log WHERE plan_id = $plan AND id = 2;
     UPDATE stepwise.audit_log SET entries = (SELECT pg_temp.packed(array_agg(body), array_agg(hash)) FROM pg_temp.bodies(entries) WHERE n = 0) WHERE plan_id = $plan AND id = 2');
-SELECT pg_temp.tamper('UPDATE stepwise.audit_log AS l SET entries = l.entries || m.entries FROM stepwise.audit_log AS m WHERE l.plan_id = $plan AND l.id = 4 AND m.plan_id = $plan AND m.id = 5;
+SELECT pg_temp.tamper('UPDATE stepwise.audit_log AS l SET entries = m.entries || l.entries FROM stepwise.audit_log AS m WHERE l.plan_id = $plan AND l.id = 4 AND m.plan_id = $plan AND m.id = 5;
     DELETE FROM stepwise.audit_log WHERE plan_id = $plan AND id = 5');
 -- inserted: before all, at the end, in the middle with the others moved on; one of another plan; one without entries
 SELECT pg_temp.tamper(format('INSERT INTO stepwise.audit_log SELECT %s, at, plan_id, tenant, actor, session_id, entries FROM stepwise.audit_log WHERE plan_id = $plan AND id = 2', id))
