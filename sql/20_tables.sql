@@ -427,7 +427,8 @@ CREATE TABLE stepwise.tool_call (
 COMMENT ON TABLE stepwise.tool_call IS 'calls through MCP, except ping';
 
 -- The column "entries" has the entries of one call in one plan, or of several calls of one session; src/engine/entry.c describes its form.
--- Columns of a fixed size come first. Most rows are far smaller than the limit. Only what is larger than a page is compressed or moved out of the table.
+-- Columns of a fixed size come first. The fill factor leaves a row room to grow. Most rows are far smaller than the limit. Only what is larger than
+-- a page is compressed or moved out of the table.
 CREATE TABLE stepwise.audit_log (
     id         bigint NOT NULL,
     at         timestamptz NOT NULL,
@@ -436,7 +437,7 @@ CREATE TABLE stepwise.audit_log (
     actor      text NOT NULL,
     session_id text,
     entries    bytea NOT NULL
-) WITH (toast_tuple_target = 8160);
+) WITH (fillfactor = 90, toast_tuple_target = 8160);
 CREATE UNIQUE INDEX audit_log_plan ON stepwise.audit_log (plan_id, id);
 CREATE UNIQUE INDEX audit_log_tenant ON stepwise.audit_log (tenant, id) WHERE plan_id IS NULL;
 COMMENT ON TABLE stepwise.audit_log IS 'append-only log; a row has the entries of one call or of several calls of a session in a plan; view audit shows the entries, which form a SHA-256 chain per plan';

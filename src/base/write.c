@@ -144,7 +144,11 @@ TableUpdate(const char *table, const char *index, Key *key, Changes *changes)
 	TableEnd();
 }
 
-/* Find the row of a key in its place, if the page has room for a version that is larger by "growth"; NULL: not so. */
+/*
+ * Find the row of a key in its place, if the page has room for a version that
+ * is larger by "growth"; NULL: not so. A page that must be pruned for that must
+ * then have room for two versions: otherwise each call would prune it.
+ */
 static TupleTableSlot *
 SeekWithRoom(Relation relation, Key *key, Size growth)
 {
@@ -155,7 +159,7 @@ SeekWithRoom(Relation relation, Key *key, Size growth)
 	ExecClearTuple(slot);
 	MakeRoom(relation, ItemPointerGetBlockNumber(&key->place));
 	slot = TableSeekPlace(relation, key);
-	return slot != NULL && HasNoRoom(slot, SizeOfRow(slot) + growth) ? NULL : slot;
+	return slot != NULL && HasNoRoom(slot, 2 * (SizeOfRow(slot) + growth)) ? NULL : slot;
 }
 
 /*

@@ -17,16 +17,16 @@ use Test::More;
 my @kinds = qw(prepared simple wal entries pages);
 my $table = <<'TABLE';
 function                  prepared    simple       wal   entries     pages
-create_plan                 933062    969937      5326      34.1      70.3
-get_next_step               206775    225829       620       1.0       8.5
-submit_step_result          221567    238716       705       1.0       8.1
-advance                     289856    325842       900       1.0      10.5
-get_next_step:chain         210253    227281       619       1.0       8.4
-submit_step_result:chain    267382    277250       837       1.0      11.6
-advance:chain               303543    339804       979       1.0      11.6
-advance:diamond             385408    421686      1147       1.0      18.9
-run:chain                    79578     80701       328       0.1       4.6
-run                          72949     75451       296       0.1       2.6
+create_plan                 934555    970898      5326      34.1      69.1
+get_next_step               212991    232298       545       0.2       7.8
+submit_step_result          227048    242748       616       0.0       7.3
+advance                     295470    330378       811       0.2       9.7
+get_next_step:chain         215751    234285       530       0.1       7.4
+submit_step_result:chain    262769    279745       747       0.1      10.9
+advance:chain               308702    352643       848       0.2      10.9
+advance:diamond             388612    424535      1026       0.2      18.3
+run:chain                    80763     81838       328       0.1       4.6
+run                          74262     75049       296       0.1       2.5
 TABLE
 
 # How often a function is called for one number. A run is one call for many steps.
