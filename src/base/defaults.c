@@ -18,6 +18,7 @@
 #include "access/transam.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
@@ -43,12 +44,22 @@ DefaultsForget(Datum arg, int cache, uint32 hash)
 		kept[i].function = InvalidOid;
 }
 
-/* Check whether a function is ours and has defaults. */
+/* Check whether a function takes values of any type. The type of its defaults would follow that of its arguments. */
+static bool
+TakesAnyType(Form_pg_proc proc)
+{
+	for (int i = 0; i < proc->pronargs; i++)
+		if (IsPolymorphicType(proc->proargtypes.values[i]))
+			return true;
+	return false;
+}
+
+/* Check whether a function is ours and has defaults that can be kept. */
 static bool
 IsOurs(Form_pg_proc proc)
 {
 	return proc->pronargdefaults > 0 && proc->prokind == PROKIND_FUNCTION && !OidIsValid(proc->provariadic) &&
-		proc->pronamespace == get_namespace_oid("stepwise", true);
+		proc->pronamespace == get_namespace_oid("stepwise", true) && !TakesAnyType(proc);
 }
 
 static bool
