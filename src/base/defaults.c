@@ -84,15 +84,20 @@ ReadDefaults(HeapTuple tuple)
 	return AreConstants(values) ? values : NIL;
 }
 
-/* Fill an entry of the cache. It is valid from the end on: a lookup may process an invalidation. */
+/*
+ * Fill an entry of the cache. It is marked as valid before anything is read: a
+ * lookup may process an invalidation, and then what was read is out of date, and
+ * serves this time only.
+ */
 static void
 Keep(Defaults *entry, Oid function)
 {
-	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	HeapTuple	tuple;
 	MemoryContext outer;
 
-	entry->function = InvalidOid;
+	entry->function = function;
 	entry->nargs = 0;
+	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
 	if (!HeapTupleIsValid(tuple))
 		return;
 	if (IsOurs((Form_pg_proc) GETSTRUCT(tuple)))
@@ -107,7 +112,6 @@ Keep(Defaults *entry, Oid function)
 			entry->nargs = ((Form_pg_proc) GETSTRUCT(tuple))->pronargs;
 	}
 	ReleaseSysCache(tuple);
-	entry->function = function;
 }
 
 /* Find the defaults of a function; NULL: it is not one of ours, or has none. */
