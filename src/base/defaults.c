@@ -18,6 +18,7 @@
 #include "access/transam.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
@@ -43,12 +44,22 @@ DefaultsForget(Datum arg, int cache, uint32 hash)
 		kept[i].function = InvalidOid;
 }
 
-/* Check whether a function is ours and has defaults. */
+/* Check whether a function takes values of any type. The type of its defaults would follow that of its arguments. */
+static bool
+TakesAnyType(Form_pg_proc proc)
+{
+	for (int i = 0; i < proc->pronargs; i++)
+		if (IsPolymorphicType(proc->proargtypes.values[i]))
+			return true;
+	return false;
+}
+
+/* Check whether a function is ours and has defaults that can be kept. */
 static bool
 IsOurs(Form_pg_proc proc)
 {
 	return proc->pronargdefaults > 0 && proc->prokind == PROKIND_FUNCTION && !OidIsValid(proc->provariadic) &&
-		proc->pronamespace == get_namespace_oid("stepwise", true);
+		proc->pronamespace == get_namespace_oid("stepwise", true) && !TakesAnyType(proc);
 }
 
 static bool
@@ -73,15 +84,20 @@ ReadDefaults(HeapTuple tuple)
 	return AreConstants(values) ? values : NIL;
 }
 
-/* Fill an entry of the cache. It is valid from the end on: a lookup may process an invalidation. */
+/*
+ * Fill an entry of the cache. It is marked as valid before anything is read: a
+ * lookup may process an invalidation, and then what was read is out of date, and
+ * serves this time only.
+ */
 static void
 Keep(Defaults *entry, Oid function)
 {
-	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	HeapTuple	tuple;
 	MemoryContext outer;
 
-	entry->function = InvalidOid;
+	entry->function = function;
 	entry->nargs = 0;
+	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
 	if (!HeapTupleIsValid(tuple))
 		return;
 	if (IsOurs((Form_pg_proc) GETSTRUCT(tuple)))
@@ -96,7 +112,6 @@ Keep(Defaults *entry, Oid function)
 			entry->nargs = ((Form_pg_proc) GETSTRUCT(tuple))->pronargs;
 	}
 	ReleaseSysCache(tuple);
-	entry->function = function;
 }
 
 /* Find the defaults of a function; NULL: it is not one of ours, or has none. */

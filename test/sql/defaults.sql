@@ -28,3 +28,10 @@ SELECT stepwise.regress_default(1), stepwise.regress_default(1, c => 7), stepwis
 CREATE OR REPLACE FUNCTION stepwise.regress_default(a int, b int = 4, c int = length(current_schema)) RETURNS text LANGUAGE sql RETURN concat_ws(',', a, b, c);
 SELECT stepwise.regress_default(1), stepwise.regress_default(1, c => 7), stepwise.regress_default(c => 7, a => 5);
 DROP FUNCTION stepwise.regress_default;
+
+-- a default of a type that follows the arguments
+CREATE FUNCTION stepwise.regress_default(a anycompatible, b anycompatible = 7) RETURNS anycompatible LANGUAGE plpgsql AS 'BEGIN RETURN b; END';
+SELECT stepwise.regress_default(1.5), pg_typeof(stepwise.regress_default(1.5)), (SELECT b FROM stepwise.regress_default(b => 2.5, a => 1) AS b);
+SELECT stepwise.regress_default('1 day'::interval, '2 days'), stepwise.regress_default(1);
+SELECT stepwise.regress_default(1.5);
+DROP FUNCTION stepwise.regress_default;
