@@ -126,6 +126,7 @@ ISOLATION = \
 	tenant_lock \
 	remembered \
 	shrunk \
+	reinstalled \
 	run \
 	continue \
 	resume_once \

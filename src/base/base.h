@@ -256,6 +256,7 @@ extern char *DigestText(const void *jsonb_varlena); /* of the text of a jsonb va
 
 extern void CatalogInit(void);
 extern Oid	TableOid(const char *name);
+extern Relation TableOpen(const char *name, LOCKMODE lockmode);
 extern bool TableIsThere(const char *name);
 extern Oid	EnumValue(const char *type, const char *label);
 extern Oid	FunctionOid(const char *name);	/* InvalidOid if there is none */
