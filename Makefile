@@ -127,6 +127,7 @@ ISOLATION = \
 	remembered \
 	shrunk \
 	reinstalled \
+	new_index \
 	run \
 	continue \
 	resume_once \

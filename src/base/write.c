@@ -23,6 +23,21 @@ CommandOf(const Call *call)
 	return call->command != InvalidCommandId ? call->command : GetCurrentCommandId(true);
 }
 
+/*
+ * Check whether the rows of a table are written by statements.
+ *
+ * What a suspended call has kept is shown without (CallShow): a statement has a
+ * later command id, which who looks may not see. The call began to keep rows when
+ * nobody had added anything to their tables, and has them locked. So what was
+ * added since is an index, made concurrently, and it wants no entries before our
+ * transaction ends.
+ */
+static bool
+NeedsStatement(const Call *call, Relation relation)
+{
+	return call->command == InvalidCommandId && RelationIsAltered(relation);
+}
+
 /* Form a row of a table. */
 HeapTuple
 TableForm(Relation relation, const Changes *row)
@@ -125,7 +140,7 @@ TableUpdate(const char *table, const char *index, Key *key, Changes *changes)
 	CheckWritable("UPDATE");
 	relation = TableBeginWrite(key->call, table);
 	old = TableSeekAgain(relation, index, key);
-	if (RelationIsAltered(relation))
+	if (NeedsStatement(key->call, relation))
 	{
 		StatementShowLog(key->call);
 		StatementUpdate(relation, key, changes);
@@ -224,7 +239,7 @@ TableInsert(Call *call, const char *table, Changes *changes)
 
 	CheckWritable("INSERT");
 	relation = TableBeginWrite(call, table);
-	if (RelationIsAltered(relation) || !changes->replaces[RelationGetDescr(relation)->natts - 1])
+	if (NeedsStatement(call, relation) || !changes->replaces[RelationGetDescr(relation)->natts - 1])
 		StatementInsert(relation, changes);
 	else
 		Insert(call, relation, changes);
