@@ -542,6 +542,7 @@ extern bool TableReadWords(Call *call, const char *table, const char *index, Dat
 /* ---------- altered.c: check whether a user has added something to a table ---------- */
 
 extern bool RelationIsAltered(Relation relation);
+extern bool RelationHasMoreColumns(Relation relation, int columns);
 extern bool TableIsAltered(Call *call, const char *table);
 
 /* ---------- statement.c: write rows of our own tables by a statement ---------- */

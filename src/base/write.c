@@ -228,6 +228,17 @@ Insert(Call *call, Relation relation, Changes *changes)
 	ExecClearTuple(slot);
 }
 
+/* Check whether a row leaves out a column that a user has added. One that was dropped is set to null. */
+static bool
+LeavesColumnOut(Relation relation, Changes *row)
+{
+	int			known = RelationGetDescr(relation)->natts;
+
+	while (known > 0 && !row->replaces[known - 1])
+		row->nulls[--known] = true;
+	return RelationHasMoreColumns(relation, known);
+}
+
 /*
  * Insert one row. If a user has added a column, a statement fills in its
  * default.
@@ -239,7 +250,7 @@ TableInsert(Call *call, const char *table, Changes *changes)
 
 	CheckWritable("INSERT");
 	relation = TableBeginWrite(call, table);
-	if (NeedsStatement(call, relation) || !changes->replaces[RelationGetDescr(relation)->natts - 1])
+	if (NeedsStatement(call, relation) || LeavesColumnOut(relation, changes))
 		StatementInsert(relation, changes);
 	else
 		Insert(call, relation, changes);

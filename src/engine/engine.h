@@ -94,6 +94,7 @@ typedef struct LogRow
 extern LogRow *LogFor(Call *call, LogRow *row, const LogHead *head);
 extern void LogAdd(LogRow *row, const EntryFacts *facts, uint8 hash[32]);
 extern void LogWrite(Call *call, const LogRow *row);
+extern bool LogIsAltered(Call *call);	/* by a user */
 extern void LogFree(LogRow *row);
 
 /* a row of stepwise.audit_log that was read */

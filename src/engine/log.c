@@ -105,6 +105,13 @@ LogWrite(Call *call, const LogRow *row)
 		Async_Notify("stepwise", NULL);
 }
 
+/* Check whether the log is written by statements, because a user has added something to it. */
+bool
+LogIsAltered(Call *call)
+{
+	return TableIsAltered(call, "audit_log") || RelationHasMoreColumns(OpenOnce(call, "audit_log", RowExclusiveLock), LOG_COLUMNS);
+}
+
 /* Free a row. */
 void
 LogFree(LogRow *row)

@@ -102,7 +102,7 @@ RowsWrite(Call *call, Call *by, int what)
 void
 RowsKeep(Call *call)
 {
-	if (!XactReadOnly && !TableIsAltered(call, "step") && !TableIsAltered(call, "plan") && !TableIsAltered(call, "audit_log"))
+	if (!XactReadOnly && !TableIsAltered(call, "step") && !TableIsAltered(call, "plan") && !LogIsAltered(call))
 		KeptBegin(call);
 }
 
