@@ -127,6 +127,8 @@ ISOLATION = \
 	tenant_lock \
 	remembered \
 	shrunk \
+	reinstalled \
+	new_index \
 	run \
 	continue \
 	resume_once \

@@ -101,7 +101,7 @@ Judge(Relation relation)
 			return true;
 	foreach(cell, RelationGetIndexList(relation))
 		if (!IndexIsOurs(lfirst_oid(cell)))
-		return true;
+			return true;
 	return relation->rd_rules != NULL;
 }
 
@@ -124,6 +124,18 @@ RelationIsAltered(Relation relation)
 	altered = Judge(relation);
 	f->altered = altered;
 	return altered;
+}
+
+/* Check whether a user has added columns to a table of which we know so many. Those that were dropped do not count. */
+bool
+RelationHasMoreColumns(Relation relation, int columns)
+{
+	TupleDesc	desc = RelationGetDescr(relation);
+
+	for (int i = columns; i < desc->natts; i++)
+		if (!TupleDescAttr(desc, i)->attisdropped)
+			return true;
+	return false;
 }
 
 /* Lock a table for writing, and check whether a user has added something to it. */

@@ -256,6 +256,7 @@ extern char *DigestText(const void *jsonb_varlena); /* of the text of a jsonb va
 
 extern void CatalogInit(void);
 extern Oid	TableOid(const char *name);
+extern Relation TableOpen(const char *name, LOCKMODE lockmode);
 extern bool TableIsThere(const char *name);
 extern Oid	EnumValue(const char *type, const char *label);
 extern Oid	FunctionOid(const char *name);	/* InvalidOid if there is none */
@@ -371,7 +372,6 @@ typedef struct Key
 	const AttrNumber *of_table; /* the columns of the table that the row there is compared in; NULL: its first ones */
 } Key;
 
-extern AttrNumber KeyColumn(const Key *key, int i);	/* of the table */
 extern Key	IdKey(Call *call, const pg_uuid_t *id);
 extern void KeyText(Key *key, Datum value);
 extern void KeyUuid(Key *key, const pg_uuid_t *value);
@@ -544,6 +544,7 @@ extern bool TableReadWords(Call *call, const char *table, const char *index, Dat
 /* ---------- altered.c: check whether a user has added something to a table ---------- */
 
 extern bool RelationIsAltered(Relation relation);
+extern bool RelationHasMoreColumns(Relation relation, int columns);
 extern bool TableIsAltered(Call *call, const char *table);
 
 /* ---------- statement.c: write rows of our own tables by a statement ---------- */
@@ -564,6 +565,7 @@ extern void TableUpdate(const char *table, const char *index, Key *key, Changes 
 extern void TableDelete(const char *table, const char *index, Key *key, TupleTest test, const void *arg);
 extern ItemPointerData TableInsert(Call *call, const char *table, Changes *changes);	/* all columns must be set */
 extern void *TableReadToGrow(const char *table, Key *key, Size growth, TupleMake make);
+extern void TableGrow(const char *table, const char *index, Key *key, Changes *changes);	/* after TableReadToGrow */
 extern CommandId CommandOf(const Call *call);
 extern HeapTuple TableForm(Relation relation, const Changes *row);
 

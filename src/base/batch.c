@@ -17,18 +17,6 @@
 #define BATCH_ROWS		250
 #define BATCH_BYTES		65536
 
-/* Check whether a table has more columns than we know. */
-static bool
-HasMoreColumns(Relation relation, int columns)
-{
-	TupleDesc	desc = RelationGetDescr(relation);
-
-	for (int i = columns; i < desc->natts; i++)
-		if (!TupleDescAttr(desc, i)->attisdropped)
-			return true;
-	return false;
-}
-
 /*
  * Begin to insert rows into a table of which we know so many columns. In
  * batch->row they are null until they are set; then they keep their value from
@@ -50,7 +38,7 @@ BatchBegin(Call *call, const char *table, int columns)
 	batch->relation = OpenOnce(call, table, RowExclusiveLock);
 	if (RelationGetDescr(batch->relation)->natts < columns)
 		elog(ERROR, "table %s has too few columns", table);
-	batch->by_statement = RelationIsAltered(batch->relation) || HasMoreColumns(batch->relation, columns);
+	batch->by_statement = RelationIsAltered(batch->relation) || RelationHasMoreColumns(batch->relation, columns);
 	batch->memory = AllocSetContextCreate(CurrentMemoryContext, "stepwise rows", ALLOCSET_DEFAULT_SIZES);
 	memset(batch->row.replaces, false, sizeof(batch->row.replaces));
 	memset(batch->row.replaces, true, columns);

@@ -8,6 +8,7 @@
 #include "base/base.h"
 
 #include "access/htup_details.h"
+#include "access/relation.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
@@ -131,6 +132,24 @@ TableOid(const char *name)
 				 errmsg("stepwise.%s not found", name),
 				 errhint("The engine finds its tables and indexes by name: was one of them renamed or dropped?")));
 	return Keep(NULL, name, relid);
+}
+
+/*
+ * Lock one of our tables or indexes, and open it. While we wait for the lock, the
+ * extension may be dropped and created again; so look up the name again.
+ */
+Relation
+TableOpen(const char *name, LOCKMODE lockmode)
+{
+	for (;;)
+	{
+		Oid			relid = TableOid(name);
+
+		LockRelationOid(relid, lockmode);
+		if (TableOid(name) == relid)
+			return relation_open(relid, NoLock);
+		UnlockRelationOid(relid, lockmode);
+	}
 }
 
 /* Check whether one of our tables or indexes is there. */

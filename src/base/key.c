@@ -8,43 +8,39 @@
 
 #include "access/stratnum.h"
 #include "catalog/pg_collation_d.h"
+#include "catalog/pg_type_d.h"
 #include "utils/fmgroids.h"
 
 static void
-KeyAdd(Key *key, StrategyNumber strategy, Oid collation, RegProcedure function, Datum value)
+KeyAdd(Key *key, StrategyNumber strategy, Oid type, RegProcedure function, Datum value)
 {
+	Oid			collation = type == TEXTOID ? C_COLLATION_OID : InvalidOid;
+
 	if (key->count >= KEY_MAX_COLUMNS)
 		elog(ERROR, "key has more than %d columns", KEY_MAX_COLUMNS);
-	ScanKeyEntryInitialize(&key->columns[key->count], 0, key->count + 1, strategy, InvalidOid, collation, function, value);
+	ScanKeyEntryInitialize(&key->columns[key->count], 0, key->count + 1, strategy, type, collation, function, value);
 	key->count++;
-}
-
-/* Return the column of the table that a column of the key is compared with. */
-AttrNumber
-KeyColumn(const Key *key, int i)
-{
-	return key->of_table ? key->of_table[i] : i + 1;
 }
 
 /* Add a text column to a key, as a Datum. */
 void
 KeyText(Key *key, Datum value)
 {
-	KeyAdd(key, BTEqualStrategyNumber, C_COLLATION_OID, F_TEXTEQ, value);
+	KeyAdd(key, BTEqualStrategyNumber, TEXTOID, F_TEXTEQ, value);
 }
 
 /* Add a text column to a key, above this value. */
 void
 KeyTextAbove(Key *key, const char *value)
 {
-	KeyAdd(key, BTGreaterStrategyNumber, C_COLLATION_OID, F_TEXT_GT, CStringGetTextDatum(value));
+	KeyAdd(key, BTGreaterStrategyNumber, TEXTOID, F_TEXT_GT, CStringGetTextDatum(value));
 }
 
 /* Add a UUID column to a key. */
 void
 KeyUuid(Key *key, const pg_uuid_t *value)
 {
-	KeyAdd(key, BTEqualStrategyNumber, InvalidOid, F_UUID_EQ, UUIDPGetDatum(value));
+	KeyAdd(key, BTEqualStrategyNumber, UUIDOID, F_UUID_EQ, UUIDPGetDatum(value));
 }
 
 /* Make a key whose first column is an id. */
@@ -61,7 +57,7 @@ IdKey(Call *call, const pg_uuid_t *id)
 void
 KeyInt(Key *key, int value)
 {
-	KeyAdd(key, BTEqualStrategyNumber, InvalidOid, F_INT4EQ, Int32GetDatum(value));
+	KeyAdd(key, BTEqualStrategyNumber, INT4OID, F_INT4EQ, Int32GetDatum(value));
 }
 
 /* Add an int8 column to a key. */
@@ -75,14 +71,14 @@ KeyLong(Key *key, int64 value)
 void
 KeyIntFrom(Key *key, int value)
 {
-	KeyAdd(key, BTGreaterEqualStrategyNumber, InvalidOid, F_INT4GE, Int32GetDatum(value));
+	KeyAdd(key, BTGreaterEqualStrategyNumber, INT4OID, F_INT4GE, Int32GetDatum(value));
 }
 
 /* Add an int4 column to a key, below this value. */
 void
 KeyIntBelow(Key *key, int value)
 {
-	KeyAdd(key, BTLessStrategyNumber, InvalidOid, F_INT4LT, Int32GetDatum(value));
+	KeyAdd(key, BTLessStrategyNumber, INT4OID, F_INT4LT, Int32GetDatum(value));
 }
 
 /* Add an int4 column to a key, from one value up to below another. */
@@ -99,12 +95,12 @@ KeyIntBetween(Key *key, int from, int below)
 void
 KeyUuidBelow(Key *key, const pg_uuid_t *value)
 {
-	KeyAdd(key, BTLessStrategyNumber, InvalidOid, F_UUID_LT, UUIDPGetDatum(value));
+	KeyAdd(key, BTLessStrategyNumber, UUIDOID, F_UUID_LT, UUIDPGetDatum(value));
 }
 
 /* Add an int8 column to a key, above this value. */
 void
 KeyLongAbove(Key *key, int64 value)
 {
-	KeyAdd(key, BTGreaterStrategyNumber, InvalidOid, F_INT8GT, Int64GetDatum(value));
+	KeyAdd(key, BTGreaterStrategyNumber, INT8OID, F_INT8GT, Int64GetDatum(value));
 }

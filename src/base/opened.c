@@ -43,24 +43,6 @@ OpenedKeep(Call *call, const char *name, Relation relation, LOCKMODE lockmode)
 	return relation;
 }
 
-/*
- * Lock a table or index, and open it. While we wait for the lock, the extension
- * may be dropped and created again; so look up the name again.
- */
-static Relation
-OpenLocked(const char *name, LOCKMODE lockmode)
-{
-	for (;;)
-	{
-		Oid			relid = TableOid(name);
-
-		LockRelationOid(relid, lockmode);
-		if (TableOid(name) == relid)
-			return relation_open(relid, NoLock);
-		UnlockRelationOid(relid, lockmode);
-	}
-}
-
 /* Find a table or index that the call has opened by this name. Names are constants, so most are found by their address. */
 static Opened *
 OpenedByName(const Call *call, const char *name)
@@ -84,7 +66,7 @@ OpenOnce(Call *call, const char *name, LOCKMODE lockmode)
 	Opened	   *opened = OpenedByName(call, name);
 
 	if (opened == NULL)
-		return OpenedKeep(call, name, OpenLocked(name, lockmode), lockmode);
+		return OpenedKeep(call, name, TableOpen(name, lockmode), lockmode);
 	if ((opened->locked & LOCKBIT_ON(lockmode)) == 0)
 		LockRelationOid(RelationGetRelid(opened->relation), lockmode);
 	opened->locked |= LOCKBIT_ON(lockmode);

@@ -12,7 +12,7 @@
 
 /*
  * Run a statement whose parameters are the columns to set and then, if there is
- * a key, the tenant and the columns of the key.
+ * a key, the tenant and the column of the key.
  */
 static void
 StatementRun(Relation relation, const char *sql, const Changes *changes, const Key *key)
@@ -35,23 +35,21 @@ StatementRun(Relation relation, const char *sql, const Changes *changes, const K
 	{
 		ParamDatum(&params, key->call->tenant_datum);
 		types[params.count - 1] = TEXTOID;
-	}
-	for (int i = 0; key != NULL && i < key->count; i++)
-	{
-		ParamDatum(&params, key->columns[i].sk_argument);
-		types[params.count - 1] = TupleDescAttr(desc, KeyColumn(key, i) - 1)->atttypid;
+		ParamDatum(&params, key->columns[0].sk_argument);
+		types[params.count - 1] = UUIDOID;
 	}
 	if (QueryRunOnce(sql, types, &params) != 1)
 		elog(ERROR, "row of table %s could not be saved", RelationGetRelationName(relation));
 }
 
+/* Return the name of the first column of a table, which has the id of its rows. */
 static const char *
-ColumnName(Relation relation, AttrNumber column)
+IdColumn(Relation relation)
 {
-	return quote_identifier(NameStr(TupleDescAttr(RelationGetDescr(relation), column - 1)->attname));
+	return quote_identifier(NameStr(TupleDescAttr(RelationGetDescr(relation), 0)->attname));
 }
 
-/* Update a row by a statement. */
+/* Update a row by a statement. The key is the id. */
 void
 StatementUpdate(Relation relation, const Key *key, const Changes *changes)
 {
@@ -64,16 +62,16 @@ StatementUpdate(Relation relation, const Key *key, const Changes *changes)
 	for (int i = 0; i < desc->natts; i++)
 		if (changes->replaces[i])
 		{
-			appendStringInfo(&sql, "%s %s = $%d", set > 0 ? "," : "", ColumnName(relation, i + 1), set + 1);
+			appendStringInfo(&sql, "%s %s = $%d", set > 0 ? "," : "", quote_identifier(NameStr(TupleDescAttr(desc, i)->attname)), set + 1);
 			set++;
 		}
-	appendStringInfo(&sql, " WHERE tenant = $%d", ++set);
-	for (int i = 0; i < key->count; i++)
-		appendStringInfo(&sql, " AND %s = $%d", ColumnName(relation, KeyColumn(key, i)), ++set);
+	if (key->count != 1)
+		elog(ERROR, "key of table %s has %d columns", RelationGetRelationName(relation), key->count);
+	appendStringInfo(&sql, " WHERE tenant = $%d AND %s = $%d", set + 1, IdColumn(relation), set + 2);
 	StatementRun(relation, sql.data, changes, key);
 }
 
-/* Delete a row by a statement. The id is its first column. */
+/* Delete a row by a statement. */
 void
 StatementDelete(const Call *call, Relation relation, const pg_uuid_t *id)
 {
@@ -83,7 +81,7 @@ StatementDelete(const Call *call, Relation relation, const pg_uuid_t *id)
 	ParamDatum(&params, call->tenant_datum);
 	ParamUuid(&params, id);
 	(void) QueryRunOnce(psprintf("DELETE FROM stepwise.%s WHERE tenant = $1 AND %s = $2",
-								 quote_identifier(RelationGetRelationName(relation)), ColumnName(relation, 1)), types, &params);
+								 quote_identifier(RelationGetRelationName(relation)), IdColumn(relation)), types, &params);
 }
 
 /* Insert a row by a statement. */
@@ -100,7 +98,7 @@ StatementInsert(Relation relation, const Changes *changes)
 	for (int i = 0; i < desc->natts; i++)
 		if (changes->replaces[i])
 		{
-			appendStringInfo(&names, "%s%s", set > 0 ? ", " : "", ColumnName(relation, i + 1));
+			appendStringInfo(&names, "%s%s", set > 0 ? ", " : "", quote_identifier(NameStr(TupleDescAttr(desc, i)->attname)));
 			appendStringInfo(&sql, "%s$%d", set > 0 ? ", " : "", set + 1);
 			set++;
 		}

@@ -20,6 +20,8 @@
 #include "access/heapam.h"
 #include "access/htup_details.h"
 #include "access/xact.h"
+#include "catalog/pg_am_d.h"
+#include "catalog/pg_class.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "storage/smgr.h"
@@ -28,11 +30,58 @@
 
 /* ---------- reading ---------- */
 
+/*
+ * Check whether an index is complete. REINDEX CONCURRENTLY gives its name to a
+ * new one. A call that has the old one open may go on with it: the old one is
+ * kept up to date until those who have the table locked are gone.
+ */
+static bool
+IsComplete(Relation index, const char *name)
+{
+	return index->rd_index->indisvalid || TableOid(name) != RelationGetRelid(index);
+}
+
+/* Check whether an index is a B-tree of a table, and its columns are of the types of a key. */
+static bool
+FitsKey(Relation index, Relation relation, const Key *key)
+{
+	if (index->rd_rel->relkind != RELKIND_INDEX || index->rd_rel->relam != BTREE_AM_OID ||
+		index->rd_index->indrelid != RelationGetRelid(relation))
+		return false;
+	for (int i = 0; i < key->count; i++)
+	{
+		const ScanKeyData *column = &key->columns[i];
+
+		if (column->sk_attno > index->rd_index->indnkeyatts || index->rd_opcintype[column->sk_attno - 1] != column->sk_subtype ||
+			index->rd_indcollation[column->sk_attno - 1] != column->sk_collation)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Open an index in which a key is to be found. An owner may have dropped it, and
+ * may be making it anew, or may have made another one of its name.
+ */
+static Relation
+OpenForKey(Relation relation, const char *name, const Key *key)
+{
+	Relation	index = OpenOnce(key->call, name, AccessShareLock);
+
+	if (!FitsKey(index, relation, key) || !IsComplete(index, name))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index stepwise.%s cannot be searched", name),
+				 errdetail("It is not valid, or it is not the one that the extension has created."),
+				 errhint("Drop it, and create it again as the script of the extension does.")));
+	return index;
+}
+
 /* Begin an index scan of a key; rows come in the order of the index, or backward. */
 IndexScanDesc
 ScanBegin(Relation relation, const char *index, Key *key)
 {
-	IndexScanDesc scan = IndexBeginScan(relation, OpenOnce(key->call, index, AccessShareLock), GetActiveSnapshot(), key->count);
+	IndexScanDesc scan = IndexBeginScan(relation, OpenForKey(relation, index, key), GetActiveSnapshot(), key->count);
 
 	index_rescan(scan, key->columns, key->count, NULL, 0);
 	return scan;
@@ -74,7 +123,7 @@ HasKey(TupleTableSlot *slot, Key *key)
 	{
 		ScanKey		column = &key->columns[i];
 		bool		isnull;
-		Datum		value = slot_getattr(slot, KeyColumn(key, i), &isnull);
+		Datum		value = slot_getattr(slot, key->of_table ? key->of_table[i] : i + 1, &isnull);
 
 		if (isnull || !DatumGetBool(FunctionCall2Coll(&column->sk_func, column->sk_collation, value, column->sk_argument)))
 			return false;

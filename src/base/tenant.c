@@ -111,9 +111,9 @@ MemberKey(ScanKey key, AttrNumber column, Oid collation, RegProcedure equal, Dat
  * INT_MAX, come in the order of the tenants.
  */
 static int
-MembershipsCount(Oid relid, Oid role, const char *tenant, int max, char **found)
+MembershipsCount(Oid role, const char *tenant, int max, char **found)
 {
-	Relation	relation = table_open(relid, AccessShareLock);
+	Relation	relation = TableOpen("member", AccessShareLock);
 	bool		by_index = max == INT_MAX || RelationGetNumberOfBlocks(relation) > PAGES_FEW;
 	ScanKeyData keys[2];
 	SysScanDesc scan;
@@ -180,7 +180,7 @@ MembershipOf(Oid role, const char *tenant)
 		return kept;
 	outer = MemoryContextSwitchTo(memberships_context);
 	m.tenant = tenant ? pstrdup(tenant) : NULL;
-	m.count = MembershipsCount(relid, role, tenant, 2, &m.found);
+	m.count = MembershipsCount(role, tenant, 2, &m.found);
 	MemoryContextSwitchTo(outer);
 	memberships[membership_count] = m;
 	return &memberships[membership_count++];
@@ -263,7 +263,7 @@ pg_noreturn static void
 NoTenantRefuse(Oid role)
 {
 	char	   *tenant = NULL;
-	int			count = MembershipsCount(TableOid("member"), role, NULL, INT_MAX, &tenant);
+	int			count = MembershipsCount(role, NULL, INT_MAX, &tenant);
 
 	ereport(ERROR,
 			(errcode(ERRCODE_TENANT_REQUIRED),

@@ -51,7 +51,7 @@ UsedInit(void)
 bool
 EngineUsed(void)
 {
-	Relation	relation = table_open(TableOid("engine"), AccessShareLock);
+	Relation	relation = TableOpen("engine", AccessShareLock);
 	SysScanDesc scan;
 	HeapTuple	row;
 	bool		isnull;

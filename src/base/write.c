@@ -23,6 +23,21 @@ CommandOf(const Call *call)
 	return call->command != InvalidCommandId ? call->command : GetCurrentCommandId(true);
 }
 
+/*
+ * Check whether the rows of a table are written by statements.
+ *
+ * What a suspended call has kept is shown without (CallShow): a statement has a
+ * later command id, which who looks may not see. The call began to keep rows when
+ * nobody had added anything to their tables, and has them locked. So what was
+ * added since is an index, made concurrently, and it wants no entries before our
+ * transaction ends.
+ */
+static bool
+NeedsStatement(const Call *call, Relation relation)
+{
+	return call->command == InvalidCommandId && RelationIsAltered(relation);
+}
+
 /* Form a row of a table. */
 HeapTuple
 TableForm(Relation relation, const Changes *row)
@@ -119,12 +134,9 @@ Update(Call *call, Relation relation, TupleTableSlot *old, Changes *changes, Ite
 	ExecClearTuple(new);
 }
 
-/*
- * Update one row. The key is its id, and has the place where the call has seen
- * the row; afterwards it has the new place.
- */
-void
-TableUpdate(const char *table, const char *index, Key *key, Changes *changes)
+/* Write the new version of a row that the call has seen in a place; it has a new place then. */
+static void
+UpdateRow(const char *table, const char *index, Key *key, Changes *changes, bool grows)
 {
 	Relation	relation;
 	TupleTableSlot *old;
@@ -132,7 +144,7 @@ TableUpdate(const char *table, const char *index, Key *key, Changes *changes)
 	CheckWritable("UPDATE");
 	relation = TableBeginWrite(key->call, table);
 	old = TableSeekAgain(relation, index, key);
-	if (RelationIsAltered(relation))
+	if (!grows && NeedsStatement(key->call, relation))
 	{
 		StatementShowLog(key->call);
 		StatementUpdate(relation, key, changes);
@@ -142,6 +154,16 @@ TableUpdate(const char *table, const char *index, Key *key, Changes *changes)
 		Update(key->call, relation, old, changes, &key->place);
 	ExecClearTuple(old);
 	TableEnd();
+}
+
+/*
+ * Update one row. The key is its id, and has the place where the call has seen
+ * the row; afterwards it has the new place.
+ */
+void
+TableUpdate(const char *table, const char *index, Key *key, Changes *changes)
+{
+	UpdateRow(table, index, key, changes, false);
 }
 
 /*
@@ -180,6 +202,17 @@ TableReadToGrow(const char *table, Key *key, Size growth, TupleMake make)
 	row = slot ? make(slot) : NULL;
 	TableEnd();
 	return row;
+}
+
+/*
+ * Write the larger version of a row. The table has been locked since the row was
+ * read. So nobody has altered it, but for an index that is made concurrently and
+ * wants no entries before our transaction ends.
+ */
+void
+TableGrow(const char *table, const char *index, Key *key, Changes *changes)
+{
+	UpdateRow(table, index, key, changes, true);
 }
 
 /* ---------- deleting ---------- */
@@ -261,6 +294,17 @@ Insert(Call *call, Relation relation, Changes *changes)
 	return place;
 }
 
+/* Check whether a row leaves out a column that a user has added. One that was dropped is set to null. */
+static bool
+LeavesColumnOut(Relation relation, Changes *row)
+{
+	int			known = RelationGetDescr(relation)->natts;
+
+	while (known > 0 && !row->replaces[known - 1])
+		row->nulls[--known] = true;
+	return RelationHasMoreColumns(relation, known);
+}
+
 /*
  * Insert one row, and return its place. If a user has added a column, a
  * statement fills in its default; then the place is not valid.
@@ -273,7 +317,7 @@ TableInsert(Call *call, const char *table, Changes *changes)
 
 	CheckWritable("INSERT");
 	relation = TableBeginWrite(call, table);
-	if (RelationIsAltered(relation) || !changes->replaces[RelationGetDescr(relation)->natts - 1])
+	if (NeedsStatement(call, relation) || LeavesColumnOut(relation, changes))
 		StatementInsert(relation, changes);
 	else
 		place = Insert(call, relation, changes);

@@ -139,6 +139,7 @@ typedef struct LogRow
 extern LogRow *LogFor(Call *call, LogRow *row, const LogHead *head, const uint8 before[32]);
 extern void LogAdd(LogRow *row, const EntryFacts *facts, uint8 hash[32]);
 extern void LogWrite(Call *call, const LogRow *row);
+extern bool LogIsAltered(Call *call);	/* by a user */
 extern void LogFree(LogRow *row);
 
 /* ---------- the rows of plans and steps ---------- */

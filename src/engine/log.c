@@ -117,7 +117,7 @@ LogUpdate(Call *call, const LogRow *row)
 	Changes		c = {0};
 
 	SetVarlena(&c, LOG_COL_ENTRIES, row->entries.data);
-	TableUpdate("audit_log", "audit_log_plan", &key, &c);
+	TableGrow("audit_log", "audit_log_plan", &key, &c);
 	return key.place;
 }
 
@@ -133,6 +133,13 @@ LogWrite(Call *call, const LogRow *row)
 		LastRowRemember(&row->head, row->next, row->entries.len - VARHDRSZ, place);
 	if (NotifyChanges)
 		Async_Notify("stepwise", NULL);
+}
+
+/* Check whether the log is written by statements, because a user has added something to it. */
+bool
+LogIsAltered(Call *call)
+{
+	return TableIsAltered(call, "audit_log") || RelationHasMoreColumns(OpenOnce(call, "audit_log", RowExclusiveLock), LOG_COLUMNS);
 }
 
 /* Free a row. */

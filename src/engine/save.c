@@ -28,6 +28,31 @@ KeptWrite(Call *call, const KeptStep *kept)
 }
 
 /*
+ * Write the steps that a call has kept, and forget them, unless another call
+ * writes them.
+ *
+ * CREATE INDEX CONCURRENTLY and REINDEX CONCURRENTLY do not wait for the call
+ * before they add an index to the table. Then a statement writes the steps after
+ * all, and first asks for the audit entries (statement.c), which leads here again.
+ */
+static void
+KeptWriteAll(Call *call, Call *by)
+{
+	ListCell   *cell;
+
+	if (call->writing)
+		return;
+	if (KeptChanged(call) != NIL)
+		WritesBegin(by);
+	foreach(cell, KeptChanged(call))
+		KeptWrite(by, lfirst(cell));
+	if (KeptChanged(call) != NIL)
+		WritesEnd(by);
+	if (by == call && call->kept != NULL)
+		KeptForget(call);
+}
+
+/*
  * Write the audit entries that a call has not written yet. If another call
  * writes them, they are kept, since the write may be rolled back.
  */
@@ -56,12 +81,7 @@ RowsWrite(Call *call, Call *by, int what)
 {
 	ListCell   *cell;
 
-	if (KeptChanged(call) != NIL)
-		WritesBegin(by);
-	foreach(cell, KeptChanged(call))
-		KeptWrite(by, lfirst(cell));
-	if (KeptChanged(call) != NIL)
-		WritesEnd(by);
+	KeptWriteAll(call, by);
 	if (what & SAVE_LOG)
 		LogsWrite(call, by);
 	foreach(cell, what & SAVE_PLANS ? call->plans : NIL)
@@ -72,8 +92,6 @@ RowsWrite(Call *call, Call *by, int what)
 		if (plan->touched)
 			PlanWrite(by, by == call ? plan : &shown);
 	}
-	if (by == call && call->kept != NULL)
-		KeptForget(call);
 }
 
 /*
@@ -84,7 +102,7 @@ RowsWrite(Call *call, Call *by, int what)
 void
 RowsKeep(Call *call)
 {
-	if (!XactReadOnly && !TableIsAltered(call, "step") && !TableIsAltered(call, "plan") && !TableIsAltered(call, "audit_log"))
+	if (!XactReadOnly && !TableIsAltered(call, "step") && !TableIsAltered(call, "plan") && !LogIsAltered(call))
 		KeptBegin(call);
 }
 

@@ -59,6 +59,25 @@ SELECT stepwise.retry_step(pg_temp.step('plain', 'd')) ->> 'stepStatus', pg_temp
 DROP INDEX stepwise.signed;
 DROP SCHEMA trap CASCADE;
 DROP FUNCTION signature;
+-- an index of a name of ours that is of other columns, or not complete, is not searched
+CREATE FUNCTION wide() RETURNS jsonb LANGUAGE sql AS $$
+    SELECT jsonb_agg(jsonb_build_object('name', 's' || i) || CASE WHEN i < 201 THEN '{}' ELSE '{"dependsOn": ["s1"]}' END::jsonb) FROM generate_series(1, 201) AS i
+$$;
+DROP INDEX stepwise.step_ready, stepwise.plan_open;
+CREATE INDEX step_ready ON stepwise.step (plan_id, name) WHERE ready_mark;
+SELECT pg_temp.make('wide', wide());
+SELECT pg_temp.try($$pg_temp.next('wide')$$);
+DROP INDEX stepwise.step_ready;
+CREATE INDEX step_ready ON stepwise.step (plan_id, step_order) WHERE ready_mark;
+SELECT pg_temp.next('wide');
+\set VERBOSITY sqlstate
+CREATE UNIQUE INDEX CONCURRENTLY plan_open ON stepwise.plan (tenant, id, (1 / (CASE WHEN name = 'wide' THEN 0 ELSE 1 END))) WHERE completed_at IS NULL;
+\set VERBOSITY default
+SELECT pg_temp.try($$stepwise.list_active_plans()$$);
+DROP INDEX stepwise.plan_open;
+CREATE INDEX plan_open ON stepwise.plan (tenant, id) WHERE completed_at IS NULL;
+SELECT stepwise.list_active_plans() -> 'plans' -> 0 -> 'name', stepwise.cancel_plan(pg_temp.plan('wide')) ->> 'planStatus';
+DROP FUNCTION wide;
 -- generated and NOT NULL columns; deferred keys, and keys on columns that change
 ALTER TABLE stepwise.audit_log ADD COLUMN about text GENERATED ALWAYS AS (id || '!') STORED;
 SELECT pg_temp.make('also', '[{"name": "a"}, {"name": "b"}]');

@@ -257,6 +257,23 @@ FROM come AS x JOIN come AS y USING (name) WHERE x.how <> 'at once' AND y.how = 
 SELECT x.how, name, x.steps, y.steps, x.plan, y.plan, x.audit, y.audit FROM come AS x JOIN come AS y USING (name)
 WHERE y.how = 'at once' AND NOT (x.steps = y.steps AND x.plan = y.plan AND x.audit = y.audit);
 
+-- ---------- a column of a user in the audit log, and one that was dropped ----------
+
+ALTER TABLE stepwise.audit_log ADD COLUMN host text DEFAULT 'here';
+SELECT plan(jsonb_build_array(jsonb_build_object('name', 'a', 'tool', 'look_at_log'))) AS plan \gset
+CREATE FUNCTION look_at_log(a jsonb) RETURNS jsonb LANGUAGE sql AS $$
+    SELECT to_jsonb(count(*) || ' of ' || (SELECT p.audit_entries FROM stepwise.plan AS p WHERE p.id = l.plan_id) || ' entries')
+    FROM stepwise.audit AS l WHERE l.plan_id = (SELECT p.id FROM stepwise.plan AS p ORDER BY p.id DESC LIMIT 1) GROUP BY l.plan_id
+$$;
+SELECT stepwise.register_tool('look_at_log', 'look_at_log(jsonb)') ->> 'name';
+SELECT stepwise.run(:'plan') ->> 'task_status';
+SELECT result FROM stepwise.step WHERE plan_id = :'plan';
+SELECT DISTINCT host FROM stepwise.audit_log WHERE plan_id = :'plan';
+ALTER TABLE stepwise.audit_log DROP COLUMN host;
+SELECT plan(jsonb_build_array(jsonb_build_object('name', 'a', 'tool', 'look_at_log'))) AS plan \gset
+SELECT stepwise.run(:'plan') ->> 'task_status';
+SELECT result FROM stepwise.step WHERE plan_id = :'plan';
+
 -- ---------- final checks ----------
 
 SELECT * FROM stepwise.check_integrity();
