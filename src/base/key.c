@@ -64,7 +64,7 @@ KeyInt(Key *key, int value)
 void
 KeyLong(Key *key, int64 value)
 {
-	KeyAdd(key, BTEqualStrategyNumber, InvalidOid, F_INT8EQ, Int64GetDatum(value));
+	KeyAdd(key, BTEqualStrategyNumber, INT8OID, F_INT8EQ, Int64GetDatum(value));
 }
 
 /* Add an int4 column to a key, from this value up. */
