@@ -2,7 +2,7 @@
 -- changed entry, and does not fail on the nulls.
 
 SELECT (stepwise.create_plan('emptied', 'g', '[{"name": "a"}]') ->> 'planId')::uuid AS plan \gset
-SELECT stepwise.submit_step_result(id, '1') ->> 'planStatus' AS status FROM stepwise.step WHERE plan_id = :'plan';
+SELECT stepwise.submit_step_result(id, '1', worker => 'another') ->> 'planStatus' AS status FROM stepwise.step WHERE plan_id = :'plan';
 SELECT stepwise.verify_audit(:'plan') -> 'valid' AS valid;
 
 CREATE FUNCTION verify_without(plan uuid, missing text) RETURNS jsonb LANGUAGE plpgsql AS $$
