@@ -11,6 +11,7 @@
 
 #include "access/heapam.h"
 #include "access/xact.h"
+#include "catalog/catalog.h"
 #include "executor/executor.h"
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
